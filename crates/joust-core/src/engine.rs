@@ -1,0 +1,147 @@
+//! The engine: one set of caches and threads for every table of a process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::Result;
+use crate::cache::Caches;
+use crate::root::{self, RootContents};
+use crate::table::Table;
+use crate::table::handle::Handle;
+
+/// What an engine may use. The defaults suit a server that has the machine to itself.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Memory for opened index data, bytes.
+    pub index_cache_bytes: usize,
+    /// Memory for manifests, schemas and file metadata, bytes.
+    pub metadata_cache_bytes: usize,
+    /// How long a handle on a remote store may answer without asking the store for a newer version;
+    /// zero asks every time. Local directories are always asked, which costs one `stat`.
+    pub staleness: Duration,
+    /// Tables that stay open; the least recently used are closed beyond that.
+    pub open_tables: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            index_cache_bytes: 2 << 30,
+            metadata_cache_bytes: 512 << 20,
+            staleness: Duration::ZERO,
+            open_tables: 10_000,
+        }
+    }
+}
+
+/// Storage access configuration, passed on to the object store as it is.
+pub type StorageOptions = HashMap<String, String>;
+
+/// Hands out tables. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: EngineOptions,
+    caches: Arc<Caches>,
+    handles: Mutex<HashMap<Address, Arc<Handle>>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Address {
+    location: String,
+    storage_options: Vec<(String, String)>,
+}
+
+impl Engine {
+    pub fn new(options: EngineOptions) -> Self {
+        let caches = Caches::new(options.index_cache_bytes, options.metadata_cache_bytes);
+        Self {
+            shared: Arc::new(Shared {
+                options,
+                caches: Arc::new(caches),
+                handles: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The table at a location (a path or URI), whether or not there is one yet. Touches no storage.
+    pub fn table(&self, location: &str, storage_options: StorageOptions) -> Table {
+        let mut key: Vec<_> = storage_options.clone().into_iter().collect();
+        key.sort_unstable();
+        let address = Address {
+            location: location.to_string(),
+            storage_options: key,
+        };
+        let mut handles = self.shared.handles.lock();
+        let handle = handles.entry(address).or_insert_with(|| {
+            Arc::new(Handle::new(
+                location.to_string(),
+                storage_options,
+                self.shared.caches.clone(),
+                self.shared.options.staleness,
+            ))
+        });
+        let handle = handle.clone();
+        self.shared.close_idle(&mut handles, &handle);
+        Table::new(handle)
+    }
+
+    /// Creates a root directory if need be and proves that it can be written.
+    pub async fn open_root(&self, root: &str, storage_options: StorageOptions) -> Result<()> {
+        root::open(&self.shared.caches, root, storage_options).await
+    }
+
+    /// The tables and namespaces that LanceDB tools have put into a root.
+    pub async fn scan_root(
+        &self,
+        root: &str,
+        storage_options: StorageOptions,
+    ) -> Result<RootContents> {
+        root::scan(&self.shared.caches, root, storage_options).await
+    }
+
+    /// Removes all files of a table; succeeds when there are none.
+    pub async fn remove_table(
+        &self,
+        location: &str,
+        storage_options: StorageOptions,
+    ) -> Result<()> {
+        let table = self.table(location, storage_options.clone());
+        table.handle().close();
+        root::remove(&self.shared.caches, location, storage_options).await?;
+        table.handle().close();
+        self.shared
+            .handles
+            .lock()
+            .retain(|address, _| address.location != location);
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Closes the least recently used tables when too many are known. A tenth at a time, so that
+    /// the cost is spread over many calls.
+    fn close_idle(&self, handles: &mut HashMap<Address, Arc<Handle>>, keep: &Arc<Handle>) {
+        let limit = self.options.open_tables.max(1);
+        if handles.len() <= limit + limit / 10 {
+            return;
+        }
+        let mut ages: Vec<u64> = handles.values().map(|handle| handle.last_used()).collect();
+        let surplus = handles.len() - limit;
+        let (_, threshold, _) = ages.select_nth_unstable(surplus);
+        let threshold = *threshold;
+        handles.retain(|_, handle| {
+            let stays = handle.last_used() >= threshold || Arc::ptr_eq(handle, keep);
+            if !stays {
+                handle.close();
+            }
+            stays
+        });
+    }
+}

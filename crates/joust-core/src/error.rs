@@ -1,0 +1,288 @@
+//! The one error type of the engine: the contract's code and a sentence for the client.
+//!
+//! Lance, DataFusion and Arrow describe failures for their developers: with source positions,
+//! storage paths and variant names. Nothing of that may reach a client, so every foreign error is
+//! translated here, once, into a code and a cleaned sentence; the original is kept as `source`
+//! for the server's own log.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The numbered errors of the Lance namespace interface (`ErrorResponse.code`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    Unsupported = 0,
+    TableNotFound = 4,
+    TableAlreadyExists = 5,
+    TableIndexNotFound = 6,
+    TableIndexAlreadyExists = 7,
+    TableTagNotFound = 8,
+    TableVersionNotFound = 11,
+    TableColumnNotFound = 12,
+    InvalidInput = 13,
+    ConcurrentModification = 14,
+    ServiceUnavailable = 17,
+    Internal = 18,
+    TableSchemaValidationError = 20,
+    Throttling = 21,
+    TableBranchNotFound = 22,
+}
+
+type Source = Arc<dyn std::error::Error + Send + Sync>;
+
+/// A failure with the contract's code and a message that says what was wrong and what would be
+/// right.
+#[derive(Debug, Clone)]
+pub struct Error {
+    code: Code,
+    message: String,
+    source: Option<Source>,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// Input that could never work: code 13.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidInput, message)
+    }
+
+    /// A failure that is not the client's: code 18. The cause goes to the log only.
+    pub fn internal(
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            code: Code::Internal,
+            message: message.into(),
+            source: Some(Arc::new(source)),
+        }
+    }
+
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What happened underneath, for the server's log; never for a client.
+    pub fn cause(&self) -> Option<String> {
+        self.source.as_ref().map(ToString::to_string)
+    }
+
+    /// The same failure, known to be caused by what the client asked for: a failure inside the
+    /// engine while it plans or evaluates a client's expressions is the client's to mend.
+    pub(crate) fn blame_input(mut self) -> Self {
+        if let (Code::Internal, Some(source)) = (self.code, &self.source)
+            && !is_storage_failure(source.as_ref())
+        {
+            self.code = Code::InvalidInput;
+            self.message = clean(&source.to_string());
+        }
+        if self.code == Code::InvalidInput && self.message.contains("No field named") {
+            self.code = Code::TableColumnNotFound;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<lance::Error> for Error {
+    fn from(error: lance::Error) -> Self {
+        use lance::Error as L;
+        if let Some(own) = find_own(&error) {
+            return own.clone();
+        }
+        let (code, message) = match &error {
+            L::InvalidInput { source, .. } | L::NotSupported { source, .. } => {
+                (Code::InvalidInput, clean(&source.to_string()))
+            }
+            L::DatasetAlreadyExists { .. } => {
+                (Code::TableAlreadyExists, "the table already exists".into())
+            }
+            L::DatasetNotFound { .. } => {
+                (Code::TableNotFound, "the table's files do not exist".into())
+            }
+            L::SchemaMismatch { difference, .. } => (
+                Code::TableSchemaValidationError,
+                format!(
+                    "the data's schema does not match the table's: {}",
+                    clean(difference)
+                ),
+            ),
+            L::Schema { message, .. } => (Code::TableSchemaValidationError, clean(message)),
+            L::FieldNotFound { source } => (Code::TableColumnNotFound, clean(&source.to_string())),
+            L::VersionNotFound { message } => (Code::TableVersionNotFound, clean(message)),
+            L::RefNotFound { message } => (Code::TableTagNotFound, clean(message)),
+            L::IndexNotFound { .. } => (Code::TableIndexNotFound, "there is no such index".into()),
+            L::CommitConflict { .. }
+            | L::IncompatibleTransaction { .. }
+            | L::RetryableCommitConflict { .. }
+            | L::TooMuchWriteContention { .. } => (
+                Code::ConcurrentModification,
+                "another writer changed the table at the same time; read it again and retry".into(),
+            ),
+            L::Timeout { .. } => (
+                Code::ServiceUnavailable,
+                "the storage did not answer in time; try again".into(),
+            ),
+            L::Backpressure { .. } => (
+                Code::Throttling,
+                "the table takes no more writes right now; try again".into(),
+            ),
+            _ => (
+                Code::Internal,
+                "the engine failed; the server's log says why".into(),
+            ),
+        };
+        Self {
+            code,
+            message,
+            source: Some(Arc::new(error)),
+        }
+    }
+}
+
+impl From<arrow::error::ArrowError> for Error {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        lance::Error::from(error).into()
+    }
+}
+
+impl From<datafusion::error::DataFusionError> for Error {
+    fn from(error: datafusion::error::DataFusionError) -> Self {
+        if let Some(own) = find_own(&error) {
+            return own.clone();
+        }
+        lance::Error::from(error).into()
+    }
+}
+
+impl From<object_store::Error> for Error {
+    fn from(error: object_store::Error) -> Self {
+        Self::internal("the storage failed; the server's log says why", error)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::internal("the storage failed; the server's log says why", error)
+    }
+}
+
+/// Our own error inside the layers that Lance, DataFusion and Arrow put around it: one that went
+/// into a stream that they consumed comes back as it was.
+fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
+    match error.downcast_ref::<Error>() {
+        Some(own) => Some(own),
+        None => error.source().and_then(find_own),
+    }
+}
+
+/// Failures of disks, stores and files, which no other request would avoid.
+fn is_storage_failure(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    use lance::Error as L;
+    matches!(
+        error.downcast_ref::<L>(),
+        Some(L::IO { .. } | L::CorruptFile { .. } | L::NotFound { .. } | L::DiskCapExceeded { .. })
+    ) || error.is::<std::io::Error>()
+        || error.is::<object_store::Error>()
+}
+
+/// A message without source positions (`, /x/y.rs:1:2`) and without the prefixes that name an
+/// error's variant.
+fn clean(message: &str) -> String {
+    let mut text = message.trim().to_string();
+    while let Some(at) = text.rfind(".rs:") {
+        let start = text[..at].rfind(", ").unwrap_or(at);
+        let end = text[at + 4..]
+            .find(|c: char| !(c.is_ascii_digit() || c == ':'))
+            .map_or(text.len(), |offset| at + 4 + offset);
+        text.replace_range(start..end, "");
+    }
+    const PREFIXES: &[&str] = &[
+        "LanceError(Arrow): ",
+        "LanceError(IO): ",
+        "LanceError(Schema): ",
+        "LanceError(Index): ",
+        "Invalid user input: ",
+        "Invalid argument error: ",
+        "Query Execution error: ",
+        "Execution error: ",
+        "Schema error: ",
+        "SQL error: ",
+        "Arrow error: ",
+        "Error during planning: ",
+        "External error: ",
+        "Internal error: ",
+    ];
+    let mut rest = text.as_str();
+    while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+        rest = stripped;
+    }
+    // DataFusion asks its users to file a bug; ours should not.
+    let rest = rest
+        .split("\nThis issue was likely caused by")
+        .next()
+        .unwrap_or(rest);
+    rest.trim().trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_positions_and_variant_names_are_removed() {
+        assert_eq!(
+            clean(
+                "Invalid user input: k must be positive, /build/lance-14.0.2/src/dataset/scanner.rs:2334:24"
+            ),
+            "k must be positive"
+        );
+        assert_eq!(
+            clean(
+                "LanceError(Arrow): Invalid argument error: bad cast, src/a.rs:1:2, src/b.rs:3:4"
+            ),
+            "bad cast"
+        );
+    }
+
+    #[test]
+    fn messages_without_positions_are_kept() {
+        assert_eq!(clean("path = '/a/b', c"), "path = '/a/b', c");
+    }
+
+    #[test]
+    fn an_own_error_survives_the_layers_around_it() {
+        let own = Error::invalid("the stream ended early");
+        let through = datafusion::error::DataFusionError::External(Box::new(own));
+        let back = Error::from(through);
+        assert_eq!(back.code(), Code::InvalidInput);
+        assert_eq!(back.message(), "the stream ended early");
+    }
+}

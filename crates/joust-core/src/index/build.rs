@@ -1,0 +1,94 @@
+//! Create and drop indexes.
+
+use std::sync::Arc;
+
+use lance::Dataset;
+use lance::index::DatasetIndexExt;
+
+use super::params::build_params;
+use super::progress::{OnProgress, Reporter};
+use super::spec::{Resolved, Spec};
+use crate::error::{Code, Error, Result};
+use crate::table::Table;
+
+/// An index that could be built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    pub name: String,
+    pub columns: Vec<String>,
+    /// The interface's name of its kind.
+    pub index_type: String,
+}
+
+impl Table {
+    /// Checks a create-index request (its JSON) without building anything: the column, its type,
+    /// the parameters and the name.
+    pub async fn plan_index(&self, spec: &str) -> Result<Planned> {
+        let spec = Spec::decode(spec)?;
+        let dataset = self.newest().await?;
+        let target = prepare(&dataset, &spec).await?;
+        build_params(&spec, &target)?;
+        Ok(Planned {
+            name: target.name,
+            columns: vec![target.column],
+            index_type: target.kind.name().to_string(),
+        })
+    }
+
+    /// Builds an index and commits it. Dropping the future stops the build and leaves the table as
+    /// it was.
+    pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
+        let spec = Spec::decode(spec)?;
+        let newest = self.newest().await?;
+        let target = prepare(&newest, &spec).await?;
+        let (index_type, params) = build_params(&spec, &target)?;
+        let mut dataset = newest.as_ref().clone();
+        let columns = [target.column.as_str()];
+        dataset
+            .create_index_builder(&columns, index_type, params.as_ref())
+            .name(target.name)
+            .replace(spec.replaces())
+            .progress(Arc::new(Reporter::new(on_progress)))
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        self.handle().publish(dataset);
+        Ok(())
+    }
+
+    /// Removes an index; the version that this made.
+    pub async fn drop_index(&self, name: &str) -> Result<u64> {
+        let mut dataset = self.newest().await?.as_ref().clone();
+        dataset.drop_index(name).await.map_err(|error| {
+            let error = Error::from(error);
+            match error.code() {
+                Code::TableIndexNotFound => not_found(name),
+                _ => error,
+            }
+        })?;
+        let version = dataset.version_id();
+        self.handle().publish(dataset);
+        Ok(version)
+    }
+}
+
+async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
+    let target = spec.resolve(dataset)?;
+    let taken = !dataset.load_indices_by_name(&target.name).await?.is_empty();
+    if taken && !spec.replaces() {
+        return Err(Error::new(
+            Code::TableIndexAlreadyExists,
+            format!(
+                "the table already has an index `{}`; drop it first or choose another name",
+                target.name
+            ),
+        ));
+    }
+    Ok(target)
+}
+
+pub(super) fn not_found(name: &str) -> Error {
+    Error::new(
+        Code::TableIndexNotFound,
+        format!("the table has no index `{name}`"),
+    )
+}

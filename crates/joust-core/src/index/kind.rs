@@ -1,0 +1,113 @@
+//! The kinds of index and the names they have in the interfaces.
+
+use crate::error::{Error, Result};
+
+/// A kind of index that can be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    IvfFlat,
+    IvfSq,
+    IvfPq,
+    IvfRq,
+    IvfHnswFlat,
+    IvfHnswSq,
+    IvfHnswPq,
+    BTree,
+    Bitmap,
+    LabelList,
+    NGram,
+    ZoneMap,
+    BloomFilter,
+    Fm,
+    /// Lance's native full-text index.
+    Inverted,
+}
+
+use Kind::*;
+
+/// Each kind with the interface's name for it.
+const NAMES: &[(Kind, &str)] = &[
+    (IvfFlat, "IVF_FLAT"),
+    (IvfSq, "IVF_SQ"),
+    (IvfPq, "IVF_PQ"),
+    (IvfRq, "IVF_RQ"),
+    (IvfHnswFlat, "IVF_HNSW_FLAT"),
+    (IvfHnswSq, "IVF_HNSW_SQ"),
+    (IvfHnswPq, "IVF_HNSW_PQ"),
+    (BTree, "BTREE"),
+    (Bitmap, "BITMAP"),
+    (LabelList, "LABEL_LIST"),
+    (NGram, "NGRAM"),
+    (ZoneMap, "ZONEMAP"),
+    (BloomFilter, "BLOOM_FILTER"),
+    (Fm, "FM"),
+    (Inverted, "INVERTED"),
+];
+
+impl Kind {
+    /// A kind by its name, in any case, with or without underscores; `FTS` is the native full-text
+    /// index.
+    pub fn parse(name: &str) -> Result<Self> {
+        let plain = plain(name);
+        let found = match plain.as_str() {
+            "FTS" => Some(Inverted),
+            "FMINDEX" => Some(Fm),
+            _ => NAMES
+                .iter()
+                .find(|(_, known)| self::plain(known) == plain)
+                .map(|(kind, _)| *kind),
+        };
+        found.ok_or_else(|| {
+            let known: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
+            Error::invalid(format!(
+                "`{name}` is no index type; use one of {}, FTS",
+                known.join(", ")
+            ))
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        NAMES
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("Unknown", |(_, name)| name)
+    }
+
+    pub fn is_vector(self) -> bool {
+        self.name().starts_with("IVF_")
+    }
+}
+
+/// The interface's name for an index type as Lance spells it; `Unknown` for types that are not for
+/// users.
+pub fn public_name(lance: &str) -> &'static str {
+    Kind::parse(lance).map_or("Unknown", Kind::name)
+}
+
+fn plain(name: &str) -> String {
+    name.chars()
+        .filter(|c| *c != '_')
+        .map(|c| c.to_ascii_uppercase())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_kind_is_known() {
+        for name in ["IVF_PQ", "ivf_pq", "IvfPq", "IVFPQ"] {
+            assert_eq!(Kind::parse(name).unwrap(), IvfPq);
+        }
+        assert_eq!(public_name("LabelList"), "LABEL_LIST");
+        assert_eq!(public_name("BloomFilter"), "BLOOM_FILTER");
+        assert_eq!(public_name("FragmentReuse"), "Unknown");
+    }
+
+    #[test]
+    fn an_unknown_kind_is_refused_with_the_known_ones() {
+        let error = Kind::parse("IVF_XX").unwrap_err();
+        assert!(error.message().contains("IVF_PQ"), "{error}");
+    }
+}

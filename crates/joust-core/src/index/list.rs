@@ -1,0 +1,139 @@
+//! The indexes a table has.
+
+use std::sync::Arc;
+
+use lance::Dataset;
+use lance::index::DatasetIndexExt;
+use lance_index::IndexDescription as LanceDescription;
+use roaring::RoaringBitmap;
+
+use super::build::not_found;
+use super::kind::public_name;
+use crate::error::Result;
+use crate::table::{ReadOptions, Table};
+
+/// An index as a listing shows it.
+#[derive(Debug, Clone)]
+pub struct IndexDescription {
+    pub name: String,
+    pub uuid: String,
+    /// Canonical field paths.
+    pub columns: Vec<String>,
+    /// The interface's name of its kind; `Unknown` for what is not for users.
+    pub index_type: String,
+    pub type_url: Option<String>,
+    /// Live rows of the fragments that the index covers.
+    pub num_indexed_rows: u64,
+    pub num_unindexed_rows: u64,
+    pub size_bytes: Option<u64>,
+    pub num_segments: u64,
+    pub created_at_millis: Option<i64>,
+    pub index_version: i32,
+    /// JSON text; its content depends on the kind.
+    pub details: Option<String>,
+}
+
+/// How much of a table an index covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexStats {
+    pub index_type: String,
+    pub distance_type: Option<String>,
+    pub num_indexed_rows: u64,
+    pub num_unindexed_rows: u64,
+    pub num_indices: u64,
+}
+
+impl Table {
+    /// All indexes, in the order of their names.
+    pub async fn list_indices(&self, options: ReadOptions) -> Result<Vec<IndexDescription>> {
+        let dataset = self.dataset(options).await?;
+        let mut found = Vec::new();
+        for index in dataset.describe_indices(None).await? {
+            if index.name().starts_with("__lance") {
+                continue;
+            }
+            found.push(describe(&dataset, &index).await?);
+        }
+        Ok(found)
+    }
+
+    pub async fn index_stats(&self, name: &str, options: ReadOptions) -> Result<IndexStats> {
+        let index = self
+            .list_indices(options)
+            .await?
+            .into_iter()
+            .find(|index| index.name == name)
+            .ok_or_else(|| not_found(name))?;
+        Ok(IndexStats {
+            distance_type: index.details.as_deref().and_then(distance_type),
+            index_type: index.index_type,
+            num_indexed_rows: index.num_indexed_rows,
+            num_unindexed_rows: index.num_unindexed_rows,
+            num_indices: index.num_segments,
+        })
+    }
+}
+
+async fn describe(
+    dataset: &Dataset,
+    index: &Arc<dyn LanceDescription>,
+) -> Result<IndexDescription> {
+    let segments = index.segments();
+    let mut covered = RoaringBitmap::new();
+    for segment in segments {
+        covered |= segment.fragment_bitmap.clone().unwrap_or_default();
+    }
+    let (indexed, unindexed) = count(dataset, &covered).await?;
+    let columns = index
+        .field_ids()
+        .iter()
+        .filter_map(|id| dataset.schema().field_path(*id as i32).ok())
+        .collect();
+    Ok(IndexDescription {
+        name: index.name().to_string(),
+        uuid: segments
+            .first()
+            .map(|segment| segment.uuid.to_string())
+            .unwrap_or_default(),
+        columns,
+        index_type: public_name(index.index_type()).to_string(),
+        type_url: Some(index.type_url().to_string()).filter(|url| !url.is_empty()),
+        num_indexed_rows: indexed,
+        num_unindexed_rows: unindexed,
+        size_bytes: index.total_size_bytes(),
+        num_segments: segments.len() as u64,
+        created_at_millis: segments
+            .iter()
+            .filter_map(|segment| segment.created_at)
+            .map(|time| time.timestamp_millis())
+            .max(),
+        index_version: segments.first().map_or(0, |segment| segment.index_version),
+        details: index.details().ok(),
+    })
+}
+
+/// Live rows in the fragments of `covered`, and in the others.
+async fn count(dataset: &Dataset, covered: &RoaringBitmap) -> Result<(u64, u64)> {
+    let (mut inside, mut outside) = (0, 0);
+    for fragment in dataset.get_fragments() {
+        let rows = match fragment.metadata().num_rows() {
+            Some(rows) => rows,
+            None => fragment.count_rows(None).await?,
+        } as u64;
+        if covered.contains(fragment.id() as u32) {
+            inside += rows;
+        } else {
+            outside += rows;
+        }
+    }
+    Ok((inside, outside))
+}
+
+/// The distance that a vector index was built for, from its details.
+fn distance_type(details: &str) -> Option<String> {
+    let details: serde_json::Value = serde_json::from_str(details).ok()?;
+    ["metric_type", "distance_type", "metric"]
+        .iter()
+        .find_map(|key| details.get(key)?.as_str())
+        .map(str::to_ascii_lowercase)
+}

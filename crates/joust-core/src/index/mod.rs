@@ -1,0 +1,13 @@
+//! Vector, scalar and native full-text indexes: what is asked for ([`spec`]), how it is built
+//! ([`build`]), and what a table has ([`list`]).
+
+mod build;
+mod kind;
+mod list;
+mod params;
+mod progress;
+mod spec;
+
+pub use build::Planned;
+pub use list::{IndexDescription, IndexStats};
+pub use progress::Progress;

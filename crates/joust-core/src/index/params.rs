@@ -1,0 +1,251 @@
+//! From a spec to Lance's build parameters.
+
+use arrow::datatypes::DataType;
+use lance::index::vector::VectorIndexParams;
+use lance_index::IndexParams;
+use lance_index::IndexType;
+use lance_index::scalar::{InvertedIndexParams, ScalarIndexParams};
+use lance_index::vector::bq::RQBuildParams;
+use lance_index::vector::hnsw::builder::HnswBuildParams;
+use lance_index::vector::ivf::IvfBuildParams;
+use lance_index::vector::pq::PQBuildParams;
+use lance_index::vector::sq::builder::SQBuildParams;
+use lance_linalg::distance::DistanceType;
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+use super::spec::{Resolved, Spec};
+use crate::error::{Error, Result};
+use crate::query::{distance_type, vector_element};
+
+/// Lance's type and parameters for a spec.
+pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dyn IndexParams>)> {
+    if target.kind.is_vector() {
+        let params = vector(spec, target)?;
+        return Ok((IndexType::Vector, Box::new(params)));
+    }
+    let scalar = |name: &str, params: Option<Value>| {
+        let mut built = ScalarIndexParams::new(name.to_string());
+        if let Some(params) = params {
+            built = built.with_params(&params);
+        }
+        Box::new(built) as Box<dyn IndexParams>
+    };
+    Ok(match target.kind {
+        Kind::Bitmap => (IndexType::Bitmap, scalar("bitmap", None)),
+        Kind::LabelList => (IndexType::LabelList, scalar("labellist", None)),
+        Kind::NGram => (IndexType::NGram, scalar("ngram", None)),
+        Kind::ZoneMap => (IndexType::ZoneMap, scalar("zonemap", None)),
+        Kind::Fm => (IndexType::Fm, scalar("fm", None)),
+        Kind::BloomFilter => (IndexType::BloomFilter, scalar("bloomfilter", bloom(spec)?)),
+        Kind::Inverted => (IndexType::Inverted, Box::new(text(spec)?)),
+        _ => (IndexType::BTree, scalar("btree", None)),
+    })
+}
+
+fn vector(spec: &Spec, target: &Resolved) -> Result<VectorIndexParams> {
+    let (element, dimension) = vector_element(&target.data_type)
+        .ok_or_else(|| Error::invalid(format!("`{}` holds no vectors", target.column)))?;
+    let distance = distance(spec, &element)?;
+    let ivf = ivf(spec)?;
+    Ok(match target.kind {
+        Kind::IvfFlat => VectorIndexParams::with_ivf_flat_params(distance, ivf),
+        Kind::IvfSq => VectorIndexParams::with_ivf_sq_params(distance, ivf, sq(spec)?),
+        Kind::IvfRq => VectorIndexParams::with_ivf_rq_params(distance, ivf, rq(spec)?),
+        Kind::IvfHnswFlat => VectorIndexParams::ivf_hnsw(distance, ivf, hnsw(spec)?),
+        Kind::IvfHnswSq => {
+            VectorIndexParams::with_ivf_hnsw_sq_params(distance, ivf, hnsw(spec)?, sq(spec)?)
+        }
+        Kind::IvfHnswPq => VectorIndexParams::with_ivf_hnsw_pq_params(
+            distance,
+            ivf,
+            hnsw(spec)?,
+            pq(spec, dimension)?,
+        ),
+        _ => VectorIndexParams::with_ivf_pq_params(distance, ivf, pq(spec, dimension)?),
+    })
+}
+
+fn distance(spec: &Spec, element: &DataType) -> Result<DistanceType> {
+    let binary = *element == DataType::UInt8;
+    let Some(name) = &spec.distance_type else {
+        return Ok(if binary {
+            DistanceType::Hamming
+        } else {
+            DistanceType::L2
+        });
+    };
+    let distance = distance_type(name)?;
+    if binary != (distance == DistanceType::Hamming) {
+        return Err(Error::invalid(format!(
+            "distance type {name} does not fit vectors of {element}; use {}",
+            if binary {
+                "hamming"
+            } else {
+                "l2, cosine or dot"
+            }
+        )));
+    }
+    Ok(distance)
+}
+
+fn ivf(spec: &Spec) -> Result<IvfBuildParams> {
+    let mut ivf = IvfBuildParams::default();
+    if spec.num_partitions.is_some() && spec.target_partition_size.is_some() {
+        return Err(Error::invalid(
+            "give `num_partitions` or `target_partition_size`, not both",
+        ));
+    }
+    ivf.num_partitions = within("num_partitions", spec.num_partitions, 1, 65_536)?;
+    ivf.target_partition_size = within(
+        "target_partition_size",
+        spec.target_partition_size,
+        1,
+        u32::MAX,
+    )?;
+    if let Some(rate) = within("sample_rate", spec.sample_rate, 2, 65_536)? {
+        ivf.sample_rate = rate;
+    }
+    if let Some(iterations) = within("max_iterations", spec.max_iterations, 1, 10_000)? {
+        ivf.max_iters = iterations;
+    }
+    Ok(ivf)
+}
+
+fn pq(spec: &Spec, dimension: usize) -> Result<PQBuildParams> {
+    let num_sub_vectors = match within("num_sub_vectors", spec.num_sub_vectors, 1, 65_536)? {
+        Some(count) if dimension.is_multiple_of(count) => count,
+        Some(count) => {
+            return Err(Error::invalid(format!(
+                "`num_sub_vectors` {count} does not divide the dimension {dimension}"
+            )));
+        }
+        None => sub_vectors(dimension),
+    };
+    let mut pq = PQBuildParams {
+        num_sub_vectors,
+        ..PQBuildParams::default()
+    };
+    match spec.num_bits {
+        None => {}
+        Some(bits @ (4 | 8)) => pq.num_bits = bits as usize,
+        Some(bits) => {
+            return Err(Error::invalid(format!(
+                "`num_bits` {bits} is not possible; use 4 or 8"
+            )));
+        }
+    }
+    if let Some(rate) = within("sample_rate", spec.sample_rate, 2, 65_536)? {
+        pq.sample_rate = rate;
+    }
+    if let Some(iterations) = within("max_iterations", spec.max_iterations, 1, 10_000)? {
+        pq.max_iters = iterations;
+    }
+    Ok(pq)
+}
+
+/// The LanceDB rule: a byte for 16 numbers where that divides, else for 8, else one.
+fn sub_vectors(dimension: usize) -> usize {
+    match dimension {
+        dimension if dimension.is_multiple_of(16) => dimension / 16,
+        dimension if dimension.is_multiple_of(8) => dimension / 8,
+        _ => 1,
+    }
+}
+
+fn sq(spec: &Spec) -> Result<SQBuildParams> {
+    let mut sq = SQBuildParams::default();
+    if let Some(bits) = spec.num_bits {
+        if bits != 8 {
+            return Err(Error::invalid(format!(
+                "`num_bits` {bits} is not possible; use 8"
+            )));
+        }
+        sq.num_bits = 8;
+    }
+    if let Some(rate) = within("sample_rate", spec.sample_rate, 2, 65_536)? {
+        sq.sample_rate = rate;
+    }
+    Ok(sq)
+}
+
+fn rq(spec: &Spec) -> Result<RQBuildParams> {
+    let mut rq = RQBuildParams::default();
+    if let Some(bits) = within("num_bits", spec.num_bits, 1, 9)? {
+        rq.num_bits = bits as u8;
+    }
+    Ok(rq)
+}
+
+fn hnsw(spec: &Spec) -> Result<HnswBuildParams> {
+    let mut hnsw = HnswBuildParams::default();
+    if let Some(m) = within("m", spec.m, 2, 1_024)? {
+        hnsw.m = m;
+    }
+    if let Some(candidates) = within("ef_construction", spec.ef_construction, 1, 65_536)? {
+        hnsw.ef_construction = candidates;
+    }
+    Ok(hnsw)
+}
+
+fn bloom(spec: &Spec) -> Result<Option<Value>> {
+    if let Some(rate) = spec.probability
+        && !(rate > 0.0 && rate < 1.0)
+    {
+        return Err(Error::invalid(format!(
+            "`probability` {rate} is not possible; give a number between 0 and 1"
+        )));
+    }
+    let mut params = Map::new();
+    if let Some(items) = spec.number_of_items {
+        params.insert("number_of_items".into(), json!(items));
+    }
+    if let Some(rate) = spec.probability {
+        params.insert("probability".into(), json!(rate));
+    }
+    Ok((!params.is_empty()).then_some(Value::Object(params)))
+}
+
+fn text(spec: &Spec) -> Result<InvertedIndexParams> {
+    let text = &spec.text;
+    let mut params = Map::new();
+    let mut set = |name: &str, value: Value| {
+        if !value.is_null() {
+            params.insert(name.into(), value);
+        }
+    };
+    set("with_position", json!(text.with_position));
+    set("base_tokenizer", json!(text.base_tokenizer));
+    set("language", json!(text.language.as_deref().map(title_case)));
+    set("max_token_length", json!(text.max_token_length));
+    set("lower_case", json!(text.lower_case));
+    set("stem", json!(text.stem));
+    set("remove_stop_words", json!(text.remove_stop_words));
+    set("custom_stop_words", json!(text.custom_stop_words));
+    set("ascii_folding", json!(text.ascii_folding));
+    set("min_ngram_length", json!(text.min_ngram_length));
+    set("max_ngram_length", json!(text.max_ngram_length));
+    set("prefix_only", json!(text.prefix_only));
+    serde_json::from_value(Value::Object(params))
+        .map_err(|error| Error::invalid(format!("the full-text parameters can't be used: {error}")))
+}
+
+/// Languages are spelled `English`.
+fn title_case(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first
+            .to_uppercase()
+            .chain(letters.as_str().to_lowercase().chars())
+            .collect()
+    })
+}
+
+fn within(name: &str, value: Option<u32>, least: u32, greatest: u32) -> Result<Option<usize>> {
+    match value {
+        Some(value) if !(least..=greatest).contains(&value) => Err(Error::invalid(format!(
+            "`{name}` {value} is not possible; give a number from {least} to {greatest}"
+        ))),
+        value => Ok(value.map(|value| value as usize)),
+    }
+}

@@ -1,0 +1,81 @@
+//! Progress of a build.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use lance_index::progress::IndexBuildProgress;
+use parking_lot::Mutex;
+
+/// How far a build is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The engine's word for what runs: `train_ivf`, `shuffle` and so on.
+    pub stage: String,
+    pub completed: u64,
+    /// Absent when it can't be told.
+    pub total: Option<u64>,
+}
+
+/// Called from engine threads whenever a build has moved on.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Passes Lance's progress on.
+pub(super) struct Reporter {
+    on_progress: OnProgress,
+    now: Mutex<Progress>,
+}
+
+impl Reporter {
+    pub fn new(on_progress: OnProgress) -> Self {
+        Self {
+            on_progress,
+            now: Mutex::default(),
+        }
+    }
+
+    fn report(&self, change: impl FnOnce(&mut Progress)) {
+        let mut now = self.now.lock();
+        change(&mut now);
+        let now = now.clone();
+        (self.on_progress)(now);
+    }
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reporter").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl IndexBuildProgress for Reporter {
+    async fn stage_start(&self, stage: &str, total: Option<u64>, _unit: &str) -> lance::Result<()> {
+        self.report(|now| {
+            *now = Progress {
+                stage: stage.to_string(),
+                completed: 0,
+                total,
+            };
+        });
+        Ok(())
+    }
+
+    async fn stage_progress(&self, stage: &str, completed: u64) -> lance::Result<()> {
+        self.report(|now| {
+            if now.stage == stage {
+                now.completed = completed;
+            }
+        });
+        Ok(())
+    }
+
+    async fn stage_complete(&self, stage: &str) -> lance::Result<()> {
+        self.report(|now| {
+            if now.stage == stage {
+                now.completed = now.total.unwrap_or(now.completed);
+            }
+        });
+        Ok(())
+    }
+}

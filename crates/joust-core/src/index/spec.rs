@@ -1,0 +1,178 @@
+//! What a client asks for when it creates an index.
+
+use arrow::datatypes::DataType;
+use lance::Dataset;
+use lance_core::datatypes::{Field, format_field_path};
+use serde::Deserialize;
+
+use super::kind::Kind;
+use crate::error::{Code, Error, Result};
+use crate::query::unknown_column;
+
+/// The body of a create-index request. The LanceDB SDKs say `metric_type` where the namespace
+/// interface says `distance_type`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Spec {
+    pub column: String,
+    pub index_type: String,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default, alias = "metric_type")]
+    pub distance_type: Option<String>,
+    /// An index of that name is replaced instead of being an error.
+    #[serde(default)]
+    pub replace: Option<bool>,
+
+    #[serde(default)]
+    pub num_partitions: Option<u32>,
+    #[serde(default)]
+    pub target_partition_size: Option<u32>,
+    #[serde(default)]
+    pub sample_rate: Option<u32>,
+    #[serde(default)]
+    pub max_iterations: Option<u32>,
+    #[serde(default)]
+    pub num_sub_vectors: Option<u32>,
+    #[serde(default)]
+    pub num_bits: Option<u32>,
+    #[serde(default)]
+    pub m: Option<u32>,
+    #[serde(default)]
+    pub ef_construction: Option<u32>,
+
+    /// Bloom filter: rows per filter, and its rate of false positives.
+    #[serde(default)]
+    pub number_of_items: Option<u64>,
+    #[serde(default)]
+    pub probability: Option<f64>,
+
+    #[serde(flatten)]
+    pub text: TextSpec,
+}
+
+/// Full-text parameters; absent ones keep the index's defaults.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct TextSpec {
+    #[serde(default)]
+    pub with_position: Option<bool>,
+    #[serde(default)]
+    pub base_tokenizer: Option<String>,
+    #[serde(default)]
+    pub language: Option<String>,
+    #[serde(default)]
+    pub max_token_length: Option<u32>,
+    #[serde(default)]
+    pub lower_case: Option<bool>,
+    #[serde(default)]
+    pub stem: Option<bool>,
+    #[serde(default)]
+    pub remove_stop_words: Option<bool>,
+    #[serde(default)]
+    pub custom_stop_words: Option<Vec<String>>,
+    #[serde(default)]
+    pub ascii_folding: Option<bool>,
+    #[serde(default)]
+    pub min_ngram_length: Option<u32>,
+    #[serde(default)]
+    pub max_ngram_length: Option<u32>,
+    #[serde(default)]
+    pub prefix_only: Option<bool>,
+}
+
+/// A spec that fits a table.
+pub struct Resolved {
+    pub kind: Kind,
+    pub name: String,
+    /// The column's path in the schema's spelling.
+    pub column: String,
+    pub data_type: DataType,
+}
+
+impl Spec {
+    pub fn decode(json: &str) -> Result<Self> {
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let path = error.path().to_string();
+            let message = match path.as_str() {
+                "." => error.inner().to_string(),
+                _ => format!("`{path}`: {}", error.inner()),
+            };
+            Error::invalid(format!("the index can't be read: {message}"))
+        })
+    }
+
+    /// Finds the column and checks that this kind of index can be built on it.
+    pub fn resolve(&self, dataset: &Dataset) -> Result<Resolved> {
+        let kind = Kind::parse(&self.index_type)?;
+        let path: Vec<&Field> = dataset
+            .schema()
+            .resolve_case_insensitive(&self.column)
+            .ok_or_else(|| unknown_column(dataset, &self.column))?;
+        let names: Vec<&str> = path.iter().map(|field| field.name.as_str()).collect();
+        let column = format_field_path(&names);
+        let data_type = path
+            .last()
+            .map(|field| field.data_type())
+            .ok_or_else(|| unknown_column(dataset, &self.column))?;
+        check_type(kind, &column, &data_type)?;
+        let name = match self.name.as_deref().map(str::trim) {
+            None => format!("{}_idx", names.join(".")),
+            Some("") => return Err(Error::invalid("the index's name is empty; leave it out")),
+            Some(name) if name.starts_with("__lance") => {
+                return Err(Error::invalid(format!(
+                    "the index name `{name}` is reserved"
+                )));
+            }
+            Some(name) => name.to_string(),
+        };
+        Ok(Resolved {
+            kind,
+            name,
+            column,
+            data_type,
+        })
+    }
+
+    pub fn replaces(&self) -> bool {
+        self.replace == Some(true)
+    }
+}
+
+fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
+    use DataType as T;
+    let is_text = |data_type: &DataType| matches!(data_type, T::Utf8 | T::LargeUtf8 | T::Utf8View);
+    let is_list = matches!(data_type, T::List(_) | T::LargeList(_));
+    let (fits, wanted) = match kind {
+        kind if kind.is_vector() => (
+            crate::query::is_vector(data_type),
+            "a vector column (a fixed-size list of numbers)",
+        ),
+        Kind::LabelList => (is_list, "a list column"),
+        Kind::Inverted => {
+            let element_is_text = match data_type {
+                T::List(inner) | T::LargeList(inner) => is_text(inner.data_type()),
+                other => is_text(other) || matches!(other, T::LargeBinary),
+            };
+            (element_is_text, "a text column or a list of text")
+        }
+        Kind::NGram | Kind::Fm => (
+            is_text(data_type)
+                || (kind == Kind::Fm && matches!(data_type, T::Binary | T::LargeBinary)),
+            "a text column",
+        ),
+        _ => (
+            !data_type.is_nested() || matches!(data_type, T::FixedSizeBinary(_)),
+            "a column of single values",
+        ),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::InvalidInput,
+        format!(
+            "a {} index needs {wanted}; `{column}` is {data_type}",
+            kind.name()
+        ),
+    ))
+}

@@ -1,0 +1,274 @@
+//! Turns an upload into record batches.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::MessageHeader;
+use arrow::ipc::convert::fb_to_schema;
+use arrow::ipc::reader::{read_dictionary, read_record_batch};
+use bytes::{Buf, Bytes};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::stream::try_unfold;
+
+use super::framing::{Framer, Message, kind, malformed};
+use super::guard;
+use super::upload::UploadReader;
+use crate::error::{Error, Result};
+
+/// Record batches of one schema, in the form that Lance writes from.
+pub type BatchStream = SendableRecordBatchStream;
+
+/// Reads the schema at the head of an upload; the rest follows as a stream of batches.
+///
+/// A body without any bytes has no schema and is refused; a stream that holds a schema and no
+/// batches is a stream of no rows.
+pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
+    let mut decoder = Decoder {
+        upload,
+        framer: Framer::default(),
+        chunk: Bytes::new(),
+        dictionaries: HashMap::new(),
+    };
+    let schema = match decoder.message().await? {
+        Some(message) => read_schema(&message)?,
+        None => {
+            return Err(Error::invalid(
+                "the body is empty; send an Arrow IPC stream, whose schema is the table's \
+                 (a stream without record batches is a table without rows)",
+            ));
+        }
+    };
+    let batches = try_unfold((decoder, schema.clone()), |(mut decoder, schema)| async {
+        match decoder.batch(&schema).await {
+            Ok(Some(batch)) => Ok(Some((batch, (decoder, schema)))),
+            Ok(None) => Ok(None),
+            Err(error) => Err(DataFusionError::External(Box::new(error))),
+        }
+    });
+    let stream = RecordBatchStreamAdapter::new(schema.clone(), batches);
+    Ok((schema, Box::pin(stream)))
+}
+
+struct Decoder {
+    upload: UploadReader,
+    framer: Framer,
+    chunk: Bytes,
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+impl Decoder {
+    async fn message(&mut self) -> Result<Option<Message>> {
+        loop {
+            let mut rest: &[u8] = &self.chunk;
+            let message = self.framer.take(&mut rest)?;
+            let used = self.chunk.len() - rest.len();
+            self.chunk.advance(used);
+            if message.is_some() {
+                return Ok(message);
+            }
+            match self.upload.next().await? {
+                Some(chunk) => self.chunk = chunk,
+                None => {
+                    self.framer.finish()?;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    async fn batch(&mut self, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+        while let Some(message) = self.message().await? {
+            if let Some(batch) = self.read(&message, schema)? {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A record batch; `None` for a dictionary, which is kept for the batches that follow.
+    fn read(&mut self, message: &Message, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+        let header = message.header()?;
+        let version = header.version();
+        match header.header_type() {
+            MessageHeader::RecordBatch => {
+                let batch = header
+                    .header_as_record_batch()
+                    .ok_or_else(|| malformed("a record batch has no header"))?;
+                guard::check_batch(message, &batch)?;
+                let dictionaries = &self.dictionaries;
+                contained(|| {
+                    read_record_batch(
+                        &message.body,
+                        batch,
+                        schema.clone(),
+                        dictionaries,
+                        None,
+                        &version,
+                    )
+                })
+                .map(Some)
+            }
+            MessageHeader::DictionaryBatch => {
+                let dictionary = header
+                    .header_as_dictionary_batch()
+                    .ok_or_else(|| malformed("a dictionary has no header"))?;
+                if let Some(batch) = dictionary.data() {
+                    guard::check_batch(message, &batch)?;
+                }
+                let dictionaries = &mut self.dictionaries;
+                contained(|| {
+                    read_dictionary(&message.body, dictionary, schema, dictionaries, &version)
+                })?;
+                Ok(None)
+            }
+            MessageHeader::NONE => Ok(None),
+            other => Err(malformed(&format!(
+                "a message of kind {} follows the schema",
+                kind(other)
+            ))),
+        }
+    }
+}
+
+fn read_schema(message: &Message) -> Result<SchemaRef> {
+    let header = message.header()?;
+    let Some(schema) = header.header_as_schema() else {
+        return Err(malformed(&format!(
+            "its first message is of kind {}, not a schema",
+            kind(header.header_type())
+        )));
+    };
+    contained(|| Ok(fb_to_schema(schema))).map(Arc::new)
+}
+
+/// Arrow's readers check what they read, but some malformed input makes them panic instead; to the
+/// client both are the same mistake.
+fn contained<T>(
+    read: impl FnOnce() -> std::result::Result<T, arrow::error::ArrowError>,
+) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(malformed(&error.to_string())),
+        Err(_) => Err(malformed("its metadata contradicts itself")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use arrow::ipc::CompressionType;
+    use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+    use futures::TryStreamExt;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ipc::upload::upload;
+
+    fn batches(count: usize) -> Vec<RecordBatch> {
+        (0..count)
+            .map(|index| {
+                let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..index as i64));
+                let words: ArrayRef = Arc::new(StringArray::from_iter_values(
+                    (0..index).map(|i| format!("w{i}")),
+                ));
+                RecordBatch::try_from_iter([("n", numbers), ("w", words)]).unwrap()
+            })
+            .collect()
+    }
+
+    fn encode(batches: &[RecordBatch], compression: Option<CompressionType>) -> Vec<u8> {
+        let options = IpcWriteOptions::default()
+            .try_with_compression(compression)
+            .unwrap();
+        let mut writer =
+            StreamWriter::try_new_with_options(Vec::new(), &batches[0].schema(), options).unwrap();
+        for batch in batches {
+            writer.write(batch).unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    fn run(chunks: Vec<Vec<u8>>) -> Result<Vec<RecordBatch>> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (push, read) = upload(|| {});
+            for chunk in chunks {
+                push.push(chunk.into());
+            }
+            push.finish();
+            let (_, stream) = decode(read).await?;
+            Ok(stream.try_collect().await?)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_of_a_stream_decodes_to_the_same_batches(
+            count in 1_usize..6,
+            compression in prop_oneof![
+                Just(None),
+                Just(Some(CompressionType::LZ4_FRAME)),
+                Just(Some(CompressionType::ZSTD)),
+            ],
+            sizes in prop::collection::vec(1_usize..500, 1..40),
+        ) {
+            let expected = batches(count);
+            let bytes = encode(&expected, compression);
+            let mut rest = &bytes[..];
+            let mut chunks = Vec::new();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (now, later) = rest.split_at((*size).min(rest.len()));
+                chunks.push(now.to_vec());
+                rest = later;
+            }
+            prop_assert_eq!(run(chunks).unwrap(), expected);
+        }
+
+        #[test]
+        fn damaged_streams_are_refused_or_decoded_but_never_crash(
+            at in 0.0_f64..1.0, value in any::<u8>(), cut in 0.0_f64..1.0,
+        ) {
+            let mut bytes = encode(&batches(4), None);
+            let index = (at * bytes.len() as f64) as usize;
+            bytes[index] = value;
+            bytes.truncate(((cut * 2.0).min(1.0) * bytes.len() as f64) as usize);
+            if let Err(error) = run(vec![bytes]) {
+                prop_assert_eq!(error.code(), crate::Code::InvalidInput);
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_without_bytes_is_refused_with_advice() {
+        let error = run(vec![]).unwrap_err();
+        assert!(
+            error.message().contains("send an Arrow IPC stream"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_buffer_that_claims_to_decompress_to_a_petabyte_is_refused() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));
+        let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let mut bytes = encode(&[batch], Some(CompressionType::LZ4_FRAME));
+        // The claim is the 8 bytes before the LZ4 frame's magic number.
+        let magic = bytes
+            .windows(4)
+            .position(|w| w == [0x04, 0x22, 0x4d, 0x18])
+            .unwrap();
+        bytes[magic - 8..magic].copy_from_slice(&(1_i64 << 50).to_le_bytes());
+        let error = run(vec![bytes]).unwrap_err();
+        assert!(error.message().contains("too large"), "{error}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Cuts a byte stream into Arrow IPC messages.
+//!
+//! A message is `0xFFFFFFFF` (absent in files of old writers), the metadata's length, the metadata
+//! and a body. Bodies are assembled in memory that is aligned for Arrow, so that the arrays made
+//! from them need no further copy.
+
+use arrow::buffer::{Buffer, MutableBuffer};
+use arrow::ipc::{self, MessageHeader};
+
+use super::guard;
+use crate::error::{Error, Result};
+
+const CONTINUATION: u32 = 0xFFFF_FFFF;
+
+/// One message: its metadata (a flatbuffer, verified) and its body.
+pub struct Message {
+    metadata: Buffer,
+    pub body: Buffer,
+}
+
+impl Message {
+    /// The decoded metadata.
+    pub fn header(&self) -> Result<ipc::Message<'_>> {
+        root(&self.metadata)
+    }
+}
+
+fn root(metadata: &[u8]) -> Result<ipc::Message<'_>> {
+    ipc::root_as_message(metadata)
+        .map_err(|error| malformed(&format!("its message header can't be read ({error})")))
+}
+
+enum State {
+    /// Reading the 4 bytes of the continuation marker or of the length.
+    Length {
+        continued: bool,
+    },
+    Metadata {
+        length: usize,
+    },
+    Body {
+        metadata: Buffer,
+        length: usize,
+    },
+    End,
+}
+
+/// Collects chunks and gives messages out.
+pub struct Framer {
+    state: State,
+    part: MutableBuffer,
+}
+
+impl Default for Framer {
+    fn default() -> Self {
+        Self {
+            state: State::Length { continued: false },
+            part: MutableBuffer::new(0),
+        }
+    }
+}
+
+impl Framer {
+    /// Takes bytes off the front of `chunk` until a message is complete or the chunk is used up.
+    pub fn take(&mut self, chunk: &mut &[u8]) -> Result<Option<Message>> {
+        loop {
+            let wanted = match &self.state {
+                State::Length { .. } => 4,
+                State::Metadata { length } | State::Body { length, .. } => *length,
+                // What follows the end-of-stream marker is not ours to judge.
+                State::End => {
+                    *chunk = &[];
+                    return Ok(None);
+                }
+            };
+            let missing = wanted - self.part.len();
+            let (now, rest) = chunk.split_at(missing.min(chunk.len()));
+            self.part.extend_from_slice(now);
+            *chunk = rest;
+            if self.part.len() < wanted {
+                return Ok(None);
+            }
+            let part = std::mem::replace(&mut self.part, MutableBuffer::new(0));
+            if let Some(message) = self.advance(part)? {
+                return Ok(Some(message));
+            }
+        }
+    }
+
+    fn advance(&mut self, part: MutableBuffer) -> Result<Option<Message>> {
+        match std::mem::replace(&mut self.state, State::Length { continued: false }) {
+            State::Length { continued } => {
+                let mut word = [0; 4];
+                word.copy_from_slice(&part);
+                let word = u32::from_le_bytes(word);
+                self.state = match word {
+                    CONTINUATION if !continued => State::Length { continued: true },
+                    0 => State::End,
+                    length if length as usize > guard::MAX_METADATA => {
+                        return Err(malformed("it does not begin like an Arrow IPC stream"));
+                    }
+                    length => State::Metadata {
+                        length: length as usize,
+                    },
+                };
+                Ok(None)
+            }
+            State::Metadata { .. } => {
+                let metadata = Buffer::from(part);
+                let length = guard::body_length(&root(&metadata)?)?;
+                if length == 0 {
+                    let body = Buffer::from(MutableBuffer::new(0));
+                    return Ok(Some(Message { metadata, body }));
+                }
+                // Room for what a small body needs at once; a large one grows as its bytes arrive.
+                self.part = MutableBuffer::with_capacity(length.min(1 << 20));
+                self.state = State::Body { metadata, length };
+                Ok(None)
+            }
+            State::Body { metadata, .. } => Ok(Some(Message {
+                metadata,
+                body: part.into(),
+            })),
+            State::End => Ok(None),
+        }
+    }
+
+    /// The bytes have ended: an error when they end inside a message.
+    pub fn finish(&self) -> Result<()> {
+        match self.state {
+            State::End => Ok(()),
+            State::Length { continued: false } if self.part.is_empty() => Ok(()),
+            _ => Err(malformed("it ends inside a message")),
+        }
+    }
+}
+
+/// The message kinds a stream may hold, by the name a person would look for.
+pub fn kind(header: MessageHeader) -> &'static str {
+    header.variant_name().unwrap_or("unknown")
+}
+
+pub fn malformed(why: &str) -> Error {
+    Error::invalid(format!(
+        "the body is not a valid Arrow IPC stream: {why}; send the bytes of an Arrow stream writer, \
+         not of a file writer"
+    ))
+}

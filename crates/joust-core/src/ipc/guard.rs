@@ -1,0 +1,76 @@
+//! Limits on what an Arrow message may claim, checked before anything is allocated for it.
+//!
+//! The numbers in a message are the client's: a buffer that says it decompresses to a petabyte
+//! would abort the process inside the decompressor, and a batch of null rows costs no bytes at all.
+
+use arrow::ipc;
+
+use super::framing::{Message, malformed};
+use crate::error::{Error, Result};
+
+/// Bytes of one message's metadata.
+pub const MAX_METADATA: usize = 16 << 20;
+/// Bytes of one record batch, as sent and as decompressed.
+const MAX_BATCH: u64 = 2 << 30;
+/// Rows of one record batch.
+const MAX_ROWS: i64 = i32::MAX as i64;
+
+/// The body's length, when it is one that can be taken in.
+pub fn body_length(message: &ipc::Message<'_>) -> Result<usize> {
+    let length = message.bodyLength();
+    match u64::try_from(length) {
+        Ok(length) if length <= MAX_BATCH => Ok(length as usize),
+        Ok(length) => Err(too_large(length)),
+        Err(_) => Err(malformed("a message has a negative length")),
+    }
+}
+
+/// Checks a record batch's counts, extents and decompressed sizes.
+pub fn check_batch(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<()> {
+    if !(0..=MAX_ROWS).contains(&batch.length()) {
+        return Err(Error::invalid(format!(
+            "a record batch says it has {} rows; send batches of at most {MAX_ROWS}",
+            batch.length()
+        )));
+    }
+    let compressed = batch.compression().is_some();
+    let mut total = 0_u64;
+    for extent in batch.buffers().into_iter().flatten() {
+        let bytes = usize::try_from(extent.offset())
+            .ok()
+            .zip(usize::try_from(extent.length()).ok())
+            .and_then(|(offset, length)| Some(offset..offset.checked_add(length)?))
+            .and_then(|range| message.body.get(range))
+            .ok_or_else(|| malformed("a buffer lies outside its message"))?;
+        total = total.saturating_add(if compressed {
+            decompressed_length(bytes)?
+        } else {
+            bytes.len() as u64
+        });
+    }
+    if total > MAX_BATCH {
+        return Err(too_large(total));
+    }
+    Ok(())
+}
+
+/// A compressed buffer begins with its decompressed length; -1 says that it is not compressed.
+fn decompressed_length(bytes: &[u8]) -> Result<u64> {
+    if bytes.is_empty() {
+        return Ok(0);
+    }
+    let Some(prefix) = bytes.first_chunk::<8>() else {
+        return Err(malformed("a compressed buffer has no length"));
+    };
+    match i64::from_le_bytes(*prefix) {
+        -1 => Ok(bytes.len() as u64),
+        length => u64::try_from(length)
+            .map_err(|_| malformed("a compressed buffer has a negative length")),
+    }
+}
+
+fn too_large(length: u64) -> Error {
+    Error::invalid(format!(
+        "a record batch of {length} bytes is too large; send batches of at most {MAX_BATCH} bytes"
+    ))
+}

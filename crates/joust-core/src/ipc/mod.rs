@@ -1,0 +1,11 @@
+//! Arrow IPC at the edge of the engine: bodies come in as byte chunks and leave as byte chunks.
+
+mod decode;
+mod encode;
+mod framing;
+mod guard;
+mod upload;
+
+pub use decode::{BatchStream, decode};
+pub use encode::{Encoder, Format};
+pub use upload::{Upload, UploadReader, upload};

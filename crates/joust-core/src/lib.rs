@@ -1,0 +1,19 @@
+//! The engine of joust: Lance tables without names, people or HTTP.
+//!
+//! Start at [`Engine`], which hands out [`Table`]s; a table is an address with everything that can
+//! be done at it. Arrow data comes in through an [`Upload`] and goes out as an [`Answer`].
+
+mod cache;
+pub mod engine;
+pub mod error;
+pub mod index;
+pub mod ipc;
+pub mod query;
+pub mod root;
+pub mod table;
+
+pub use engine::{Engine, EngineOptions};
+pub use error::{Code, Error, Result};
+pub use ipc::Upload;
+pub use query::Answer;
+pub use table::Table;

@@ -1,0 +1,154 @@
+//! Runs a scan and encodes what comes out, part by part.
+
+use std::collections::HashMap;
+
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::Int32Type;
+use futures::StreamExt;
+use lance::dataset::scanner::{DatasetRecordBatchStream, Scanner};
+use lance::io::RecordBatchStream;
+
+use super::request::{Query, Vectors};
+use crate::error::{Error, Result};
+use crate::ipc::{Encoder, Format};
+
+/// An answer up to this size is one part.
+const FIRST_PART: usize = 4 << 20;
+/// Later parts are at least this large.
+const NEXT_PART: usize = 1 << 20;
+/// The column that tells whose neighbours a row belongs to when there are several query vectors.
+const QUERY_INDEX: &str = "query_index";
+
+/// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
+pub struct Answer {
+    version: u64,
+    batches: DatasetRecordBatchStream,
+    encoder: Encoder,
+    skip: Option<SkipPerQuery>,
+    done: bool,
+}
+
+impl Answer {
+    pub(super) async fn start(
+        scanner: Scanner,
+        query: &Query,
+        version: u64,
+        format: Format,
+    ) -> Result<Self> {
+        let batches = scanner
+            .try_into_stream()
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        let skip = match (&query.vector, query.offset) {
+            (Vectors::Many(_), Some(offset)) if offset > 0 => Some(SkipPerQuery::new(offset)),
+            _ => None,
+        };
+        Ok(Self {
+            version,
+            encoder: Encoder::new(format, &batches.schema())?,
+            batches,
+            skip,
+            done: false,
+        })
+    }
+
+    /// The version of the table that is answered from.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// All parts have been given out.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// The first part: all of a small answer.
+    pub async fn first(&mut self) -> Result<Vec<u8>> {
+        self.fill(FIRST_PART).await
+    }
+
+    /// The next part; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.done {
+            return Ok(None);
+        }
+        self.fill(NEXT_PART).await.map(Some)
+    }
+
+    async fn fill(&mut self, size: usize) -> Result<Vec<u8>> {
+        while self.encoder.pending() < size && !self.done {
+            match self.batches.next().await {
+                Some(batch) => {
+                    let mut batch = batch.map_err(|error| Error::from(error).blame_input())?;
+                    if let Some(skip) = &mut self.skip {
+                        batch = skip.apply(&batch)?;
+                    }
+                    if batch.num_rows() > 0 {
+                        self.encoder.write(&batch)?;
+                    }
+                }
+                None => {
+                    self.encoder.finish()?;
+                    self.done = true;
+                }
+            }
+        }
+        Ok(self.encoder.take())
+    }
+}
+
+/// Drops the nearest rows of each query vector: an offset counts for every vector by itself.
+struct SkipPerQuery {
+    offset: u64,
+    seen: HashMap<i32, u64>,
+}
+
+impl SkipPerQuery {
+    fn new(offset: u64) -> Self {
+        Self {
+            offset,
+            seen: HashMap::new(),
+        }
+    }
+
+    fn apply(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let Some(index) = batch.column_by_name(QUERY_INDEX) else {
+            return Ok(batch.clone());
+        };
+        let keep: BooleanArray = index
+            .as_primitive::<Int32Type>()
+            .values()
+            .iter()
+            .map(|query| {
+                let seen = self.seen.entry(*query).or_default();
+                *seen += 1;
+                Some(*seen > self.offset)
+            })
+            .collect();
+        Ok(filter_record_batch(batch, &keep)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int32Array};
+
+    use super::*;
+
+    #[test]
+    fn an_offset_counts_for_every_query_vector() {
+        let queries: ArrayRef = Arc::new(Int32Array::from(vec![0, 0, 0, 1, 1]));
+        let rows: ArrayRef = Arc::new(Int32Array::from(vec![10, 11, 12, 20, 21]));
+        let batch = RecordBatch::try_from_iter([(QUERY_INDEX, queries), ("row", rows)]).unwrap();
+        let mut skip = SkipPerQuery::new(1);
+        let mut left = Vec::new();
+        for part in [batch.slice(0, 2), batch.slice(2, 3)] {
+            let part = skip.apply(&part).unwrap();
+            left.extend_from_slice(part["row"].as_primitive::<Int32Type>().values());
+        }
+        assert_eq!(left, [11, 12, 21]);
+    }
+}

@@ -1,0 +1,237 @@
+//! Which columns a query returns.
+
+use std::fmt;
+
+use lance::Dataset;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::depth;
+use crate::error::{Code, Error, Result};
+
+/// Columns that are not part of a table's schema and can be asked for by name.
+const SYSTEM_COLUMNS: &[&str] = &[
+    "_rowid",
+    "_rowaddr",
+    "_rowoffset",
+    "_distance",
+    "_score",
+    "query_index",
+    "_row_created_at_version",
+    "_row_last_updated_at_version",
+];
+
+/// The wanted columns, in the wanted order.
+#[derive(Debug, Default, PartialEq)]
+pub enum Columns {
+    #[default]
+    All,
+    /// Field paths.
+    Names(Vec<String>),
+    /// Output name and SQL expression; a field path is one.
+    Aliases(Vec<(String, String)>),
+}
+
+impl Columns {
+    /// Output name and expression of each column; `None` for all columns as they are.
+    pub fn expressions(&self, dataset: &Dataset) -> Result<Option<Vec<(String, String)>>> {
+        match self {
+            Self::All => Ok(None),
+            Self::Names(names) => {
+                for name in names {
+                    check(dataset, name)?;
+                }
+                let same = |name: &String| (name.clone(), path_expression(name));
+                Ok(Some(names.iter().map(same).collect()))
+            }
+            Self::Aliases(aliases) => {
+                for (_, expression) in aliases {
+                    depth::check(expression)?;
+                }
+                Ok(Some(aliases.clone()))
+            }
+        }
+    }
+}
+
+/// Refuses a column that neither the table nor the engine has.
+pub fn check(dataset: &Dataset, name: &str) -> Result<()> {
+    if SYSTEM_COLUMNS.contains(&name) || dataset.schema().resolve_case_insensitive(name).is_some() {
+        return Ok(());
+    }
+    Err(unknown(dataset, name))
+}
+
+pub fn unknown(dataset: &Dataset, name: &str) -> Error {
+    let known: Vec<&str> = dataset
+        .schema()
+        .fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .collect();
+    Error::new(
+        Code::TableColumnNotFound,
+        format!(
+            "there is no column `{name}`; the table has {}",
+            known.join(", ")
+        ),
+    )
+}
+
+/// A field path as SQL: segments that SQL would read differently are quoted.
+fn path_expression(path: &str) -> String {
+    if path.contains('`') {
+        return path.to_string();
+    }
+    let quoted: Vec<String> = path
+        .split('.')
+        .map(|segment| format!("`{segment}`"))
+        .collect();
+    quoted.join(".")
+}
+
+impl<'de> Deserialize<'de> for Columns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ColumnsVisitor)
+    }
+}
+
+struct ColumnsVisitor;
+
+impl<'de> Visitor<'de> for ColumnsVisitor {
+    type Value = Columns;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "an array of column names, a map of aliases, or an object with `column_names` or \
+             `column_aliases`",
+        )
+    }
+
+    fn visit_unit<E>(self) -> Result<Columns, E> {
+        Ok(Columns::All)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Columns, A::Error> {
+        let mut names = Vec::new();
+        while let Some(name) = seq.next_element()? {
+            names.push(name);
+        }
+        Ok(Columns::Names(names))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Columns, A::Error> {
+        let mut names = None;
+        let mut aliases: Option<Vec<(String, String)>> = None;
+        while let Some(key) = map.next_key::<String>()? {
+            match map.next_value::<Value>()? {
+                Value::None => {}
+                // A text value is an alias of the map form, whatever the key.
+                Value::Text(expression) => {
+                    aliases.get_or_insert_default().push((key, expression));
+                }
+                Value::Names(list) if key == "column_names" => names = Some(list),
+                Value::Aliases(list) if key == "column_aliases" => {
+                    aliases.get_or_insert_default().extend(list);
+                }
+                _ => return Err(de::Error::custom(format!("`{key}` has the wrong form"))),
+            }
+        }
+        match (names, aliases) {
+            (Some(_), Some(_)) => Err(de::Error::custom(
+                "give `column_names` or `column_aliases`, not both",
+            )),
+            (Some(names), None) => Ok(Columns::Names(names)),
+            (None, Some(aliases)) => Ok(Columns::Aliases(aliases)),
+            (None, None) => Ok(Columns::All),
+        }
+    }
+}
+
+/// What can stand behind a key. A map keeps the order of its keys: it is the order of the columns.
+enum Value {
+    None,
+    Text(String),
+    Names(Vec<String>),
+    Aliases(Vec<(String, String)>),
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValueVisitor;
+
+        impl<'de> Visitor<'de> for ValueVisitor {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a column, an array of columns or a map of aliases")
+            }
+
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::None)
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+                Ok(Value::Text(text.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = seq.next_element()? {
+                    names.push(name);
+                }
+                Ok(Value::Names(names))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+                let mut aliases = Vec::new();
+                while let Some(alias) = map.next_entry()? {
+                    aliases.push(alias);
+                }
+                Ok(Value::Aliases(aliases))
+            }
+        }
+
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(json: &str) -> Columns {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn names(names: &[&str]) -> Columns {
+        Columns::Names(names.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        assert_eq!(columns("null"), Columns::All);
+        assert_eq!(columns("{}"), Columns::All);
+        assert_eq!(columns(r#"["a","b"]"#), names(&["a", "b"]));
+        assert_eq!(columns(r#"{"column_names":["a"]}"#), names(&["a"]));
+        let aliases =
+            Columns::Aliases(vec![("z".into(), "a + 1".into()), ("a".into(), "b".into())]);
+        assert_eq!(columns(r#"{"z":"a + 1","a":"b"}"#), aliases);
+        assert_eq!(
+            columns(r#"{"column_aliases":{"z":"a + 1","a":"b"}}"#),
+            aliases
+        );
+    }
+
+    #[test]
+    fn an_alias_may_be_called_column_names() {
+        let expected = Columns::Aliases(vec![("column_names".into(), "a".into())]);
+        assert_eq!(columns(r#"{"column_names":"a"}"#), expected);
+    }
+
+    #[test]
+    fn both_forms_at_once_are_refused() {
+        let both = r#"{"column_names":["a"],"column_aliases":{"b":"c"}}"#;
+        assert!(serde_json::from_str::<Columns>(both).is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! The plan of a query, before and after it ran.
+
+use super::QueryOptions;
+use super::request::{Explain, Query};
+use crate::error::{Error, Result};
+use crate::table::Table;
+
+impl Table {
+    /// The plan that [`Table::query`] would run. `body`: `{query, verbose}`.
+    pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
+        let explain = Explain::decode(body, &options.id)?;
+        let (scanner, _) = self.plan(&explain.query, &options).await?;
+        let plan = scanner
+            .explain_plan(explain.verbose.unwrap_or(false))
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        Ok(self.without_location(&plan))
+    }
+
+    /// Runs a query and tells what each step of its plan did. `body`: a query.
+    pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
+        let query = Query::decode(body)?;
+        let (scanner, _) = self.plan(&query, &options).await?;
+        let plan = scanner
+            .analyze_plan()
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        Ok(self.without_location(&plan))
+    }
+
+    /// Where the table lies is the server's business.
+    fn without_location(&self, plan: &str) -> String {
+        let location = self.handle().location();
+        let path = location
+            .split_once("://")
+            .map_or(location, |(_, path)| path);
+        plan.replace(location, "table")
+            .replace(path.trim_matches('/'), "table")
+    }
+}

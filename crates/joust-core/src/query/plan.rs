@@ -1,0 +1,164 @@
+//! Turns a query into a Lance scan.
+
+use std::sync::Arc;
+
+use lance::Dataset;
+use lance::dataset::scanner::{ColumnOrdering, Scanner};
+use lance_index::vector::ApproxMode;
+
+use super::request::{Query, Vectors};
+use super::{columns, depth, text, vector};
+use crate::error::{Error, Result};
+
+/// Bytes that a scan may read ahead of its consumer. Lance's own default, 2 GiB, suits one user of
+/// a machine, not many.
+const READ_AHEAD_BYTES: u64 = 32 << 20;
+
+/// A scan that answers the query, errors of the query included.
+pub async fn scanner(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
+    build(dataset, query).await.map_err(Error::blame_input)
+}
+
+async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
+    let mut scanner = Scanner::new(dataset.clone());
+    scanner.io_buffer_size(READ_AHEAD_BYTES);
+    // Without a vector or text search there is nothing that a filter could come after.
+    scanner.prefilter(query.prefilter.unwrap_or(true));
+    if let Some(filter) = query
+        .filter
+        .as_deref()
+        .filter(|filter| !filter.trim().is_empty())
+    {
+        depth::check(filter)?;
+        scanner.filter(filter)?;
+    }
+    let scored = match (vector::dimension(&query.vector)?, &query.full_text_query) {
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid(
+                "a query searches by vector or by text; send two queries to have both",
+            ));
+        }
+        (Some(dimension), None) => {
+            search_by_vector(&mut scanner, &dataset, query, dimension).await?;
+            Some("_distance")
+        }
+        (None, Some(text)) => {
+            scanner.full_text_search(text::parse(text, query.reach())?)?;
+            Some("_score")
+        }
+        (None, None) => None,
+    };
+    limit(&mut scanner, query)?;
+    if query.fast_search == Some(true) {
+        scanner.fast_search();
+    }
+    project(&mut scanner, &dataset, query, scored)?;
+    if let Some(order) = &query.order_by {
+        scanner.order_by(Some(ordering(&dataset, order)?))?;
+    }
+    Ok(scanner)
+}
+
+async fn search_by_vector(
+    scanner: &mut Scanner,
+    dataset: &Dataset,
+    query: &Query,
+    dimension: usize,
+) -> Result<()> {
+    let column = vector::column(dataset, query.vector_column.as_deref(), dimension)?;
+    let array = column.array(&query.vector)?;
+    // Room is made for every neighbour that is asked for: never ask for more than there are.
+    let rows = dataset.count_rows(None).await? as u64;
+    let k = query.reach().min(rows).max(1);
+    scanner.nearest(&column.path, array.as_ref(), k as usize)?;
+    if let Some(name) = &query.distance_type {
+        scanner.distance_metric(vector::distance_type(name)?);
+    }
+    scanner.distance_range(query.lower_bound, query.upper_bound);
+    match (query.minimum_nprobes, query.maximum_nprobes, query.nprobes) {
+        (None, None, Some(probes)) if probes > 0 => {
+            scanner.nprobes(probes as usize);
+        }
+        (None, None, _) => {}
+        (minimum, maximum, _) => {
+            if let Some(minimum) = minimum.filter(|minimum| *minimum > 0) {
+                scanner.minimum_nprobes(minimum as usize);
+            }
+            if let Some(maximum) = maximum.filter(|maximum| *maximum > 0) {
+                scanner.maximum_nprobes(maximum as usize);
+            }
+        }
+    }
+    if let Some(effort) = query.search_effort {
+        scanner.search_effort(effort)?;
+    }
+    if let Some(mode) = &query.approx_mode {
+        scanner.approx_mode(approx_mode(mode)?);
+    }
+    if let Some(ef) = query.ef.filter(|ef| *ef > 0) {
+        scanner.ef(ef as usize);
+    }
+    if let Some(factor) = query.refine_factor.filter(|factor| *factor > 0) {
+        scanner.refine(factor);
+    }
+    scanner.use_index(query.bypass_vector_index != Some(true));
+    Ok(())
+}
+
+fn approx_mode(name: &str) -> Result<ApproxMode> {
+    match name.to_ascii_lowercase().as_str() {
+        "fast" => Ok(ApproxMode::Fast),
+        "normal" => Ok(ApproxMode::Normal),
+        "accurate" => Ok(ApproxMode::Accurate),
+        _ => Err(Error::invalid(format!(
+            "`{name}` is no approx_mode; use fast, normal or accurate"
+        ))),
+    }
+}
+
+/// Limit and offset over the whole result. Several vectors have theirs each: see the answer.
+fn limit(scanner: &mut Scanner, query: &Query) -> Result<()> {
+    if matches!(query.vector, Vectors::Many(_)) {
+        return Ok(());
+    }
+    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let limit = Some(signed(query.k)).filter(|limit| *limit < i64::MAX);
+    let offset = query.offset.filter(|offset| *offset > 0).map(signed);
+    scanner.limit(limit, offset)?;
+    Ok(())
+}
+
+fn project(
+    scanner: &mut Scanner,
+    dataset: &Dataset,
+    query: &Query,
+    scored: Option<&str>,
+) -> Result<()> {
+    if let Some(mut expressions) = query.columns.expressions(dataset)? {
+        scanner.disable_scoring_autoprojection();
+        if let Some(score) = scored
+            && expressions.iter().all(|(name, _)| name != score)
+        {
+            expressions.push((score.to_string(), score.to_string()));
+        }
+        scanner.project_with_transform(&expressions)?;
+    }
+    if query.with_row_id == Some(true) {
+        scanner.with_row_id();
+    }
+    Ok(())
+}
+
+fn ordering(dataset: &Dataset, order: &[super::request::Ordering]) -> Result<Vec<ColumnOrdering>> {
+    order
+        .iter()
+        .map(|key| {
+            columns::check(dataset, &key.column_name)?;
+            Ok(ColumnOrdering {
+                ascending: key.ascending,
+                nulls_first: key.nulls_first,
+                column_name: key.column_name.clone(),
+            })
+        })
+        .collect()
+}

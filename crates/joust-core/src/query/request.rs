@@ -1,0 +1,382 @@
+//! The query body, in both wire forms.
+//!
+//! The namespace interface and the LanceDB SDKs name the same fields and disagree on the form of
+//! three: `vector` (an object or a bare array), `columns` (an object, an array or a map) and
+//! `full_text_query`. No form of one could be taken for a form of the other, so one decoder reads
+//! both. Fields it does not know are ignored, as the interface asks.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::columns::Columns;
+use crate::error::{Code, Error, Result};
+
+/// A decoded query.
+#[derive(Debug, Default, Deserialize)]
+pub struct Query {
+    #[serde(default)]
+    id: Option<Vec<String>>,
+    /// Rows to return; a vector search with several vectors returns as many for each.
+    pub k: u64,
+    #[serde(default)]
+    pub offset: Option<u64>,
+    #[serde(default)]
+    pub vector: Vectors,
+    #[serde(default)]
+    pub vector_column: Option<String>,
+    #[serde(default)]
+    pub distance_type: Option<String>,
+    /// Least distance, inclusive.
+    #[serde(default)]
+    pub lower_bound: Option<f32>,
+    /// Greatest distance, exclusive.
+    #[serde(default)]
+    pub upper_bound: Option<f32>,
+    #[serde(default)]
+    pub nprobes: Option<u32>,
+    #[serde(default)]
+    pub minimum_nprobes: Option<u32>,
+    /// 0: no maximum.
+    #[serde(default)]
+    pub maximum_nprobes: Option<u32>,
+    #[serde(default)]
+    pub search_effort: Option<f64>,
+    #[serde(default)]
+    pub approx_mode: Option<String>,
+    #[serde(default)]
+    pub ef: Option<u32>,
+    #[serde(default)]
+    pub refine_factor: Option<u32>,
+    #[serde(default)]
+    pub bypass_vector_index: Option<bool>,
+    #[serde(default)]
+    pub fast_search: Option<bool>,
+    #[serde(default)]
+    pub filter: Option<String>,
+    #[serde(default)]
+    pub prefilter: Option<bool>,
+    #[serde(default)]
+    pub columns: Columns,
+    #[serde(default)]
+    pub with_row_id: Option<bool>,
+    #[serde(default)]
+    pub order_by: Option<Vec<Ordering>>,
+    #[serde(default)]
+    pub full_text_query: Option<serde_json::Value>,
+    #[serde(default)]
+    pub version: Option<u64>,
+    #[serde(default)]
+    branch: Option<String>,
+}
+
+/// One key of a sort order.
+#[derive(Debug, Deserialize)]
+pub struct Ordering {
+    pub column_name: String,
+    #[serde(default = "yes")]
+    pub ascending: bool,
+    #[serde(default)]
+    pub nulls_first: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The body of an explain request.
+#[derive(Debug, Deserialize)]
+pub struct Explain {
+    #[serde(default)]
+    id: Option<Vec<String>>,
+    pub query: Query,
+    #[serde(default)]
+    pub verbose: Option<bool>,
+}
+
+impl Query {
+    pub fn decode(body: &[u8]) -> Result<Self> {
+        decode(body)
+    }
+
+    /// Refuses a body that is meant for another object, or for a branch that does not exist.
+    pub fn check_addressed_to(&self, id: &[String]) -> Result<()> {
+        check_id(self.id.as_deref(), id)?;
+        match self.branch.as_deref() {
+            None | Some("" | "main") => Ok(()),
+            Some(branch) => Err(Error::new(
+                Code::TableBranchNotFound,
+                format!("there is no branch `{branch}`"),
+            )),
+        }
+    }
+
+    /// The rows to find before the offset is skipped.
+    pub fn reach(&self) -> u64 {
+        self.k.saturating_add(self.offset.unwrap_or(0))
+    }
+}
+
+impl Explain {
+    pub fn decode(body: &[u8], id: &[String]) -> Result<Self> {
+        let explain: Self = decode(body)?;
+        check_id(explain.id.as_deref(), id)?;
+        Ok(explain)
+    }
+}
+
+fn check_id(body: Option<&[String]>, path: &[String]) -> Result<()> {
+    match body {
+        Some(body) if !body.is_empty() && body != path => Err(Error::invalid(format!(
+            "the body's `id` {body:?} is not the object in the path {path:?}; leave it out or make \
+             them equal"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|_| {
+        // Again, slower, to learn which field is at fault.
+        let mut deserializer = serde_json::Deserializer::from_slice(body);
+        let message = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+            Ok(_) => "it has more than one JSON value".to_string(),
+            Err(error) if error.inner().is_data() => {
+                let path = error.path().to_string();
+                match path.as_str() {
+                    "." => error.inner().to_string(),
+                    _ => format!("`{path}`: {}", error.inner()),
+                }
+            }
+            Err(error) => format!("it is not JSON: {}", error.inner()),
+        };
+        Error::invalid(format!("the query can't be read: {message}"))
+    })
+}
+
+/// The query vectors.
+#[derive(Debug, Default, PartialEq)]
+pub enum Vectors {
+    #[default]
+    None,
+    One(Vec<f32>),
+    Many(Vec<Vec<f32>>),
+}
+
+impl<'de> Deserialize<'de> for Vectors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(VectorsVisitor)
+    }
+}
+
+struct VectorsVisitor;
+
+impl<'de> Visitor<'de> for VectorsVisitor {
+    type Value = Vectors;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "numbers, arrays of numbers, or an object with `single_vector` or `multi_vector`",
+        )
+    }
+
+    fn visit_unit<E>(self) -> Result<Vectors, E> {
+        Ok(Vectors::None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vectors, A::Error> {
+        let mut vectors = match seq.next_element()? {
+            None => return Ok(Vectors::None),
+            Some(Element::Number(first)) => {
+                let mut vector = Vec::with_capacity(1024);
+                vector.push(first);
+                while let Some(Finite(number)) = seq.next_element()? {
+                    vector.push(number);
+                }
+                return Ok(Vectors::One(vector));
+            }
+            Some(Element::Vector(first)) => vec![first],
+        };
+        while let Some(vector) = seq.next_element::<Vec<Finite>>()? {
+            vectors.push(numbers(vector));
+        }
+        Ok(Vectors::Many(vectors))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vectors, A::Error> {
+        let mut found = Vectors::None;
+        while let Some(key) = map.next_key::<String>()? {
+            let next = match key.as_str() {
+                "single_vector" => {
+                    map.next_value::<Option<Vec<Finite>>>()?
+                        .map(|vector| match vector.is_empty() {
+                            true => Vectors::None,
+                            false => Vectors::One(numbers(vector)),
+                        })
+                }
+                "multi_vector" => map
+                    .next_value::<Option<Vec<Vec<Finite>>>>()?
+                    .map(|vectors| Vectors::Many(vectors.into_iter().map(numbers).collect())),
+                _ => map.next_value::<de::IgnoredAny>().map(|_| None)?,
+            };
+            match (next, &found) {
+                (None | Some(Vectors::None), _) => {}
+                (Some(next), Vectors::None) => found = next,
+                _ => {
+                    return Err(de::Error::custom(
+                        "give `single_vector` or `multi_vector`, not both",
+                    ));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn numbers(vector: Vec<Finite>) -> Vec<f32> {
+    vector.into_iter().map(|Finite(number)| number).collect()
+}
+
+/// A number that a `float32` can hold.
+struct Finite(f32);
+
+impl<'de> Deserialize<'de> for Finite {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        finite(f64::deserialize(deserializer)?).map(Self)
+    }
+}
+
+fn finite<E: de::Error>(number: f64) -> Result<f32, E> {
+    let single = number as f32;
+    if single.is_finite() {
+        Ok(single)
+    } else {
+        Err(E::custom(format!("{number} does not fit a 32-bit float")))
+    }
+}
+
+/// The first element tells one vector from several.
+enum Element {
+    Number(f32),
+    Vector(Vec<f32>),
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ElementVisitor)
+    }
+}
+
+struct ElementVisitor;
+
+impl<'de> Visitor<'de> for ElementVisitor {
+    type Value = Element;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or an array of numbers")
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Element, E> {
+        finite(number).map(Element::Number)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Element, E> {
+        finite(number as f64).map(Element::Number)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Element, E> {
+        finite(number as f64).map(Element::Number)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Element, A::Error> {
+        let mut vector = Vec::new();
+        while let Some(Finite(number)) = seq.next_element()? {
+            vector.push(number);
+        }
+        Ok(Element::Vector(vector))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(body: &str) -> Query {
+        Query::decode(body.as_bytes()).unwrap()
+    }
+
+    fn refusal(body: &str) -> String {
+        Query::decode(body.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn both_forms_of_a_vector_are_read() {
+        let one = Vectors::One(vec![1.0, 2.5]);
+        assert_eq!(
+            query(r#"{"k":1,"vector":{"single_vector":[1,2.5]}}"#).vector,
+            one
+        );
+        assert_eq!(query(r#"{"k":1,"vector":[1,2.5]}"#).vector, one);
+        let many = Vectors::Many(vec![vec![1.0], vec![2.0]]);
+        assert_eq!(
+            query(r#"{"k":1,"vector":{"multi_vector":[[1],[2]]}}"#).vector,
+            many
+        );
+        assert_eq!(query(r#"{"k":1,"vector":[[1],[2]]}"#).vector, many);
+    }
+
+    #[test]
+    fn no_vector_has_many_spellings() {
+        for body in [
+            r#"{"k":1}"#,
+            r#"{"k":1,"vector":null}"#,
+            r#"{"k":1,"vector":[]}"#,
+            r#"{"k":1,"vector":{}}"#,
+            r#"{"k":1,"vector":{"single_vector":[],"multi_vector":null}}"#,
+        ] {
+            assert_eq!(query(body).vector, Vectors::None, "{body}");
+        }
+    }
+
+    #[test]
+    fn k_is_read_exactly() {
+        assert_eq!(query(r#"{"k":9223372036854775807}"#).k, i64::MAX as u64);
+    }
+
+    #[test]
+    fn null_is_absent() {
+        let query = query(r#"{"k":1,"ef":null,"filter":null,"columns":null,"version":null}"#);
+        assert_eq!(query.ef, None);
+        assert_eq!(query.version, None);
+    }
+
+    #[test]
+    fn a_refusal_names_the_field() {
+        assert!(refusal(r#"{"k":"ten"}"#).contains("`k`"));
+        assert!(refusal(r#"{"vector":[1]}"#).contains("missing field `k`"));
+        assert!(refusal(r#"{"k":-1}"#).contains("`k`"));
+        assert!(refusal(r#"{"k":1,"vector":[1,"a"]}"#).contains("vector"));
+        assert!(refusal(r#"{"k":1,"vector":[1e300]}"#).contains("32-bit"));
+        assert!(refusal(r#"{"k":1"#).contains("not JSON"));
+        assert!(
+            refusal(r#"{"k":1,"vector":{"single_vector":[1],"multi_vector":[[1]]}}"#)
+                .contains("not both")
+        );
+    }
+
+    #[test]
+    fn a_body_for_another_object_is_refused() {
+        let path = ["ns".to_string(), "t".to_string()];
+        assert!(
+            query(r#"{"k":1,"id":["ns","t"]}"#)
+                .check_addressed_to(&path)
+                .is_ok()
+        );
+        assert!(
+            query(r#"{"k":1,"id":["t"]}"#)
+                .check_addressed_to(&path)
+                .is_err()
+        );
+    }
+}

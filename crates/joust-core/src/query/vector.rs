@@ -1,0 +1,202 @@
+//! What a query vector is compared with, and the vector as Arrow has it.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, Int8Array, UInt8Array};
+use arrow::datatypes::{DataType, Field};
+use lance::Dataset;
+use lance_linalg::distance::DistanceType;
+
+use super::columns;
+use super::request::Vectors;
+use crate::error::{Error, Result};
+
+/// A column that can be searched by vector.
+pub struct VectorColumn {
+    pub path: String,
+    pub dimension: usize,
+    element: DataType,
+}
+
+/// The column that the vectors are compared with: the one that was named, or the only one whose
+/// dimension is theirs.
+pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Result<VectorColumn> {
+    if let Some(path) = named {
+        let field = dataset
+            .schema()
+            .resolve_case_insensitive(path)
+            .and_then(|path| path.last().copied())
+            .ok_or_else(|| columns::unknown(dataset, path))?;
+        let column = describe(path, &field.data_type()).ok_or_else(|| {
+            Error::invalid(format!(
+                "column `{path}` holds no vectors; a vector column is a fixed-size list of numbers"
+            ))
+        })?;
+        if column.dimension != dimension {
+            return Err(Error::invalid(format!(
+                "the query vector has {dimension} numbers; column `{path}` has {}",
+                column.dimension
+            )));
+        }
+        return Ok(column);
+    }
+    let all: Vec<VectorColumn> = dataset
+        .schema()
+        .fields
+        .iter()
+        .filter_map(|field| describe(&field.name, &field.data_type()))
+        .collect();
+    let list = |columns: &[&VectorColumn]| {
+        let texts: Vec<String> = columns
+            .iter()
+            .map(|column| format!("`{}` ({})", column.path, column.dimension))
+            .collect();
+        texts.join(", ")
+    };
+    let fitting: Vec<&VectorColumn> = all
+        .iter()
+        .filter(|column| column.dimension == dimension)
+        .collect();
+    match fitting.len() {
+        1 => {}
+        0 if all.is_empty() => return Err(Error::invalid("the table has no vector column")),
+        0 => {
+            return Err(Error::invalid(format!(
+                "the query vector has {dimension} numbers; the table's vector columns have: {}",
+                list(&all.iter().collect::<Vec<_>>())
+            )));
+        }
+        _ => {
+            return Err(Error::invalid(format!(
+                "several columns fit the query vector: {}; name one in `vector_column`",
+                list(&fitting)
+            )));
+        }
+    }
+    all.into_iter()
+        .find(|column| column.dimension == dimension)
+        .ok_or_else(|| Error::invalid("the table has no vector column"))
+}
+
+/// A vector column's facts; `None` when the type is no vector.
+pub fn describe(path: &str, data_type: &DataType) -> Option<VectorColumn> {
+    let list = match data_type {
+        // Each row holds several vectors.
+        DataType::List(inner) => inner.data_type(),
+        other => other,
+    };
+    let DataType::FixedSizeList(element, dimension) = list else {
+        return None;
+    };
+    let searchable = matches!(
+        element.data_type(),
+        DataType::Float16
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::UInt8
+            | DataType::Int8
+    );
+    searchable.then(|| VectorColumn {
+        path: path.to_string(),
+        dimension: *dimension as usize,
+        element: element.data_type().clone(),
+    })
+}
+
+/// Whether columns of a type can be searched by vector.
+pub fn is_vector(data_type: &DataType) -> bool {
+    describe("", data_type).is_some()
+}
+
+/// The type of a vector's numbers, and how many it has.
+pub fn element(data_type: &DataType) -> Option<(DataType, usize)> {
+    describe("", data_type).map(|column| (column.element, column.dimension))
+}
+
+/// The length that all vectors share; `None` when there is no vector.
+pub fn dimension(vectors: &Vectors) -> Result<Option<usize>> {
+    match vectors {
+        Vectors::None => Ok(None),
+        Vectors::One(vector) => Ok(Some(vector.len())),
+        Vectors::Many(vectors) => {
+            let Some(first) = vectors.first().map(Vec::len).filter(|length| *length > 0) else {
+                return Err(Error::invalid(
+                    "the query vectors are empty; give at least one number",
+                ));
+            };
+            match vectors.iter().find(|vector| vector.len() != first) {
+                None => Ok(Some(first)),
+                Some(other) => Err(Error::invalid(format!(
+                    "the query vectors have {first} and {} numbers; make them equally long",
+                    other.len()
+                ))),
+            }
+        }
+    }
+}
+
+impl VectorColumn {
+    /// The vectors as the column has them: one as a plain array, several as a list.
+    pub fn array(&self, vectors: &Vectors) -> Result<ArrayRef> {
+        match vectors {
+            Vectors::None => Err(Error::invalid("there is no query vector")),
+            Vectors::One(vector) => self.values(vector.clone()),
+            Vectors::Many(vectors) => {
+                let values = self.values(vectors.concat())?;
+                let field = Arc::new(Field::new("item", values.data_type().clone(), true));
+                let list = FixedSizeListArray::try_new(field, self.dimension as i32, values, None)?;
+                Ok(Arc::new(list))
+            }
+        }
+    }
+
+    fn values(&self, numbers: Vec<f32>) -> Result<ArrayRef> {
+        Ok(match self.element {
+            DataType::UInt8 => {
+                let bytes = self.integers(&numbers, 0.0, 255.0, |number| number as u8)?;
+                Arc::new(UInt8Array::from(bytes))
+            }
+            DataType::Int8 => {
+                let bytes = self.integers(&numbers, -128.0, 127.0, |number| number as i8)?;
+                Arc::new(Int8Array::from(bytes))
+            }
+            // Lance converts to the other float types itself.
+            _ => Arc::new(Float32Array::from(numbers)),
+        })
+    }
+
+    fn integers<T>(
+        &self,
+        numbers: &[f32],
+        least: f32,
+        greatest: f32,
+        convert: fn(f32) -> T,
+    ) -> Result<Vec<T>> {
+        numbers
+            .iter()
+            .map(|&number| {
+                if number.fract() == 0.0 && (least..=greatest).contains(&number) {
+                    Ok(convert(number))
+                } else {
+                    Err(Error::invalid(format!(
+                        "{number} is no value of column `{}`; give whole numbers from {least} to {greatest}",
+                        self.path
+                    )))
+                }
+            })
+            .collect()
+    }
+}
+
+/// A distance by its name in either interface.
+pub fn distance_type(name: &str) -> Result<DistanceType> {
+    match name.to_ascii_lowercase().as_str() {
+        "l2" | "euclidean" => Ok(DistanceType::L2),
+        "cosine" => Ok(DistanceType::Cosine),
+        "dot" => Ok(DistanceType::Dot),
+        "hamming" => Ok(DistanceType::Hamming),
+        _ => Err(Error::invalid(format!(
+            "`{name}` is no distance type; use l2, cosine, dot or hamming"
+        ))),
+    }
+}

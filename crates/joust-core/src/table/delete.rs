@@ -1,0 +1,31 @@
+//! Delete rows by predicate.
+
+use lance::dataset::DeleteBuilder;
+
+use super::Table;
+use crate::error::{Error, Result};
+
+/// A committed delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deleted {
+    pub version: u64,
+    pub num_deleted_rows: u64,
+}
+
+impl Table {
+    /// Deletes the rows for which a SQL predicate is true.
+    pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
+        let dataset = self.newest().await?;
+        crate::query::check_predicate(&dataset, predicate)?;
+        let deleted = DeleteBuilder::new(dataset, predicate)
+            .execute()
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        let result = Deleted {
+            version: deleted.new_dataset.version_id(),
+            num_deleted_rows: deleted.num_deleted_rows,
+        };
+        self.handle.publish(deleted.new_dataset.as_ref().clone());
+        Ok(result)
+    }
+}

@@ -1,0 +1,98 @@
+//! The `_versions` directory of a table on a local disk, asked for changes by `stat`.
+//!
+//! The directory's change time moves whenever a manifest appears, so an unchanged time proves that
+//! there is no newer version. File systems stamp times coarsely, though: a second manifest within
+//! the same tick leaves the time as it was. A time that was young when it was looked at therefore
+//! proves nothing, and the successor's manifest is looked for by name instead.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use lance::Dataset;
+
+/// Longer than a tick of any supported file system.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a look at the directory showed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    changed: SystemTime,
+    /// Tells a directory from another one of the same name.
+    identity: u64,
+    /// The change was older than a tick when it was looked at: any later one shows.
+    settled: bool,
+}
+
+impl Seen {
+    /// Whether the directory was removed and made anew between two looks: it is another table's.
+    pub fn is_other_directory(before: Option<Self>, now: Option<Self>) -> bool {
+        matches!((before, now), (Some(before), Some(now)) if before.identity != now.identity)
+    }
+}
+
+pub struct VersionsDirectory(PathBuf);
+
+impl VersionsDirectory {
+    /// The directory of a table; `None` on a remote store.
+    pub fn of(location: &str) -> Option<Self> {
+        let table = match location.split_once("://") {
+            None => Path::new(location),
+            Some(("file", path)) => Path::new(path),
+            Some(_) => return None,
+        };
+        Some(Self(table.join("_versions")))
+    }
+
+    pub fn look(&self) -> Option<Seen> {
+        let metadata = std::fs::metadata(&self.0).ok()?;
+        let changed = metadata.modified().ok()?;
+        let settled = SystemTime::now()
+            .duration_since(changed)
+            .is_ok_and(|age| age > TICK);
+        Some(Seen {
+            changed,
+            identity: identity(&metadata),
+            settled,
+        })
+    }
+
+    /// Proves that `dataset` is still the newest version, given the look at which it last was; the
+    /// look that proved it. `None`: it may not be.
+    pub fn confirm(&self, dataset: &Dataset, last: Option<Seen>) -> Option<Seen> {
+        let now = self.look()?;
+        // Without a last look the directory has changed for a reason we know: our own commit.
+        if let Some(last) = last {
+            if (last.changed, last.identity) != (now.changed, now.identity) {
+                return None;
+            }
+            if last.settled {
+                return Some(last);
+            }
+        }
+        let version = dataset.version_id();
+        let newest = self.holds(dataset, version) && !self.holds(dataset, version + 1);
+        newest.then_some(now)
+    }
+
+    fn holds(&self, dataset: &Dataset, version: u64) -> bool {
+        let scheme = dataset.manifest_location().naming_scheme;
+        let path = scheme.manifest_path(&object_store::path::Path::default(), version);
+        path.filename()
+            .is_some_and(|name| self.0.join(name).exists())
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+/// Elsewhere the time of creation stands in for the inode.
+#[cfg(not(unix))]
+fn identity(metadata: &std::fs::Metadata) -> u64 {
+    metadata
+        .created()
+        .ok()
+        .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
+        .map_or(0, |age| age.as_nanos() as u64)
+}

@@ -1,0 +1,286 @@
+//! The open dataset behind a table's address, and how it stays current.
+//!
+//! Opening a Lance dataset reads a manifest; answering from a stale one breaks read-your-writes. A
+//! handle keeps the newest version it has seen and, before each use, asks the storage the cheapest
+//! question that proves there is no newer one: [`directory`](super::directory) tells how for local
+//! disks. On a remote store it is one request for the successor's manifest, and at most every
+//! [`FULL_CHECK`] a listing, which also sees versions whose predecessors were cleaned up; a
+//! configured staleness spares both for that long.
+//!
+//! Versions that this process commits are put into the handle directly.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use lance::Dataset;
+use lance::dataset::builder::DatasetBuilder;
+use lance::session::Session;
+use parking_lot::Mutex;
+
+use super::directory::{Seen, VersionsDirectory};
+use crate::cache::Caches;
+use crate::engine::StorageOptions;
+use crate::error::{Code, Error, Result};
+
+/// How long a remote table is checked by successor alone.
+const FULL_CHECK: Duration = Duration::from_secs(5);
+
+static NEXT_STAMP: AtomicU64 = AtomicU64::new(1);
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// A dataset that was the newest when it was handed out.
+#[derive(Clone)]
+pub struct Current {
+    pub dataset: Arc<Dataset>,
+    /// Unique in this process to the dataset it came with.
+    pub stamp: u64,
+}
+
+impl Current {
+    fn new(dataset: Dataset) -> Self {
+        Self {
+            dataset: Arc::new(dataset),
+            stamp: NEXT_STAMP.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+struct Open {
+    current: Current,
+    /// The state of a local `_versions` at which `current` was the newest; `None` right after a
+    /// commit of our own.
+    seen: Option<Seen>,
+    checked: Instant,
+    fully_checked: Instant,
+}
+
+/// A table's address and its cached dataset.
+pub struct Handle {
+    location: String,
+    storage_options: StorageOptions,
+    caches: Arc<Caches>,
+    staleness: Duration,
+    /// `None` on a remote store.
+    directory: Option<VersionsDirectory>,
+    open: Mutex<Option<Open>>,
+    /// Lets one caller refresh while the others wait for what it finds.
+    refreshing: tokio::sync::Mutex<()>,
+    last_used: AtomicU64,
+}
+
+impl Handle {
+    pub(crate) fn new(
+        location: String,
+        storage_options: StorageOptions,
+        caches: Arc<Caches>,
+        staleness: Duration,
+    ) -> Self {
+        Self {
+            directory: VersionsDirectory::of(&location),
+            location,
+            storage_options,
+            caches,
+            staleness,
+            open: Mutex::new(None),
+            refreshing: tokio::sync::Mutex::new(()),
+            last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    pub fn location(&self) -> &str {
+        &self.location
+    }
+
+    pub fn storage_options(&self) -> &StorageOptions {
+        &self.storage_options
+    }
+
+    /// A session for a table that is about to be created here.
+    pub fn fresh_session(&self) -> Arc<Session> {
+        self.caches.session()
+    }
+
+    /// Grows with every use of any handle.
+    pub(crate) fn last_used(&self) -> u64 {
+        self.last_used.load(Ordering::Relaxed)
+    }
+
+    /// Forgets the dataset; the next use opens it anew.
+    pub(crate) fn close(&self) {
+        *self.open.lock() = None;
+    }
+
+    /// The newest version, when that is known without waiting for storage.
+    pub fn peek(&self) -> Option<Current> {
+        let now = CLOCK.fetch_add(1, Ordering::Relaxed);
+        self.last_used.store(now, Ordering::Relaxed);
+        let mut open = self.open.lock();
+        let open = open.as_mut()?;
+        let newest = match &self.directory {
+            Some(directory) => match directory.confirm(&open.current.dataset, open.seen) {
+                Some(seen) => {
+                    open.seen = Some(seen);
+                    true
+                }
+                None => false,
+            },
+            None => open.checked.elapsed() < self.staleness,
+        };
+        newest.then(|| open.current.clone())
+    }
+
+    /// The newest version. What was learnt before `not_before` does not count.
+    pub async fn current(&self, not_before: Option<SystemTime>) -> Result<Current> {
+        if !self.is_older_than(not_before)
+            && let Some(current) = self.peek()
+        {
+            return Ok(current);
+        }
+        let asked = Instant::now();
+        let _turn = self.refreshing.lock().await;
+        // Somebody else may have refreshed while this caller waited for its turn.
+        if let Some(open) = self.open.lock().as_ref()
+            && open.checked >= asked
+        {
+            return Ok(open.current.clone());
+        }
+        self.refresh().await
+    }
+
+    /// Whether the last check of a remote table came before `time`.
+    fn is_older_than(&self, time: Option<SystemTime>) -> bool {
+        let (Some(time), None) = (time, &self.directory) else {
+            return false;
+        };
+        self.open.lock().as_ref().is_some_and(|open| {
+            SystemTime::now()
+                .checked_sub(open.checked.elapsed())
+                .is_none_or(|checked| checked < time)
+        })
+    }
+
+    async fn refresh(&self) -> Result<Current> {
+        // Looked at before the storage is asked: a later change shows as a difference.
+        let seen = self.directory.as_ref().and_then(VersionsDirectory::look);
+        let asked = Instant::now();
+        let known = self
+            .open
+            .lock()
+            .as_ref()
+            .filter(|open| !Seen::is_other_directory(open.seen, seen))
+            .map(|open| (open.current.clone(), open.fully_checked));
+        let (current, fully_checked) = match &known {
+            None => (Current::new(self.load(self.caches.session()).await?), asked),
+            Some((known, fully_checked)) => self.newer_than(known, *fully_checked, asked).await?,
+        };
+        let mut open = self.open.lock();
+        // A commit of this process may have been published while the storage was asked.
+        if let Some(open) = open.as_ref()
+            && known.is_none_or(|(known, _)| known.stamp != open.current.stamp)
+            && open.current.dataset.version_id() > current.dataset.version_id()
+        {
+            return Ok(open.current.clone());
+        }
+        *open = Some(Open {
+            current: current.clone(),
+            seen,
+            checked: asked,
+            fully_checked,
+        });
+        Ok(current)
+    }
+
+    /// Asks the storage for something newer than `known`; with the time of the last full check.
+    async fn newer_than(
+        &self,
+        known: &Current,
+        fully_checked: Instant,
+        now: Instant,
+    ) -> Result<(Current, Instant)> {
+        let full = self.directory.is_some() || fully_checked.elapsed() >= FULL_CHECK;
+        if !full && !known.dataset.has_successor_version().await? {
+            return Ok((known.clone(), fully_checked));
+        }
+        let found = match self.load(known.dataset.session()).await {
+            Err(error) if error.code() == Code::TableNotFound => {
+                self.close();
+                return Err(error);
+            }
+            found => found?,
+        };
+        let (before, after) = (known.dataset.manifest(), found.manifest());
+        let current = if after.version > before.version {
+            Current::new(found)
+        } else if after.version == before.version && after.timestamp_nanos == before.timestamp_nanos
+        {
+            known.clone()
+        } else {
+            // The same address holds another table now: start over with caches of its own.
+            Current::new(self.load(self.caches.session()).await?)
+        };
+        Ok((current, now))
+    }
+
+    async fn load(&self, session: Arc<Session>) -> Result<Dataset> {
+        let opened = DatasetBuilder::from_uri(&self.location)
+            .with_session(session)
+            .with_storage_options(self.storage_options.clone())
+            .load()
+            .await;
+        opened.map_err(|error| {
+            if error.is_not_found() {
+                Error::new(Code::TableNotFound, "the table's files do not exist")
+            } else {
+                error.into()
+            }
+        })
+    }
+
+    /// One version: the newest when `version` is `None`.
+    pub async fn at(
+        &self,
+        version: Option<u64>,
+        not_before: Option<SystemTime>,
+    ) -> Result<Arc<Dataset>> {
+        let newest = self.current(not_before).await?.dataset;
+        let Some(version) = version.filter(|version| *version != newest.version_id()) else {
+            return Ok(newest);
+        };
+        let missing = || {
+            let newest = newest.version_id();
+            Error::new(
+                Code::TableVersionNotFound,
+                format!("there is no version {version}; the newest is {newest}"),
+            )
+        };
+        if version == 0 || version > newest.version_id() {
+            return Err(missing());
+        }
+        match newest.checkout_version(version).await {
+            Ok(dataset) => Ok(Arc::new(dataset)),
+            Err(lance::Error::VersionNotFound { .. }) => Err(missing()),
+            Err(error) if error.is_not_found() => Err(missing()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts a version that this process has just committed into the handle, so that readers see it
+    /// at once.
+    pub fn publish(&self, dataset: Dataset) {
+        let now = Instant::now();
+        let mut open = self.open.lock();
+        if let Some(open) = open.as_ref()
+            && open.current.dataset.version_id() >= dataset.version_id()
+        {
+            return;
+        }
+        let fully_checked = open.as_ref().map_or(now, |open| open.fully_checked);
+        *open = Some(Open {
+            current: Current::new(dataset),
+            seen: None,
+            checked: now,
+            fully_checked,
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! Table statistics, from the manifest wherever it knows.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt, TryStreamExt};
+use lance::dataset::fragment::FileFragment;
+use lance::index::DatasetIndexExt;
+
+use super::{ReadOptions, Table};
+use crate::error::Result;
+
+/// Fragments with fewer rows are worth compacting.
+const SMALL_FRAGMENT_ROWS: u64 = 100_000;
+/// Fragments looked at together where the manifest does not know a count.
+const CONCURRENCY: usize = 16;
+
+/// The state of a table in numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes of the data files that the version refers to.
+    pub total_bytes: u64,
+    /// Live rows.
+    pub num_rows: u64,
+    pub num_deleted_rows: u64,
+    pub num_indices: u64,
+    pub num_fragments: u64,
+    pub num_small_fragments: u64,
+    pub lengths: Lengths,
+}
+
+/// The distribution of live rows over fragments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lengths {
+    pub min: u64,
+    pub max: u64,
+    pub mean: u64,
+    pub p25: u64,
+    pub p50: u64,
+    pub p75: u64,
+    pub p99: u64,
+}
+
+impl Table {
+    pub async fn stats(&self, options: ReadOptions) -> Result<Stats> {
+        let dataset = self.dataset(options).await?;
+        let fragments: Vec<(u64, u64)> = futures::stream::iter(dataset.get_fragments())
+            .map(|fragment| async move { measure(&fragment).await })
+            .buffered(CONCURRENCY)
+            .try_collect()
+            .await?;
+        let mut rows: Vec<u64> = fragments.iter().map(|(rows, _)| *rows).collect();
+        rows.sort_unstable();
+        let names: BTreeSet<String> = dataset
+            .load_indices()
+            .await?
+            .iter()
+            .map(|index| index.name.clone())
+            .collect();
+        Ok(Stats {
+            total_bytes: fragments.iter().map(|(_, bytes)| bytes).sum(),
+            num_rows: rows.iter().sum(),
+            num_deleted_rows: dataset.count_deleted_rows().await? as u64,
+            num_indices: names.len() as u64,
+            num_fragments: rows.len() as u64,
+            num_small_fragments: rows
+                .iter()
+                .filter(|rows| **rows < SMALL_FRAGMENT_ROWS)
+                .count() as u64,
+            lengths: lengths(&rows),
+        })
+    }
+}
+
+/// Live rows and bytes of a fragment.
+async fn measure(fragment: &FileFragment) -> Result<(u64, u64)> {
+    let metadata = fragment.metadata();
+    let rows = match metadata.num_rows() {
+        Some(rows) => rows,
+        None => fragment.count_rows(None).await?,
+    };
+    let bytes = metadata
+        .files
+        .iter()
+        .filter_map(|file| file.file_size_bytes.get())
+        .map(u64::from)
+        .sum();
+    Ok((rows as u64, bytes))
+}
+
+/// Summary of sorted counts; a percentile is the smallest count that at least so many do not exceed.
+fn lengths(sorted: &[u64]) -> Lengths {
+    let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
+        return Lengths::default();
+    };
+    let at = |percent: usize| {
+        let rank = (sorted.len() * percent).div_ceil(100).max(1);
+        sorted[rank - 1]
+    };
+    Lengths {
+        min,
+        max,
+        mean: sorted.iter().sum::<u64>() / sorted.len() as u64,
+        p25: at(25),
+        p50: at(50),
+        p75: at(75),
+        p99: at(99),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_counts_that_occur() {
+        let summary = lengths(&[1, 2, 3, 4]);
+        assert_eq!((summary.min, summary.max, summary.mean), (1, 4, 2));
+        assert_eq!(
+            (summary.p25, summary.p50, summary.p75, summary.p99),
+            (1, 2, 3, 4)
+        );
+        assert_eq!(lengths(&[7]).p99, 7);
+        assert_eq!(lengths(&[]), Lengths::default());
+    }
+}

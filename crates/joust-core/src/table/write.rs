@@ -1,0 +1,151 @@
+//! Create, append and overwrite: an upload becomes a version.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::error::DataFusionError;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+use lance::Dataset;
+use lance::dataset::{InsertBuilder, WriteDestination, WriteMode, WriteParams};
+use lance_file::version::LanceFileVersion;
+use parking_lot::Mutex;
+
+use super::Table;
+use crate::error::{Code, Error, Result};
+use crate::ipc::{BatchStream, UploadReader, decode};
+use crate::root::store_params;
+
+/// A committed write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    pub version: u64,
+    /// Rows the upload held.
+    pub num_rows: u64,
+}
+
+impl Table {
+    /// Writes a new table: with stable row ids, so that indexes survive compaction, and in the
+    /// newest stable file format. With `overwrite` an existing table's schema and rows are replaced
+    /// in one commit; without, an existing table is an error (code 5).
+    ///
+    /// A failure commits nothing; files that were already written stay for the caller to remove.
+    pub async fn create(&self, upload: UploadReader, overwrite: bool) -> Result<Written> {
+        match self.newest().await {
+            Ok(existing) if overwrite => {
+                return self.write(upload, WriteMode::Overwrite, existing).await;
+            }
+            Ok(_) => {
+                return Err(Error::new(
+                    Code::TableAlreadyExists,
+                    "the table already exists",
+                ));
+            }
+            Err(error) if error.code() == Code::TableNotFound => {}
+            Err(error) => return Err(error),
+        }
+        let params = WriteParams {
+            mode: WriteMode::Create,
+            enable_stable_row_ids: true,
+            enable_v2_manifest_paths: true,
+            data_storage_version: Some(LanceFileVersion::V2_2),
+            session: Some(self.handle.fresh_session()),
+            store_params: Some(store_params(self.handle.storage_options().clone())),
+            skip_auto_cleanup: true,
+            ..WriteParams::default()
+        };
+        self.insert(upload, self.handle.location().into(), params)
+            .await
+    }
+
+    /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
+    pub async fn append(&self, upload: UploadReader) -> Result<Written> {
+        let newest = self.newest().await?;
+        self.write(upload, WriteMode::Append, newest).await
+    }
+
+    /// Replaces schema and rows in one commit.
+    pub async fn overwrite(&self, upload: UploadReader) -> Result<Written> {
+        let newest = self.newest().await?;
+        self.write(upload, WriteMode::Overwrite, newest).await
+    }
+
+    async fn write(
+        &self,
+        upload: UploadReader,
+        mode: WriteMode,
+        dataset: Arc<Dataset>,
+    ) -> Result<Written> {
+        let params = WriteParams {
+            mode,
+            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
+            session: Some(dataset.session()),
+            skip_auto_cleanup: true,
+            ..WriteParams::default()
+        };
+        self.insert(upload, dataset.into(), params).await
+    }
+
+    async fn insert(
+        &self,
+        upload: UploadReader,
+        destination: WriteDestination<'_>,
+        params: WriteParams,
+    ) -> Result<Written> {
+        let (_, batches) = decode(upload).await?;
+        let watch = Arc::new(Watch::default());
+        let dataset = InsertBuilder::new(destination)
+            .with_params(&params)
+            .execute_stream(watch.clone().over(batches))
+            .await
+            // A broken upload reaches us through Lance's own errors: the first cause is the true one.
+            .map_err(|error| {
+                watch
+                    .failure
+                    .lock()
+                    .take()
+                    .unwrap_or_else(|| refused(error))
+            })?;
+        let written = Written {
+            version: dataset.version_id(),
+            num_rows: watch.rows.load(Ordering::Relaxed),
+        };
+        self.handle.publish(dataset);
+        Ok(written)
+    }
+}
+
+/// Lance checks the data against the table while it writes: what it finds is the upload's fault.
+fn refused(error: lance::Error) -> Error {
+    let error = Error::from(error).blame_input();
+    match error.code() {
+        Code::TableColumnNotFound => Error::new(Code::TableSchemaValidationError, error.message()),
+        _ => error,
+    }
+}
+
+/// Counts the rows of a stream and keeps its first error.
+#[derive(Default)]
+struct Watch {
+    rows: AtomicU64,
+    failure: Mutex<Option<Error>>,
+}
+
+impl Watch {
+    fn over(self: Arc<Self>, batches: BatchStream) -> BatchStream {
+        let schema = batches.schema();
+        let watched = batches.inspect(move |batch| match batch {
+            Ok(batch) => {
+                self.rows
+                    .fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            }
+            Err(DataFusionError::External(error)) => {
+                if let Some(error) = error.downcast_ref::<Error>() {
+                    self.failure.lock().get_or_insert_with(|| error.clone());
+                }
+            }
+            Err(_) => {}
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, watched))
+    }
+}

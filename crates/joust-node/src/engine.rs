@@ -1,0 +1,145 @@
+//! The engine and the roots it looks into.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use joust_core::root;
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::table::Table;
+
+/// What an engine may use; absent values suit a server that has the machine to itself.
+#[napi(object)]
+pub struct EngineOptions {
+    /// Memory for opened index data, bytes.
+    pub index_cache_bytes: Option<f64>,
+    /// Memory for manifests, schemas and file metadata, bytes.
+    pub metadata_cache_bytes: Option<f64>,
+    /// How long a handle on a remote store may answer without asking the store for a newer version,
+    /// ms; 0 asks every time.
+    pub staleness_ms: Option<f64>,
+}
+
+/// A table that a root holds.
+#[napi(object)]
+pub struct FoundTable {
+    /// Namespace components, then the table's name.
+    pub id: Vec<String>,
+    /// Path or URI.
+    pub location: String,
+}
+
+/// What LanceDB tools have put into a root.
+#[napi(object)]
+pub struct RootContents {
+    pub tables: Vec<FoundTable>,
+    /// Namespaces that the root's `__manifest` lists.
+    pub namespaces: Vec<Vec<String>>,
+}
+
+/// Hands out tables; one set of caches and threads for all of them.
+#[napi]
+pub struct Engine {
+    inner: joust_core::Engine,
+}
+
+#[napi]
+impl Engine {
+    #[napi(constructor)]
+    pub fn new(options: Option<EngineOptions>) -> Self {
+        let mut chosen = joust_core::EngineOptions::default();
+        if let Some(options) = options {
+            let bytes = |value: Option<f64>, default| value.map_or(default, |bytes| bytes as usize);
+            chosen.index_cache_bytes = bytes(options.index_cache_bytes, chosen.index_cache_bytes);
+            chosen.metadata_cache_bytes =
+                bytes(options.metadata_cache_bytes, chosen.metadata_cache_bytes);
+            chosen.staleness = options.staleness_ms.map_or(chosen.staleness, |ms| {
+                Duration::from_secs_f64(ms.max(0.0) / 1000.0)
+            });
+        }
+        Self {
+            inner: joust_core::Engine::new(chosen),
+        }
+    }
+
+    /// The table at a location, whether or not there is one yet. Touches no storage; equal addresses
+    /// share one open dataset.
+    #[napi]
+    pub fn table(
+        &self,
+        location: String,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> Table {
+        Table::new(
+            self.inner
+                .table(&location, storage_options.unwrap_or_default()),
+        )
+    }
+
+    /// Creates the root if need be and proves that it can be written.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn open_root<'env>(
+        &self,
+        env: &'env Env,
+        root: String,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let engine = self.inner.clone();
+        let work = async move {
+            engine
+                .open_root(&root, storage_options.unwrap_or_default())
+                .await
+        };
+        promise(env, work, |()| ())
+    }
+
+    /// Tables and namespaces that LanceDB tools have put into a root: `<root>/*.lance` and
+    /// `<root>/__manifest`.
+    #[napi(ts_return_type = "Promise<RootContents>")]
+    pub fn scan_root<'env>(
+        &self,
+        env: &'env Env,
+        root: String,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> napi::Result<PromiseRaw<'env, RootContents>> {
+        let engine = self.inner.clone();
+        let work = async move {
+            engine
+                .scan_root(&root, storage_options.unwrap_or_default())
+                .await
+        };
+        promise(env, work, |contents| RootContents {
+            tables: contents.tables.into_iter().map(FoundTable::from).collect(),
+            namespaces: contents.namespaces,
+        })
+    }
+
+    /// Removes all files of a table; succeeds when there are none.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn remove_table<'env>(
+        &self,
+        env: &'env Env,
+        location: String,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let engine = self.inner.clone();
+        let work = async move {
+            engine
+                .remove_table(&location, storage_options.unwrap_or_default())
+                .await
+        };
+        promise(env, work, |()| ())
+    }
+}
+
+impl From<root::FoundTable> for FoundTable {
+    fn from(found: root::FoundTable) -> Self {
+        Self {
+            id: found.id,
+            location: found.location,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Indexes.
+
+use std::sync::Arc;
+
+use joust_core::index;
+use napi::Env;
+use napi::bindgen_prelude::{Function, PromiseRaw};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::table::{ReadOptions, Table};
+use crate::task::Task;
+
+/// An index that could be built.
+#[napi(object)]
+pub struct PlannedIndex {
+    pub name: String,
+    pub columns: Vec<String>,
+    /// The interface's name of its kind: `IVF_PQ`, `BTREE` and so on.
+    pub index_type: String,
+}
+
+/// How far a build is.
+#[napi(object)]
+pub struct IndexProgress {
+    /// The engine's word for what runs.
+    pub stage: String,
+    pub completed: f64,
+    /// Absent when it can't be told.
+    pub total: Option<f64>,
+}
+
+/// An index as a listing shows it.
+#[napi(object)]
+pub struct IndexDescription {
+    pub name: String,
+    pub uuid: String,
+    /// Canonical field paths.
+    pub columns: Vec<String>,
+    /// The interface's name of its kind; `Unknown` for what is not for users.
+    pub index_type: String,
+    pub type_url: Option<String>,
+    pub num_indexed_rows: f64,
+    pub num_unindexed_rows: f64,
+    pub size_bytes: Option<f64>,
+    pub num_segments: f64,
+    pub created_at_millis: Option<f64>,
+    pub index_version: i32,
+    /// JSON text; its content depends on the kind.
+    pub details: Option<String>,
+}
+
+/// How much of a table an index covers.
+#[napi(object)]
+pub struct IndexStats {
+    pub index_type: String,
+    pub distance_type: Option<String>,
+    pub num_indexed_rows: f64,
+    pub num_unindexed_rows: f64,
+    pub num_indices: f64,
+}
+
+#[napi(object)]
+pub struct DropIndexResult {
+    pub version: f64,
+}
+
+#[napi]
+impl Table {
+    /// Checks a create-index request (the contract's body as JSON text) without building anything:
+    /// column, type, parameters, name.
+    #[napi(ts_return_type = "Promise<PlannedIndex>")]
+    pub fn plan_index<'env>(
+        &self,
+        env: &'env Env,
+        spec: String,
+    ) -> napi::Result<PromiseRaw<'env, PlannedIndex>> {
+        let table = self.inner.clone();
+        promise(
+            env,
+            async move { table.plan_index(&spec).await },
+            |planned| PlannedIndex {
+                name: planned.name,
+                columns: planned.columns,
+                index_type: planned.index_type,
+            },
+        )
+    }
+
+    /// Builds an index and commits it.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn create_index<'env>(
+        &self,
+        env: &'env Env,
+        spec: String,
+        task: &Task,
+        on_progress: Function<'_, IndexProgress, ()>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let on_progress = on_progress
+            .build_threadsafe_function::<IndexProgress>()
+            .weak::<true>()
+            .build()?;
+        let report = Arc::new(move |progress: index::Progress| {
+            let progress = IndexProgress {
+                stage: progress.stage,
+                completed: progress.completed as f64,
+                total: progress.total.map(|total| total as f64),
+            };
+            on_progress.call(progress, ThreadsafeFunctionCallMode::NonBlocking);
+        });
+        let table = self.inner.clone();
+        let work = task.guard(async move { table.create_index(&spec, report).await });
+        promise(env, work, |()| ())
+    }
+
+    /// All indexes, in the order of their names.
+    #[napi(ts_return_type = "Promise<Array<IndexDescription>>")]
+    pub fn list_indices<'env>(
+        &self,
+        env: &'env Env,
+        options: Option<ReadOptions>,
+    ) -> napi::Result<PromiseRaw<'env, Vec<IndexDescription>>> {
+        let table = self.inner.clone();
+        let options = options.unwrap_or_default().into();
+        promise(
+            env,
+            async move { table.list_indices(options).await },
+            |found| found.into_iter().map(IndexDescription::from).collect(),
+        )
+    }
+
+    #[napi(ts_return_type = "Promise<IndexStats>")]
+    pub fn index_stats<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+        options: Option<ReadOptions>,
+    ) -> napi::Result<PromiseRaw<'env, IndexStats>> {
+        let table = self.inner.clone();
+        let options = options.unwrap_or_default().into();
+        let work = async move { table.index_stats(&name, options).await };
+        promise(env, work, |stats| IndexStats {
+            index_type: stats.index_type,
+            distance_type: stats.distance_type,
+            num_indexed_rows: stats.num_indexed_rows as f64,
+            num_unindexed_rows: stats.num_unindexed_rows as f64,
+            num_indices: stats.num_indices as f64,
+        })
+    }
+
+    /// Removes an index.
+    #[napi(ts_return_type = "Promise<DropIndexResult>")]
+    pub fn drop_index<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+    ) -> napi::Result<PromiseRaw<'env, DropIndexResult>> {
+        let table = self.inner.clone();
+        let work = async move { table.drop_index(&name).await };
+        promise(env, work, |version| DropIndexResult {
+            version: version as f64,
+        })
+    }
+}
+
+impl From<index::IndexDescription> for IndexDescription {
+    fn from(index: index::IndexDescription) -> Self {
+        Self {
+            name: index.name,
+            uuid: index.uuid,
+            columns: index.columns,
+            index_type: index.index_type,
+            type_url: index.type_url,
+            num_indexed_rows: index.num_indexed_rows as f64,
+            num_unindexed_rows: index.num_unindexed_rows as f64,
+            size_bytes: index.size_bytes.map(|bytes| bytes as f64),
+            num_segments: index.num_segments as f64,
+            created_at_millis: index.created_at_millis.map(|millis| millis as f64),
+            index_version: index.index_version,
+            details: index.details,
+        }
+    }
+}

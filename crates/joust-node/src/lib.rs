@@ -1,0 +1,44 @@
+//! The engine for Node: a thin shell over `joust-core`.
+//!
+//! Every call that may wait returns a Promise and runs on the engine's threads; bytes cross without
+//! a copy where JavaScript allows it. Errors cross as one class: see [`error`].
+
+// Sizes and counts of a table fit a JavaScript number: 2^53 rows are more than any table has.
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)]
+// Node-API hands owned values over.
+#![allow(clippy::needless_pass_by_value)]
+
+mod engine;
+mod error;
+mod index;
+mod promise;
+mod query;
+mod table;
+mod task;
+mod upload;
+
+use napi::bindgen_prelude::create_custom_tokio_runtime;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Stack of an engine thread, bytes. Planning a SQL expression recurses as deep as the expression is
+/// nested.
+const THREAD_STACK: usize = 16 << 20;
+
+#[napi_derive::module_init]
+fn init() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("joust-engine")
+        .thread_stack_size(THREAD_STACK)
+        .build();
+    // Without it Node-API makes a runtime of its own.
+    if let Ok(runtime) = runtime {
+        create_custom_tokio_runtime(runtime);
+    }
+}

@@ -1,0 +1,159 @@
+//! Queries and their answers.
+
+use std::sync::Arc;
+
+use joust_core::Answer;
+use joust_core::ipc::Format;
+use napi::Env;
+use napi::bindgen_prelude::{Buffer, PromiseRaw};
+use napi_derive::napi;
+use tokio::sync::Mutex;
+
+use crate::promise::promise;
+use crate::table::{Table, time};
+use crate::task::Task;
+
+/// What the server knows about a query besides its body.
+#[napi(object)]
+pub struct QueryOptions {
+    /// The identifier in the request's path: a body whose `id` differs is refused (code 13).
+    pub id: Vec<String>,
+    /// Framing of the answer.
+    #[napi(ts_type = "'file' | 'stream'")]
+    pub format: String,
+    /// Do not answer from anything learnt before this time (ms since the epoch).
+    pub min_timestamp_millis: Option<f64>,
+}
+
+impl From<QueryOptions> for joust_core::query::QueryOptions {
+    fn from(options: QueryOptions) -> Self {
+        Self {
+            id: options.id,
+            format: match options.format.as_str() {
+                "stream" => Format::Stream,
+                _ => Format::File,
+            },
+            not_before: options.min_timestamp_millis.map(time),
+        }
+    }
+}
+
+/// An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`.
+#[napi]
+pub struct QueryResult {
+    version: u64,
+    first: Option<Vec<u8>>,
+    done: bool,
+    rest: Arc<Mutex<Option<Answer>>>,
+    task: Task,
+}
+
+#[napi]
+impl QueryResult {
+    /// The version of the table that is answered from.
+    #[napi(getter)]
+    pub fn version(&self) -> f64 {
+        self.version as f64
+    }
+
+    /// Whether the first part is everything.
+    #[napi(getter)]
+    pub fn done(&self) -> bool {
+        self.done
+    }
+
+    /// The first part. It is handed over: a second call gives an empty one.
+    #[napi]
+    pub fn first(&mut self) -> Buffer {
+        self.first.take().unwrap_or_default().into()
+    }
+
+    /// The next part, null at the end.
+    #[napi(ts_return_type = "Promise<Buffer | null>")]
+    pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
+        let rest = self.rest.clone();
+        let work = self.task.guard(async move {
+            match rest.lock().await.as_mut() {
+                Some(answer) => answer.next().await,
+                None => Ok(None),
+            }
+        });
+        promise(env, work, |part| part.map(Buffer::from))
+    }
+
+    /// Stops the work; harmless after the end.
+    #[napi]
+    pub fn cancel(&self) {
+        self.task.cancel();
+        // A part that is being made holds the lock and is stopped by the task.
+        if let Ok(mut rest) = self.rest.try_lock() {
+            *rest = None;
+        }
+    }
+}
+
+#[napi]
+impl Table {
+    /// Runs a query. `body` is its JSON as it came, copied before the call returns.
+    #[napi(ts_return_type = "Promise<QueryResult>")]
+    pub fn query<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+        task: Option<&Task>,
+    ) -> napi::Result<PromiseRaw<'env, QueryResult>> {
+        let table = self.inner.clone();
+        let body = body.to_vec();
+        let work = async move {
+            let mut answer = table.query(&body, options.into()).await?;
+            let first = answer.first().await?;
+            Ok((first, answer))
+        };
+        let convert = |(first, answer): (Vec<u8>, Answer)| QueryResult {
+            version: answer.version(),
+            first: Some(first),
+            done: answer.is_done(),
+            rest: Arc::new(Mutex::new((!answer.is_done()).then_some(answer))),
+            task: Task::new(),
+        };
+        match task {
+            Some(task) => promise(env, task.guard(work), convert),
+            None => promise(env, work, convert),
+        }
+    }
+
+    /// The plan of a query as text. `body`: JSON `{query, verbose}`.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn explain_plan<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let table = self.inner.clone();
+        let body = body.to_vec();
+        promise(
+            env,
+            async move { table.explain_plan(&body, options.into()).await },
+            |plan| plan,
+        )
+    }
+
+    /// Runs a query and tells what each step of its plan did. `body`: the query's JSON.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn analyze_plan<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let table = self.inner.clone();
+        let body = body.to_vec();
+        promise(
+            env,
+            async move { table.analyze_plan(&body, options.into()).await },
+            |plan| plan,
+        )
+    }
+}

@@ -1,0 +1,294 @@
+//! A table's writes and facts. Queries and indexes have files of their own.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use joust_core::ipc::UploadReader;
+use joust_core::table;
+use joust_core::{Error, Result};
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::upload::Upload;
+
+/// A table's address and what can be done there.
+#[napi]
+pub struct Table {
+    pub(crate) inner: joust_core::Table,
+}
+
+/// Which state of a table to read.
+#[napi(object)]
+#[derive(Default)]
+pub struct ReadOptions {
+    /// A version; the newest when absent.
+    pub version: Option<f64>,
+    /// Do not answer from anything learnt before this time (ms since the epoch).
+    pub min_timestamp_millis: Option<f64>,
+}
+
+#[napi(object)]
+pub struct CountOptions {
+    /// SQL; all live rows when absent.
+    pub predicate: Option<String>,
+    pub version: Option<f64>,
+    pub min_timestamp_millis: Option<f64>,
+}
+
+#[napi(object)]
+pub struct WriteResult {
+    pub version: f64,
+    /// Rows the upload held.
+    pub num_rows: f64,
+}
+
+#[napi(object)]
+pub struct DeleteResult {
+    pub version: f64,
+    pub num_deleted_rows: f64,
+}
+
+/// What a version of a table looks like.
+#[napi(object)]
+pub struct TableDescription {
+    pub version: f64,
+    /// Equal stamps, equal descriptions; unique in this process. 0 for versions that are not the
+    /// newest.
+    pub stamp: f64,
+    /// JSON text with the namespace interface's type names (`float32`, `utf8`).
+    pub schema: String,
+    /// JSON text with Lance's logical type names (`float`, `string`); absent when a column's type has
+    /// none.
+    pub lance_schema: Option<String>,
+    pub metadata: HashMap<String, String>,
+    pub num_deleted_rows: f64,
+    pub num_fragments: f64,
+    pub timestamp_millis: f64,
+}
+
+#[napi(object)]
+pub struct TableStats {
+    /// Bytes of the data files that the newest version refers to.
+    pub total_bytes: f64,
+    /// Live rows.
+    pub num_rows: f64,
+    pub num_deleted_rows: f64,
+    pub num_indices: f64,
+    pub num_fragments: f64,
+    pub num_small_fragments: f64,
+    pub lengths: FragmentLengths,
+}
+
+/// The distribution of live rows over fragments.
+#[napi(object)]
+pub struct FragmentLengths {
+    pub min: f64,
+    pub max: f64,
+    pub mean: f64,
+    pub p25: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p99: f64,
+}
+
+impl Table {
+    pub fn new(inner: joust_core::Table) -> Self {
+        Self { inner }
+    }
+
+    /// The one reader of an upload.
+    fn reader(upload: &Upload) -> Result<UploadReader> {
+        upload
+            .reader()
+            .ok_or_else(|| Error::invalid("the upload has been used already"))
+    }
+}
+
+#[napi]
+impl Table {
+    /// The stamp of the newest version, when that is known without waiting for storage; else null:
+    /// only `describe` can tell.
+    #[napi]
+    pub fn peek(&self) -> Option<f64> {
+        self.inner.peek().map(|stamp| stamp as f64)
+    }
+
+    #[napi(ts_return_type = "Promise<TableDescription>")]
+    pub fn describe<'env>(
+        &self,
+        env: &'env Env,
+        options: Option<ReadOptions>,
+    ) -> napi::Result<PromiseRaw<'env, TableDescription>> {
+        let table = self.inner.clone();
+        let options = options.unwrap_or_default().into();
+        promise(
+            env,
+            async move { table.describe(options).await },
+            TableDescription::from,
+        )
+    }
+
+    /// Writes a new table. `overwrite` replaces schema and rows of an existing one in one commit;
+    /// without, an existing one is an error (code 5).
+    #[napi(ts_return_type = "Promise<WriteResult>")]
+    pub fn create<'env>(
+        &self,
+        env: &'env Env,
+        upload: &Upload,
+        overwrite: bool,
+    ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
+        let table = self.inner.clone();
+        let reader = Self::reader(upload);
+        promise(
+            env,
+            async move { table.create(reader?, overwrite).await },
+            WriteResult::from,
+        )
+    }
+
+    /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
+    #[napi(ts_return_type = "Promise<WriteResult>")]
+    pub fn append<'env>(
+        &self,
+        env: &'env Env,
+        upload: &Upload,
+    ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
+        let table = self.inner.clone();
+        let reader = Self::reader(upload);
+        promise(
+            env,
+            async move { table.append(reader?).await },
+            WriteResult::from,
+        )
+    }
+
+    /// Replaces schema and rows in one commit.
+    #[napi(ts_return_type = "Promise<WriteResult>")]
+    pub fn overwrite<'env>(
+        &self,
+        env: &'env Env,
+        upload: &Upload,
+    ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
+        let table = self.inner.clone();
+        let reader = Self::reader(upload);
+        promise(
+            env,
+            async move { table.overwrite(reader?).await },
+            WriteResult::from,
+        )
+    }
+
+    /// Deletes the rows for which a SQL predicate is true.
+    #[napi(ts_return_type = "Promise<DeleteResult>")]
+    pub fn delete<'env>(
+        &self,
+        env: &'env Env,
+        predicate: String,
+    ) -> napi::Result<PromiseRaw<'env, DeleteResult>> {
+        let table = self.inner.clone();
+        promise(
+            env,
+            async move { table.delete(&predicate).await },
+            |deleted| DeleteResult {
+                version: deleted.version as f64,
+                num_deleted_rows: deleted.num_deleted_rows as f64,
+            },
+        )
+    }
+
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn count_rows<'env>(
+        &self,
+        env: &'env Env,
+        options: Option<CountOptions>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let (predicate, read) = match options {
+            Some(options) => (
+                options.predicate,
+                read_options(options.version, options.min_timestamp_millis),
+            ),
+            None => (None, table::ReadOptions::default()),
+        };
+        promise(
+            env,
+            async move { table.count_rows(predicate.as_deref(), read).await },
+            |count| count as f64,
+        )
+    }
+
+    #[napi(ts_return_type = "Promise<TableStats>")]
+    pub fn stats<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, TableStats>> {
+        let table = self.inner.clone();
+        let work = async move { table.stats(table::ReadOptions::default()).await };
+        promise(env, work, TableStats::from)
+    }
+}
+
+/// Read options from JavaScript numbers.
+pub fn read_options(version: Option<f64>, min_timestamp_millis: Option<f64>) -> table::ReadOptions {
+    table::ReadOptions {
+        version: version.map(|version| version as u64),
+        not_before: min_timestamp_millis.map(time),
+    }
+}
+
+/// A time from milliseconds since the epoch.
+pub fn time(millis: f64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs_f64(millis.clamp(0.0, 1e15) / 1000.0)
+}
+
+impl From<ReadOptions> for table::ReadOptions {
+    fn from(options: ReadOptions) -> Self {
+        read_options(options.version, options.min_timestamp_millis)
+    }
+}
+
+impl From<table::Written> for WriteResult {
+    fn from(written: table::Written) -> Self {
+        Self {
+            version: written.version as f64,
+            num_rows: written.num_rows as f64,
+        }
+    }
+}
+
+impl From<table::Description> for TableDescription {
+    fn from(description: table::Description) -> Self {
+        Self {
+            version: description.version as f64,
+            stamp: description.stamp as f64,
+            schema: description.schema,
+            lance_schema: description.lance_schema,
+            metadata: description.metadata,
+            num_deleted_rows: description.num_deleted_rows as f64,
+            num_fragments: description.num_fragments as f64,
+            timestamp_millis: description.timestamp_millis as f64,
+        }
+    }
+}
+
+impl From<table::Stats> for TableStats {
+    fn from(stats: table::Stats) -> Self {
+        let lengths = stats.lengths;
+        Self {
+            total_bytes: stats.total_bytes as f64,
+            num_rows: stats.num_rows as f64,
+            num_deleted_rows: stats.num_deleted_rows as f64,
+            num_indices: stats.num_indices as f64,
+            num_fragments: stats.num_fragments as f64,
+            num_small_fragments: stats.num_small_fragments as f64,
+            lengths: FragmentLengths {
+                min: lengths.min as f64,
+                max: lengths.max as f64,
+                mean: lengths.mean as f64,
+                p25: lengths.p25 as f64,
+                p50: lengths.p50 as f64,
+                p75: lengths.p75 as f64,
+                p99: lengths.p99 as f64,
+            },
+        }
+    }
+}

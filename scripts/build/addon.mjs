@@ -1,0 +1,92 @@
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { cargo } from "./cargo.mjs";
+import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
+import { addonPath, platform, root, targetDir } from "./paths.mjs";
+import { CompileProgress, progressEnvironment } from "./progress.mjs";
+
+const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
+const STAMP = join(root, "native", ".stamp");
+
+/** What the addon is made from; prebuilt packages carry it, so that only one that fits is used. */
+export const addonInputs = () => fingerprint(INPUTS);
+
+export function addonStale() {
+  const inputs = addonInputs();
+  if (existsSync(addonPath)) return !isStamped(STAMP, inputs);
+  return prebuiltInputs() !== inputs;
+}
+
+function prebuiltInputs() {
+  try {
+    return createRequire(join(root, "package.json"))(`joust-${platform}/package.json`).joust.inputs;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Compiles the workspace and puts the addon, its loader and its declarations into native/.
+ *
+ * Not with `napi build`: that passes `--target` and one package, and so would compile every
+ * dependency a second time beside those that `cargo test` uses. The parts of @napi-rs/cli that
+ * make the loader and the declarations are called here instead.
+ */
+export async function buildAddon(profile = "release") {
+  const inputs = addonInputs();
+  const progress = new CompileProgress();
+  const code = await cargo(["build", "--profile", profile, "--workspace"], {
+    env: progressEnvironment,
+    stdio: ["ignore", "ignore", "pipe"],
+    onOutput: (chunk) => progress.write(chunk),
+  });
+  progress.end();
+  if (code !== 0) throw new Error("the engine did not compile; see cargo's message above");
+
+  // A rename, because a running server has the old file mapped.
+  const fresh = `${addonPath}.new`;
+  copyFileSync(join(targetDir, profile, libraryName()), fresh);
+  renameSync(fresh, addonPath);
+  await writeBindings();
+  stamp(STAMP, inputs);
+}
+
+function libraryName() {
+  if (process.platform === "win32") return "joust_node.dll";
+  return process.platform === "darwin" ? "libjoust_node.dylib" : "libjoust_node.so";
+}
+
+/** Writes native/index.js and native/index.d.ts when the macros have described the addon anew. */
+async function writeBindings() {
+  const described = join(root, "native", "typedefs", "joust-node");
+  const declarations = join(root, "native", "index.d.ts");
+  const outputDir = join(root, "native");
+  if (!existsSync(described) || isNewer(declarations, described)) return;
+
+  const { generateTypeDef, writeJsBinding } = await import("@napi-rs/cli");
+  const { name, version, napi } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const typeDefDir = join(outputDir, "typedefs");
+  const { dts, exports } = await generateTypeDef({ typeDefDir, cwd: root, constEnum: false });
+  writeFileSync(declarations, dts);
+  await writeJsBinding({
+    platform: true,
+    format: "esm",
+    idents: exports,
+    binaryName: napi.binaryName,
+    packageName: name,
+    version,
+    outputDir,
+  });
+}
+
+function isNewer(file, than) {
+  return existsSync(file) && statSync(file).mtimeMs > statSync(than).mtimeMs;
+}

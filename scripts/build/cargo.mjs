@@ -1,0 +1,48 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { root, targetDir } from "./paths.mjs";
+
+let environment;
+
+/**
+ * The environment of every cargo call of this repository. It has to be the same each time: cargo
+ * compiles the lance crates again when the path of protoc changes.
+ */
+export function cargoEnvironment() {
+  environment ??= prepare();
+  return environment;
+}
+
+function prepare() {
+  mkdirSync(join(root, "native", "typedefs"), { recursive: true });
+  const env = { ...process.env, CARGO_TARGET_DIR: targetDir };
+  env.PROTOC ??= protoc(env);
+  return env;
+}
+
+function protoc(env) {
+  const args = ["run", "--quiet", "--release", "--package", "protoc-path"];
+  try {
+    const options = { cwd: root, env, stdio: ["ignore", "pipe", "inherit"] };
+    return execFileSync("cargo", args, options).toString().trim();
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
+    throw new Error("cargo was not found: install Rust 1.94 or newer from https://rustup.rs");
+  }
+}
+
+/**
+ * Runs cargo; resolves with its exit code. `onOutput(chunk)` gets what it writes to the streams
+ * that `options.stdio` makes pipes.
+ */
+export function cargo(args, { env = {}, stdio = "inherit", onOutput = () => {} } = {}) {
+  return new Promise((resolve, reject) => {
+    const options = { cwd: root, env: { ...cargoEnvironment(), ...env }, stdio };
+    const child = spawn("cargo", args, options);
+    child.stdout?.on("data", onOutput);
+    child.stderr?.on("data", onOutput);
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code ?? 1));
+  });
+}

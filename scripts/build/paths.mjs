@@ -1,0 +1,18 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The checkout. */
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Outside the checkout, so that a second one does not compile the engine again. */
+export const targetDir =
+  process.env.CARGO_TARGET_DIR ?? join(homedir(), ".cache", "joust", "target");
+
+const abi = { linux: "-gnu", win32: "-msvc" }[process.platform] ?? "";
+
+/** This machine as npm packages of native addons name it: `linux-x64-gnu`. */
+export const platform = `${process.platform}-${process.arch}${abi}`;
+
+/** The addon as native/index.js looks for it. */
+export const addonPath = join(root, "native", `joust.${platform}.node`);

@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { post } from "./server.mjs";
+
+const WIDTH = 30;
+
+/** Starts index builds and shows them until all are ready, by listing, as any client would. */
+export async function buildIndexes(server, table, requests) {
+  for (const request of requests) await post(server, `/v1/table/${table}/create_index`, request);
+  for (;;) {
+    const { indexes } = await post(server, `/v1/table/${table}/index/list`);
+    const failed = indexes.find((index) => index.status === "Failed");
+    if (failed) throw new Error(`${failed.index_name} failed: ${failed.index_details}`);
+    const ready = indexes.filter((index) => index.status === "Ready");
+    draw(indexes, ready.length, requests.length);
+    if (ready.length === requests.length) break;
+    await sleep(100);
+  }
+  if (process.stdout.isTTY) process.stdout.write("\n");
+}
+
+function draw(indexes, ready, total) {
+  const done = ready === total;
+  if (!process.stdout.isTTY) {
+    if (done) console.log(`  built ${indexes.map((index) => index.index_name).join(", ")}`);
+    return;
+  }
+  const building = indexes.find((index) => index.status === "Building");
+  const filled = Math.round((WIDTH * (ready + partOf(building))) / total);
+  const bar = "=".repeat(filled).padEnd(WIDTH);
+  const what = building ? building.index_name : done ? "all ready" : "waiting";
+  process.stdout.write(`\x1b[2K\r  [${bar}] ${ready} of ${total} indexes: ${what}`);
+}
+
+/** How much of one build is done, 0 to 1. */
+function partOf(building) {
+  const { completed, total } = JSON.parse(building?.index_details ?? "{}").progress ?? {};
+  return total ? Math.min(1, completed / total) : 0;
+}

@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { cargo } from "../build/cargo.mjs";
+import { root } from "../build/paths.mjs";
+import { command } from "./command.mjs";
+
+const bin = (path) => join(root, "node_modules", ...path.split("/"));
+const node = (path, ...args) => command(process.execPath, [bin(path), ...args]);
+
+const checks = {
+  "biome (format and lint)": () => node("@biomejs/biome/bin/biome", "check", "--error-on-warnings"),
+  "types of the sources": () => node("typescript/bin/tsc", "--noEmit", "--project", root),
+  "types of the tests": () => node("typescript/bin/tsc", "--project", join(root, "test")),
+  rustfmt: () => cargo(["fmt", "--all", "--check"]),
+  clippy,
+};
+
+/**
+ * Not `cargo clippy`, which checks every dependency once more: as the compiler of the workspace's
+ * own crates, clippy shares the dependencies with the ordinary build. Optimising what is only
+ * looked at would be wasted.
+ */
+function clippy() {
+  const unoptimised = ["joust-core", "joust-node", "protoc-path"].flatMap((name) => [
+    "--config",
+    `profile.release.package.${name}.opt-level=0`,
+  ]);
+  return cargo(["build", "--quiet", "--release", "--workspace", "--all-targets", ...unoptimised], {
+    env: { RUSTC_WORKSPACE_WRAPPER: "clippy-driver", CLIPPY_ARGS: "-Dwarnings" },
+  });
+}
+
+/** All linters, also after one has failed. */
+export async function run() {
+  const failed = [];
+  for (const [name, check] of Object.entries(checks)) {
+    if ((await check()) !== 0) failed.push(name);
+  }
+  console.log(failed.length > 0 ? `lint failed: ${failed.join(", ")}` : "lint: all clean");
+  return failed.length;
+}

@@ -1,0 +1,24 @@
+import { cargo } from "../build/cargo.mjs";
+import { cargoCounts, describe, withExitCode } from "./counts.mjs";
+import { vitest } from "./vitest.mjs";
+
+/** All behaviour tests through HTTP and all Rust tests. Arguments go to vitest, which then runs alone. */
+export async function run(args) {
+  const http = await vitest(args);
+  const rust = args.length === 0 ? await rustTests() : undefined;
+  console.log(`\nvitest: ${describe(http)}`);
+  if (rust) console.log(`cargo: ${describe(rust)}`);
+  return http.failed + (rust?.failed ?? 0) > 0 ? 1 : 0;
+}
+
+async function rustTests() {
+  let output = "";
+  const code = await cargo(["test", "--release", "--workspace", "--no-fail-fast"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    onOutput(chunk) {
+      output += chunk;
+      process.stdout.write(chunk);
+    },
+  });
+  return withExitCode(cargoCounts(output), code);
+}

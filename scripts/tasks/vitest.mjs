@@ -1,0 +1,28 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root } from "../build/paths.mjs";
+import { command } from "./command.mjs";
+import { nothing, vitestCounts, withExitCode } from "./counts.mjs";
+
+/** Runs vitest once and counts what it ran. */
+export async function vitest(args, options) {
+  const scratch = mkdtempSync(join(tmpdir(), "joust-vitest-"));
+  const report = join(scratch, "report.json");
+  const program = join(root, "node_modules", "vitest", "vitest.mjs");
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  try {
+    const code = await command(process.execPath, [program, "run", ...reporters, ...args], options);
+    return withExitCode(readCounts(report), code);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function readCounts(report) {
+  try {
+    return vitestCounts(JSON.parse(readFileSync(report, "utf8")));
+  } catch {
+    return nothing;
+  }
+}

@@ -1,0 +1,59 @@
+import { timingSafeEqual } from "node:crypto";
+import type { KeyRecord, KeyStore } from "../catalog/keys.js";
+import { ErrorCode, JoustError } from "../errors.js";
+import { hashKey, looksLikeKey } from "./key.js";
+import type { Role } from "./roles.js";
+
+/** Who sends a request. */
+export interface Identity {
+  /** The key's name. */
+  readonly name: string;
+  readonly role: Role;
+}
+
+/** Tells who presents a key ("" for none); undefined when nobody known does. */
+export interface Authenticator {
+  identify(key: string): Identity | undefined | Promise<Identity | undefined>;
+}
+
+/** Knows the keys of the store, and one from outside that is not stored and is an admin's. */
+export class KeyAuthenticator implements Authenticator {
+  readonly #outside: Buffer | undefined;
+
+  constructor(
+    private readonly keys: KeyStore,
+    outsideKey?: string,
+  ) {
+    this.#outside = outsideKey === undefined ? undefined : hashKey(outsideKey);
+  }
+
+  identify(key: string): Identity | undefined | Promise<Identity | undefined> {
+    if (key === "") return undefined;
+    const hash = hashKey(key);
+    if (this.#outside && timingSafeEqual(hash, this.#outside)) return outsideIdentity;
+    if (!looksLikeKey(key)) return undefined;
+    const record = this.keys.findByHashSync(hash);
+    if (record === undefined) {
+      return this.keys.findByHash(hash).then((found) => matching(hash, found));
+    }
+    return matching(hash, record);
+  }
+}
+
+const outsideIdentity: Identity = { name: "--api-key", role: "admin" };
+
+/** The store looks up by index, which may tell by its timing how much of a hash is right; this does not. */
+const matching = (hash: Buffer, record: KeyRecord | null | undefined): Identity | undefined =>
+  record && timingSafeEqual(hash, record.hash) ? record : undefined;
+
+/** `--auth none`: whoever connects may do everything. */
+export const anyone: Authenticator = { identify: () => ({ name: "anyone", role: "admin" }) };
+
+/** @throws JoustError (code 16) for a caller whom nobody knows. */
+export function known(identity: Identity | undefined): Identity {
+  if (identity) return identity;
+  throw new JoustError(
+    ErrorCode.Unauthenticated,
+    "no valid API key came with the request: send `Authorization: Bearer KEY` or `x-api-key: KEY`",
+  );
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from "node:crypto";
+import type { RootContents } from "../../native/index.js";
+import type { CatalogDatabase, Write } from "./database.js";
+import { mayExist } from "./location.js";
+import { checkNamespacePath, checkTableId } from "./names.js";
+import { insertNamespace } from "./namespaces.js";
+import { encodePath, splitPath } from "./path.js";
+import { available } from "./sql-error.js";
+
+type FoundTable = RootContents["tables"][number];
+
+export interface Adoption {
+  adopted: FoundTable[];
+  /** Found tables that the catalog cannot take in, and why. */
+  refused: { table: FoundTable; reason: string }[];
+}
+
+/** Bound parameters in one statement; both databases take more. */
+const CHUNK = 500;
+
+/**
+ * Takes tables and namespaces that other tools made into the catalog. A location the catalog
+ * knows, whatever its state, is left alone; so is a name that is taken.
+ */
+export async function adoptFound(
+  db: CatalogDatabase,
+  self: string,
+  found: RootContents,
+): Promise<Adoption> {
+  const unknown = await unknownTables(db, found.tables);
+  const namespaces = await unknownNamespaces(db, found.namespaces, unknown);
+  if (unknown.length === 0 && namespaces.length === 0) return { adopted: [], refused: [] };
+  return db.write(async (t) => {
+    const result: Adoption = { adopted: [], refused: [] };
+    for (const path of namespaces) await insertNamespace(t, path, "{}", { found: true });
+    for (const table of unknown) {
+      const reason = isValid(() => checkTableId(table.id))
+        ? await insertLive(t, self, table)
+        : "its name is not valid here";
+      if (reason === undefined) result.adopted.push(table);
+      else result.refused.push({ table, reason });
+    }
+    return result;
+  });
+}
+
+/** Undefined when the table was taken in, else why not. */
+async function insertLive(t: Write, owner: string, table: FoundTable): Promise<string | undefined> {
+  const { parent, name } = splitPath(table.id);
+  const inserted = await t
+    .insertInto("tables")
+    .values({
+      key: randomUUID(),
+      namespace: parent,
+      name,
+      location: table.location,
+      state: "live",
+      properties: "{}",
+      storage_options: "{}",
+      owner,
+      created_at: Date.now(),
+    })
+    .onConflict((c) => c.doNothing())
+    .returning("key")
+    .executeTakeFirst();
+  return inserted ? undefined : "its name belongs to another table";
+}
+
+/** Those whose files a manifest lists but nobody has any more are left out. */
+async function unknownTables(
+  db: CatalogDatabase,
+  tables: readonly FoundTable[],
+): Promise<FoundTable[]> {
+  const known = new Set<string>();
+  for (const chunk of chunks(tables)) {
+    const locations = chunk.map((table) => table.location);
+    const rows = await available(
+      db.read.selectFrom("tables").select("location").where("location", "in", locations).execute(),
+    );
+    for (const row of rows) known.add(row.location);
+  }
+  const unknown = tables.filter((table) => !known.has(table.location));
+  const there = await Promise.all(unknown.map((table) => mayExist(table.location)));
+  return unknown.filter((_, index) => there[index]);
+}
+
+/** Namespaces to create, parents first: those that are listed, and those that unknown tables are in. */
+async function unknownNamespaces(
+  db: CatalogDatabase,
+  listed: readonly string[][],
+  tables: readonly FoundTable[],
+): Promise<string[][]> {
+  const wanted = new Map<string, string[]>();
+  const want = (path: readonly string[]) => {
+    for (let depth = 1; depth <= path.length; depth++) {
+      const prefix = path.slice(0, depth);
+      wanted.set(encodePath(prefix), prefix);
+    }
+  };
+  for (const path of listed) if (isValid(() => checkNamespacePath(path))) want(path);
+  // Dropped here, but still listed by a manifest that joust does not write.
+  for (const path of await pathsIn(db, "dropped_namespaces", [...wanted.keys()]))
+    wanted.delete(path);
+  // A table that somebody put there since brings its namespace back.
+  for (const table of tables)
+    if (isValid(() => checkTableId(table.id))) want(table.id.slice(0, -1));
+  for (const path of await pathsIn(db, "namespaces", [...wanted.keys()])) wanted.delete(path);
+  return [...wanted.values()].sort((a, b) => a.length - b.length);
+}
+
+async function pathsIn(
+  db: CatalogDatabase,
+  table: "namespaces" | "dropped_namespaces",
+  paths: readonly string[],
+): Promise<string[]> {
+  const known: string[] = [];
+  for (const chunk of chunks(paths)) {
+    const query = db.read.selectFrom(table).select("path").where("path", "in", chunk);
+    for (const row of await available(query.execute())) known.push(row.path);
+  }
+  return known;
+}
+
+function* chunks<T>(items: readonly T[]): Generator<T[]> {
+  for (let start = 0; start < items.length; start += CHUNK) {
+    yield items.slice(start, start + CHUNK);
+  }
+}
+
+function isValid(check: () => void): boolean {
+  try {
+    check();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,190 @@
+import type { Engine } from "../../native/index.js";
+import { ErrorCode, JoustError } from "../errors.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { Catalog, NamespacePath, PageRequest, TableId } from "./catalog.js";
+import { isRemote } from "./location.js";
+import { shown } from "./path.js";
+import type { SqlCatalog } from "./sql-catalog.js";
+
+/** Least time between two looks at a root because a name was not found, ms. */
+const MISS_INTERVAL = 1_000;
+/** Age of the last look from which a listing looks again, ms. */
+const LISTING_AGE = { local: 1_000, remote: 30_000 };
+
+export interface AdoptionOptions {
+  engine: Pick<Engine, "scanRoot">;
+  root: string;
+  storageOptions: Record<string, string>;
+  log: Logger;
+}
+
+/**
+ * The catalog, with the tables that other tools put into the root found when they are asked for.
+ * Looks at the root once before it resolves.
+ */
+export async function adoptTables(
+  catalog: SqlCatalog,
+  options: AdoptionOptions,
+): Promise<AdoptingCatalog> {
+  const adopting = new AdoptingCatalog(catalog, options);
+  await adopting.look();
+  return adopting;
+}
+
+/** See `adoptTables`. */
+export class AdoptingCatalog implements Catalog {
+  readonly #listingAge: number;
+  readonly #warned = new Set<string>();
+  #looking: Promise<void> | undefined;
+  #looked = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly catalog: SqlCatalog,
+    private readonly options: AdoptionOptions,
+  ) {
+    this.#listingAge = isRemote(options.root) ? LISTING_AGE.remote : LISTING_AGE.local;
+  }
+
+  /** Takes in what is new in the root; calls at the same time share one look. */
+  look(): Promise<void> {
+    this.#looking ??= this.#adopt().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  tableSync(id: TableId) {
+    return this.catalog.tableSync(id);
+  }
+
+  table(id: TableId) {
+    return this.#found(() => this.catalog.table(id));
+  }
+
+  describeNamespace(path: NamespacePath) {
+    return this.#found(() => this.catalog.describeNamespace(path));
+  }
+
+  dropTable(id: TableId) {
+    return this.#found(() => this.catalog.dropTable(id));
+  }
+
+  renameTable(id: TableId, target: TableId) {
+    return this.#found(() => this.catalog.renameTable(id, target));
+  }
+
+  async listNamespaces(parent: NamespacePath, page: PageRequest) {
+    await this.#refresh(this.#listingAge);
+    return this.catalog.listNamespaces(parent, page);
+  }
+
+  async listTables(parent: NamespacePath, page: PageRequest) {
+    await this.#refresh(this.#listingAge);
+    return this.catalog.listTables(parent, page);
+  }
+
+  async listAllTables(page: PageRequest) {
+    await this.#refresh(this.#listingAge);
+    return this.catalog.listAllTables(page);
+  }
+
+  createNamespace(
+    path: NamespacePath,
+    mode: "create" | "exist_ok" | "overwrite",
+    properties: Record<string, string>,
+  ) {
+    return this.#found(() => this.catalog.createNamespace(path, mode, properties));
+  }
+
+  dropNamespace(
+    path: NamespacePath,
+    options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
+  ) {
+    return this.#found(() => this.catalog.dropNamespace(path, options));
+  }
+
+  /** A table that another tool has just written takes its name. */
+  async reserveTable(
+    id: TableId,
+    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+  ) {
+    await this.#refresh(this.#listingAge);
+    return this.#found(() => this.catalog.reserveTable(id, options));
+  }
+
+  tableByKey(key: string) {
+    return this.catalog.tableByKey(key);
+  }
+
+  publishTable(key: string) {
+    return this.catalog.publishTable(key);
+  }
+
+  releaseTable(key: string) {
+    return this.catalog.releaseTable(key);
+  }
+
+  setTableProperties(key: string, properties: Record<string, string>) {
+    return this.catalog.setTableProperties(key, properties);
+  }
+
+  forgetTable(key: string) {
+    return this.catalog.forgetTable(key);
+  }
+
+  abandonTable(key: string) {
+    return this.catalog.abandonTable(key);
+  }
+
+  unfinishedTables() {
+    return this.catalog.unfinishedTables();
+  }
+
+  /** Runs `ask` again after a look at the root when it misses a namespace or a table. */
+  async #found<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isMiss(error) || !(await this.#refresh(MISS_INTERVAL))) throw error;
+      return ask();
+    }
+  }
+
+  /** Looks when the last look is older than `age`, ms; tells whether there was one. */
+  async #refresh(age: number): Promise<boolean> {
+    if (!this.#looking && performance.now() - this.#looked < age) return false;
+    try {
+      await this.look();
+      return true;
+    } catch (err) {
+      // The catalog is what counts; a root that cannot be listed must not hide what it knows.
+      this.options.log.warn({ err }, "the root could not be looked at for new tables");
+      return false;
+    }
+  }
+
+  async #adopt(): Promise<void> {
+    const { engine, root, storageOptions, log } = this.options;
+    const started = performance.now();
+    try {
+      const { adopted, refused } = await this.catalog.adopt(
+        await engine.scanRoot(root, storageOptions),
+      );
+      for (const table of adopted) log.info({ table: shown(table.id) }, "adopted a table");
+      for (const { table, reason } of refused) {
+        if (this.#warned.has(table.location)) continue;
+        this.#warned.add(table.location);
+        log.warn({ location: table.location, reason }, "a table in the root is not served");
+      }
+    } finally {
+      this.#looked = started;
+    }
+  }
+}
+
+function isMiss(error: unknown): boolean {
+  return (
+    error instanceof JoustError &&
+    (error.code === ErrorCode.NamespaceNotFound || error.code === ErrorCode.TableNotFound)
+  );
+}

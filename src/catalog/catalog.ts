@@ -1,0 +1,81 @@
+/** The names joust knows: namespaces, tables, jobs and keys, kept in SQL (SQLite or Postgres). */
+
+export type NamespacePath = readonly string[];
+export type TableId = readonly string[];
+
+export interface NamespaceRecord {
+  path: string[];
+  properties: Record<string, string>;
+}
+
+export interface TableRecord {
+  /** Stable for the table's life, also across renames. */
+  key: string;
+  id: string[];
+  location: string;
+  properties: Record<string, string>;
+  storageOptions: Record<string, string>;
+}
+
+export interface PageRequest {
+  limit?: number;
+  /** Opaque; given out by an earlier page. A forged one is invalid input (code 13). */
+  pageToken?: string;
+}
+export interface Page<T> {
+  items: T[];
+  pageToken?: string;
+}
+
+export interface Catalog {
+  /** mode exist_ok keeps what is there; overwrite empties it first: `emptied` are the tables whose files the caller must remove. */
+  createNamespace(
+    path: NamespacePath,
+    mode: "create" | "exist_ok" | "overwrite",
+    properties: Record<string, string>,
+  ): Promise<{ namespace: NamespaceRecord; emptied: TableRecord[] }>;
+  /** Code 1 when absent. The root ([]) always exists. */
+  describeNamespace(path: NamespacePath): Promise<NamespaceRecord>;
+  listNamespaces(parent: NamespacePath, page: PageRequest): Promise<Page<string>>;
+  /** restrict: code 3 when not empty. Null when absent and `skip`. */
+  dropNamespace(
+    path: NamespacePath,
+    options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
+  ): Promise<{ namespace: NamespaceRecord; emptied: TableRecord[] } | null>;
+
+  /** The live table of that name; code 1 or 4 when there is none. Answers from memory when nothing changed. */
+  table(id: TableId): Promise<TableRecord>;
+  /** The same without a promise when memory can answer for sure; undefined otherwise. */
+  tableSync(id: TableId): TableRecord | undefined;
+  /** The live table of that key, whatever its name by now. */
+  tableByKey(key: string): Promise<TableRecord | undefined>;
+  listTables(parent: NamespacePath, page: PageRequest): Promise<Page<string>>;
+  /** Over all namespaces; full identifiers. */
+  listAllTables(page: PageRequest): Promise<Page<string[]>>;
+  /** Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken. */
+  reserveTable(
+    id: TableId,
+    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+  ): Promise<TableRecord>;
+  /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
+  publishTable(key: string): Promise<void>;
+  /** Gives a reserved name up. */
+  releaseTable(key: string): Promise<void>;
+  setTableProperties(key: string, properties: Record<string, string>): Promise<void>;
+  /** Hides the table and cancels its jobs at once; its files are then removed by the caller, who calls `forgetTable`. */
+  dropTable(id: TableId): Promise<TableRecord>;
+  /** The files are gone: nothing is left of the table. */
+  forgetTable(key: string): Promise<void>;
+  /**
+   * The files of a reserved or dropped table could not be removed: frees the name, and leaves the
+   * files to whoever asks for unfinished tables next.
+   */
+  abandonTable(key: string): Promise<void>;
+  /** Moves no files. Code 1 when the target namespace is absent, 5 when the name is taken. */
+  renameTable(id: TableId, target: TableId): Promise<TableRecord>;
+  /**
+   * What was abandoned, and what servers that are gone left reserved or dropped; from now on this
+   * server's to remove and forget. The tables are in no namespace any more: `id` is only the name.
+   */
+  unfinishedTables(): Promise<TableRecord[]>;
+}

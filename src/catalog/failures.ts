@@ -1,0 +1,38 @@
+import { ErrorCode, JoustError } from "../errors.js";
+import type { NamespacePath, TableId } from "./catalog.js";
+import { shown } from "./path.js";
+
+export const namespaceNotFound = (path: NamespacePath): JoustError =>
+  new JoustError(ErrorCode.NamespaceNotFound, `namespace ${shown(path)} does not exist`);
+
+export const namespaceExists = (path: NamespacePath): JoustError =>
+  new JoustError(
+    ErrorCode.NamespaceAlreadyExists,
+    path.length === 0
+      ? "the root namespace always exists"
+      : `namespace ${shown(path)} already exists`,
+  );
+
+export const namespaceNotEmpty = (path: NamespacePath): JoustError =>
+  new JoustError(
+    ErrorCode.NamespaceNotEmpty,
+    `namespace ${shown(path)} is not empty: drop what is inside first, or use behavior Cascade`,
+  );
+
+export const namespaceChanged = (path: NamespacePath): JoustError =>
+  new JoustError(
+    ErrorCode.ConcurrentModification,
+    `namespace ${shown(path)} was changed by somebody else at the same time: try again`,
+  );
+
+export const tableNotFound = (id: TableId): JoustError =>
+  new JoustError(ErrorCode.TableNotFound, `table ${shown(id)} does not exist`);
+
+export const tableExists = (id: TableId): JoustError =>
+  new JoustError(ErrorCode.TableAlreadyExists, `table ${shown(id)} already exists`);
+
+export const tableGone = (): JoustError =>
+  new JoustError(
+    ErrorCode.ConcurrentModification,
+    "the table was dropped, or its namespace was, while this request was at work",
+  );

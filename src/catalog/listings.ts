@@ -1,0 +1,89 @@
+import { sql } from "kysely";
+import type { NamespacePath, Page, PageRequest } from "./catalog.js";
+import type { CatalogDatabase } from "./database.js";
+import { describeNamespace } from "./lookup.js";
+import { decodePageToken, encodePageToken, pageSize, tablesListing } from "./page-token.js";
+import { decodePath, encodePath } from "./path.js";
+import { available } from "./sql-error.js";
+
+/** Names of the child namespaces, in byte order. Code 1 when the parent is absent. */
+export function listNamespaces(
+  db: CatalogDatabase,
+  parent: NamespacePath,
+  page: PageRequest,
+): Promise<Page<string>> {
+  return listNames(db, `namespaces ${encodePath(parent)}`, parent, page, (after, limit) =>
+    db.read
+      .selectFrom("namespaces")
+      .select("name")
+      .where("parent", "=", encodePath(parent))
+      .$if(after !== undefined, (query) => query.where("name", ">", after ?? ""))
+      .orderBy("name")
+      .limit(limit)
+      .execute(),
+  );
+}
+
+/** Names of the live tables of a namespace, in byte order. Code 1 when it is absent. */
+export function listTables(
+  db: CatalogDatabase,
+  parent: NamespacePath,
+  page: PageRequest,
+): Promise<Page<string>> {
+  return listNames(db, tablesListing(parent), parent, page, (after, limit) =>
+    db.read
+      .selectFrom("tables")
+      .select("name")
+      .where("namespace", "=", encodePath(parent))
+      .where("state", "=", "live")
+      .$if(after !== undefined, (query) => query.where("name", ">", after ?? ""))
+      .orderBy("name")
+      .limit(limit)
+      .execute(),
+  );
+}
+
+/** Identifiers of all live tables, ordered by namespace, then name. */
+export async function listAllTables(
+  db: CatalogDatabase,
+  page: PageRequest,
+): Promise<Page<string[]>> {
+  const listing = "all tables";
+  const size = pageSize(page.limit);
+  const after = decodePageToken(listing, 2, page.pageToken);
+  const rows = await available(
+    db.read
+      .selectFrom("tables")
+      .select(["namespace", "name"])
+      .where("state", "=", "live")
+      .$if(after !== undefined, (query) =>
+        query.where(sql<boolean>`(namespace, name) > (${after?.[0]}, ${after?.[1]})`),
+      )
+      .orderBy("namespace")
+      .orderBy("name")
+      .limit(size + 1)
+      .execute(),
+  );
+  const shown = rows.slice(0, size);
+  const last = rows.length > size ? shown.at(-1) : undefined;
+  return {
+    items: shown.map((row) => [...decodePath(row.namespace ?? ""), row.name]),
+    ...(last && { pageToken: encodePageToken(listing, [last.namespace ?? "", last.name]) }),
+  };
+}
+
+async function listNames(
+  db: CatalogDatabase,
+  listing: string,
+  parent: NamespacePath,
+  page: PageRequest,
+  query: (after: string | undefined, limit: number) => Promise<{ name: string }[]>,
+): Promise<Page<string>> {
+  const size = pageSize(page.limit);
+  const after = decodePageToken(listing, 1, page.pageToken)?.[0];
+  const rows = await available(query(after, size + 1));
+  if (rows.length === 0) await describeNamespace(db, parent);
+  const items = rows.slice(0, size).map((row) => row.name);
+  const last = rows.length > size ? items.at(-1) : undefined;
+  return { items, ...(last !== undefined && { pageToken: encodePageToken(listing, [last]) }) };
+}

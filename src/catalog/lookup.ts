@@ -1,0 +1,79 @@
+import { sql } from "kysely";
+import type { JoustError } from "../errors.js";
+import type { NamespacePath, NamespaceRecord, TableId, TableRecord } from "./catalog.js";
+import type { CatalogDatabase } from "./database.js";
+import { namespaceNotFound, tableNotFound } from "./failures.js";
+import { noTableName } from "./names.js";
+import { decodePath, encodePath, splitPath } from "./path.js";
+import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
+import { available } from "./sql-error.js";
+import { CurrentCache } from "./sqlite/reader.js";
+
+/** Code 1 when absent. */
+export async function describeNamespace(
+  db: CatalogDatabase,
+  path: NamespacePath,
+): Promise<NamespaceRecord> {
+  const row = await available(
+    db.read
+      .selectFrom("namespaces")
+      .select(["path", "properties"])
+      .where("path", "=", encodePath(path))
+      .executeTakeFirst(),
+  );
+  if (!row) throw namespaceNotFound(path);
+  return namespaceRecord(row);
+}
+
+/** Code 1 without the namespace, 4 without the table. */
+export async function findTable(db: CatalogDatabase, id: TableId): Promise<TableRecord> {
+  const { parent, name } = splitPath(id);
+  const row = await available(liveTable(db, parent, name).executeTakeFirst());
+  if (!row) throw await missingTable(db, id);
+  return tableRecord(row);
+}
+
+export async function findTableByKey(
+  db: CatalogDatabase,
+  key: string,
+): Promise<TableRecord | undefined> {
+  const row = await available(
+    db.read
+      .selectFrom("tables")
+      .select(TABLE_COLUMNS)
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .executeTakeFirst(),
+  );
+  return row && tableRecord(row);
+}
+
+/** Live tables by encoded identifier, from memory; undefined where that cannot be. */
+export function tableCache(db: CatalogDatabase): CurrentCache<TableRecord> | undefined {
+  if (!db.reader) return undefined;
+  const find = db.reader.prepare(liveTable(db, "", ""));
+  return new CurrentCache(db.reader, (stored) => {
+    const { parent, name } = splitPath(decodePath(stored));
+    const row = find(parent, name);
+    return row && tableRecord(row);
+  });
+}
+
+/** Why there is no such table. */
+export async function missingTable(db: CatalogDatabase, id: TableId): Promise<JoustError> {
+  if (id.length === 0) return noTableName();
+  const path = id.slice(0, -1);
+  return describeNamespace(db, path).then(
+    () => tableNotFound(id),
+    (error) => error,
+  );
+}
+
+/** Two parameters, in this order: namespace, name. */
+const liveTable = (db: CatalogDatabase, namespace: string, name: string) =>
+  db.read
+    .selectFrom("tables")
+    .select(TABLE_COLUMNS)
+    .where("namespace", "=", namespace)
+    .where("name", "=", name)
+    .where("state", "=", sql.lit("live"));

@@ -1,0 +1,23 @@
+import { type Kysely, type Migration, Migrator } from "kysely";
+import type { CatalogSchema } from "../schema.js";
+import { catalogTables } from "./0001-catalog.js";
+
+/** Every change of the catalog's tables, in order. Released ones are never edited. */
+const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
+  "0001-catalog": catalogTables(kind),
+});
+
+/** Brings the database to this version's tables. Safe when several servers start at once. */
+export async function migrate(
+  db: Kysely<CatalogSchema>,
+  kind: "sqlite" | "postgres",
+): Promise<void> {
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => migrations(kind) },
+    migrationTableName: "joust_migrations",
+    migrationLockTableName: "joust_migrations_lock",
+  });
+  const { error } = await migrator.migrateToLatest();
+  if (error) throw error;
+}

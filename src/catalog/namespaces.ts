@@ -1,0 +1,180 @@
+import { invalidInput } from "../errors.js";
+import type { NamespacePath, NamespaceRecord, TableRecord } from "./catalog.js";
+import type { CatalogDatabase, Write } from "./database.js";
+import {
+  namespaceChanged,
+  namespaceExists,
+  namespaceNotEmpty,
+  namespaceNotFound,
+} from "./failures.js";
+import { checkNamespacePath } from "./names.js";
+import { descendants, encodePath, splitPath } from "./path.js";
+import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
+import type { NamespacesRow } from "./schema.js";
+import { violation } from "./sql-error.js";
+import { hideTables } from "./tables.js";
+
+export type Emptied = { namespace: NamespaceRecord; emptied: TableRecord[] };
+
+export async function createNamespace(
+  db: CatalogDatabase,
+  self: string,
+  path: NamespacePath,
+  mode: "create" | "exist_ok" | "overwrite",
+  properties: Record<string, string>,
+): Promise<Emptied> {
+  checkNamespacePath(path);
+  if (path.length === 0 && mode === "overwrite") {
+    throw invalidInput("the root namespace cannot be overwritten");
+  }
+  return db.write(async (t) => {
+    const values = { path: encodePath(path), properties: JSON.stringify(properties) };
+    if (await insertNamespace(t, path, values.properties)) {
+      return { namespace: namespaceRecord(values), emptied: [] };
+    }
+    if (mode === "create") throw namespaceExists(path);
+    if (mode === "exist_ok") return { namespace: await existing(t, path), emptied: [] };
+    const emptied = await emptyNamespace(db, t, self, path);
+    const { numUpdatedRows } = await t
+      .updateTable("namespaces")
+      .set({ properties: values.properties })
+      .where("path", "=", values.path)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) throw namespaceChanged(path);
+    return { namespace: namespaceRecord(values), emptied };
+  });
+}
+
+/** Null when the namespace is absent and `missing` is "skip". */
+export async function dropNamespace(
+  db: CatalogDatabase,
+  self: string,
+  path: NamespacePath,
+  options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
+): Promise<Emptied | null> {
+  if (path.length === 0) throw invalidInput("the root namespace cannot be dropped");
+  const cascade = options.behavior === "cascade";
+  const dropped = await db.write(async (t) => {
+    const emptied = cascade ? await emptyNamespace(db, t, self, path) : [];
+    const row = await t
+      .deleteFrom("namespaces")
+      .where("path", "=", encodePath(path))
+      .returning(["path", "properties", "found"])
+      .executeTakeFirst()
+      .catch((error) => {
+        // What is inside refers to the namespace.
+        if (violation(error) !== "foreign-key") throw error;
+        throw cascade ? namespaceChanged(path) : namespaceNotEmpty(path);
+      });
+    if (row) await rememberDropped(t, [row]);
+    return row && { namespace: namespaceRecord(row), emptied };
+  });
+  if (dropped) return dropped;
+  if (options.missing === "skip") return null;
+  throw namespaceNotFound(path);
+}
+
+/** Inserts the namespace unless it exists; tells whether it did. Code 1 without the parent. */
+export async function insertNamespace(
+  t: Write,
+  path: NamespacePath,
+  properties: string,
+  { found = false } = {},
+): Promise<boolean> {
+  if (path.length === 0) return false;
+  const { parent, name } = splitPath(path);
+  const row = await t
+    .insertInto("namespaces")
+    .values({
+      path: encodePath(path),
+      parent,
+      name,
+      properties,
+      found: found ? 1 : 0,
+      created_at: Date.now(),
+    })
+    .onConflict((c) => c.doNothing())
+    .returning("path")
+    .executeTakeFirst()
+    .catch((error) => {
+      throw violation(error) === "foreign-key" ? namespaceNotFound(path.slice(0, -1)) : error;
+    });
+  return row !== undefined;
+}
+
+/** Drops everything below a namespace, and gives back the tables whose files are to be removed. */
+async function emptyNamespace(
+  db: CatalogDatabase,
+  t: Write,
+  self: string,
+  path: NamespacePath,
+): Promise<TableRecord[]> {
+  const stored = encodePath(path);
+  const below = descendants(stored);
+  if (db.kind === "postgres") {
+    // Nobody puts anything into these namespaces until this transaction ends.
+    await t
+      .selectFrom("namespaces")
+      .select("path")
+      .where((e) =>
+        e.or([
+          e("path", "=", stored),
+          e.and([e("path", ">=", below.from), e("path", "<", below.to)]),
+        ]),
+      )
+      .orderBy("path")
+      .forUpdate()
+      .execute();
+  }
+  const inside = await t
+    .selectFrom("tables")
+    .select([...TABLE_COLUMNS, "state"])
+    .where((e) =>
+      e.or([
+        e("namespace", "=", stored),
+        e.and([e("namespace", ">=", below.from), e("namespace", "<", below.to)]),
+      ]),
+    )
+    .execute();
+  await hideTables(
+    t,
+    self,
+    inside.map((row) => row.key),
+  );
+  const dropped = await t
+    .deleteFrom("namespaces")
+    .where("path", ">=", below.from)
+    .where("path", "<", below.to)
+    .returning(["path", "found"])
+    .execute()
+    .catch((error) => {
+      throw violation(error) === "foreign-key" ? namespaceChanged(path) : error;
+    });
+  await rememberDropped(t, dropped);
+  // Whoever is writing a reserved table finds it gone when publishing, and cleans up then.
+  return inside.filter((row) => row.state === "live").map(tableRecord);
+}
+
+/** Keeps namespaces that a manifest still lists from being adopted again. */
+async function rememberDropped(
+  t: Write,
+  rows: readonly Pick<NamespacesRow, "path" | "found">[],
+): Promise<void> {
+  const found = rows.filter((row) => row.found).map(({ path }) => ({ path }));
+  if (found.length === 0) return;
+  await t
+    .insertInto("dropped_namespaces")
+    .values(found)
+    .onConflict((c) => c.doNothing())
+    .execute();
+}
+
+async function existing(t: Write, path: NamespacePath): Promise<NamespaceRecord> {
+  const row = await t
+    .selectFrom("namespaces")
+    .select(["path", "properties"])
+    .where("path", "=", encodePath(path))
+    .executeTakeFirst();
+  if (!row) throw namespaceChanged(path);
+  return namespaceRecord(row);
+}

@@ -1,0 +1,57 @@
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { JobStore } from "../jobs/store.js";
+import type { Logger } from "../telemetry/logger.js";
+import { type KeyStore, SqlKeyStore } from "./keys.js";
+import { openPostgres } from "./postgres/open.js";
+import { Servers } from "./servers.js";
+import { SqlCatalog } from "./sql-catalog.js";
+import { rethrow } from "./sql-error.js";
+import { openSqlite } from "./sqlite/open.js";
+import { takeServerLock } from "./sqlite/server-lock.js";
+
+export interface CatalogOptions {
+  /** Where tables are: an absolute path or a URI. */
+  root: string;
+  /** `postgres://...`, or the path of a SQLite file. */
+  url: string;
+  log: Logger;
+  /** A "tool" only reads and writes names and keys; it owns no tables in the making and no jobs. */
+  role: "server" | "tool";
+}
+
+export interface OpenCatalog {
+  readonly catalog: SqlCatalog;
+  readonly keys: KeyStore;
+  readonly jobs: JobStore;
+  close(): Promise<void>;
+}
+
+/** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
+export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
+  const { root, url, log, role } = options;
+  const postgres = /^postgres(ql)?:\/\//.test(url);
+  if (!postgres) await mkdir(dirname(url), { recursive: true });
+  const lock = !postgres && role === "server" ? takeServerLock(url) : undefined;
+  try {
+    const db = await (postgres ? openPostgres(url, log) : openSqlite(url)).catch(rethrow);
+    const servers = new Servers(db, log);
+    if (role === "server") await servers.join();
+    return {
+      catalog: new SqlCatalog(db, servers, root),
+      keys: new SqlKeyStore(db),
+      jobs: new JobStore(db, servers),
+      async close() {
+        try {
+          if (role === "server") await servers.leave();
+        } finally {
+          await db.close();
+          lock?.release();
+        }
+      },
+    };
+  } catch (error) {
+    lock?.release();
+    throw error;
+  }
+}

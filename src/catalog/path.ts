@@ -1,0 +1,29 @@
+/**
+ * How namespace paths are stored: components joined by U+001F, the root being "".
+ *
+ * Names hold no control characters, so the form is unambiguous whatever delimiter a client writes.
+ * Compared as bytes, a path sorts right before its descendants, which are one index range.
+ */
+const SEPARATOR = "\u001f";
+const AFTER_SEPARATOR = "\u0020";
+
+export const ROOT = "";
+
+export const encodePath = (path: readonly string[]): string => path.join(SEPARATOR);
+
+export const decodePath = (stored: string): string[] =>
+  stored === ROOT ? [] : stored.split(SEPARATOR);
+
+/** Parent and last component of a path that is not the root. */
+export function splitPath(path: readonly string[]): { parent: string; name: string } {
+  return { parent: encodePath(path.slice(0, -1)), name: path.at(-1) ?? "" };
+}
+
+/** Bounds of the stored paths below `stored`, which is not the root: from <= path < to. */
+export function descendants(stored: string): { from: string; to: string } {
+  return { from: stored + SEPARATOR, to: stored + AFTER_SEPARATOR };
+}
+
+/** An identifier as people write it, for messages. */
+export const shown = (path: readonly string[]): string =>
+  path.length === 0 ? "the root namespace" : JSON.stringify(path.join("$"));

@@ -1,0 +1,28 @@
+import type { NamespaceRecord, TableRecord } from "./catalog.js";
+import { decodePath } from "./path.js";
+import type { NamespacesRow, TablesRow } from "./schema.js";
+
+export const namespaceRecord = (
+  row: Pick<NamespacesRow, "path" | "properties">,
+): NamespaceRecord => ({
+  path: decodePath(row.path),
+  properties: JSON.parse(row.properties),
+});
+
+/** The columns a `TableRecord` is made of. */
+export const TABLE_COLUMNS = [
+  "key",
+  "namespace",
+  "name",
+  "location",
+  "properties",
+  "storage_options",
+] as const;
+
+export const tableRecord = (row: Pick<TablesRow, (typeof TABLE_COLUMNS)[number]>): TableRecord => ({
+  key: row.key,
+  id: [...decodePath(row.namespace ?? ""), row.name],
+  location: row.location,
+  properties: JSON.parse(row.properties),
+  storageOptions: JSON.parse(row.storage_options),
+});

@@ -1,0 +1,82 @@
+/** The rows of the catalog, the same on SQLite and Postgres. Times are ms since the epoch. */
+
+export interface NamespacesRow {
+  /** See path.ts; the root has a row of its own. */
+  path: string;
+  /** Null for the root only. */
+  parent: string | null;
+  name: string;
+  /** JSON text. */
+  properties: string;
+  /** 1: adopted from the root, where a manifest may go on listing it. */
+  found: 0 | 1;
+  created_at: number;
+}
+
+/** Adopted namespaces that were dropped: their listing in the root's manifest no longer counts. */
+export interface DroppedNamespacesRow {
+  path: string;
+}
+
+export interface TablesRow {
+  key: string;
+  /** Null once dropped: the table is in no namespace any more, and its name is free. */
+  namespace: string | null;
+  name: string;
+  /** Unique among all rows: a dropped table owns its location until its files are gone. */
+  location: string;
+  state: "reserved" | "live" | "dropped";
+  /** JSON text. */
+  properties: string;
+  /** JSON text. */
+  storage_options: string;
+  /** The server that writes (reserved) or removes (dropped) its files. */
+  owner: string;
+  created_at: number;
+}
+
+export interface JobsRow {
+  id: string;
+  kind: string;
+  table_key: string;
+  /** What the job makes; at most one active job per table and name. */
+  name: string;
+  /** JSON text. */
+  spec: string;
+  state: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
+  /** JSON text. */
+  progress: string | null;
+  error_code: number | null;
+  error_message: string | null;
+  /** The server that runs it. */
+  owner: string | null;
+  /** How often it was started. */
+  attempts: number;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface ApiKeysRow {
+  id: string;
+  name: string;
+  role: "read" | "write" | "admin";
+  /** SHA-256 of the key, hexadecimal. */
+  hash: string;
+  created_at: number;
+}
+
+/** Servers at work on this catalog. */
+export interface ServersRow {
+  id: string;
+  /** What the server owns is free for others after this time. */
+  alive_until: number;
+}
+
+export interface CatalogSchema {
+  namespaces: NamespacesRow;
+  dropped_namespaces: DroppedNamespacesRow;
+  tables: TablesRow;
+  jobs: JobsRow;
+  api_keys: ApiKeysRow;
+  servers: ServersRow;
+}

@@ -1,0 +1,118 @@
+import type { RootContents } from "../../native/index.js";
+import { adoptFound } from "./adopt-found.js";
+import type { Catalog, NamespacePath, PageRequest, TableId } from "./catalog.js";
+import type { CatalogDatabase } from "./database.js";
+import { listAllTables, listNamespaces, listTables } from "./listings.js";
+import { describeNamespace, findTable, findTableByKey, tableCache } from "./lookup.js";
+import { createNamespace, dropNamespace } from "./namespaces.js";
+import { encodePath } from "./path.js";
+import type { Servers } from "./servers.js";
+import {
+  deleteRow,
+  dropTable,
+  publishTable,
+  renameTable,
+  reserveTable,
+  setTableProperties,
+} from "./tables.js";
+import { abandonTable, claimUnfinished } from "./unfinished.js";
+
+/** The catalog in SQL: each method is one statement or one transaction of the files beside this. */
+export class SqlCatalog implements Catalog {
+  readonly #cache: ReturnType<typeof tableCache>;
+
+  constructor(
+    private readonly db: CatalogDatabase,
+    private readonly servers: Servers,
+    private readonly root: string,
+  ) {
+    this.#cache = tableCache(db);
+  }
+
+  createNamespace(
+    path: NamespacePath,
+    mode: "create" | "exist_ok" | "overwrite",
+    properties: Record<string, string>,
+  ) {
+    return createNamespace(this.db, this.servers.self, path, mode, properties);
+  }
+
+  describeNamespace(path: NamespacePath) {
+    return describeNamespace(this.db, path);
+  }
+
+  listNamespaces(parent: NamespacePath, page: PageRequest) {
+    return listNamespaces(this.db, parent, page);
+  }
+
+  dropNamespace(
+    path: NamespacePath,
+    options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
+  ) {
+    return dropNamespace(this.db, this.servers.self, path, options);
+  }
+
+  async table(id: TableId) {
+    return this.tableSync(id) ?? findTable(this.db, id);
+  }
+
+  tableSync(id: TableId) {
+    return this.#cache?.get(encodePath(id));
+  }
+
+  tableByKey(key: string) {
+    return findTableByKey(this.db, key);
+  }
+
+  listTables(parent: NamespacePath, page: PageRequest) {
+    return listTables(this.db, parent, page);
+  }
+
+  listAllTables(page: PageRequest) {
+    return listAllTables(this.db, page);
+  }
+
+  reserveTable(
+    id: TableId,
+    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+  ) {
+    return reserveTable(this.db, this.servers.self, this.root, id, options);
+  }
+
+  publishTable(key: string) {
+    return publishTable(this.db, key);
+  }
+
+  releaseTable(key: string) {
+    return deleteRow(this.db, key);
+  }
+
+  setTableProperties(key: string, properties: Record<string, string>) {
+    return setTableProperties(this.db, key, properties);
+  }
+
+  dropTable(id: TableId) {
+    return dropTable(this.db, this.servers.self, id);
+  }
+
+  forgetTable(key: string) {
+    return deleteRow(this.db, key);
+  }
+
+  renameTable(id: TableId, target: TableId) {
+    return renameTable(this.db, id, target);
+  }
+
+  abandonTable(key: string) {
+    return abandonTable(this.db, key);
+  }
+
+  unfinishedTables() {
+    return claimUnfinished(this.db, this.servers);
+  }
+
+  /** Takes in what other tools put into the root; see adopt-found.ts. */
+  adopt(found: RootContents) {
+    return adoptFound(this.db, this.servers.self, found);
+  }
+}

@@ -1,0 +1,66 @@
+import type { Compilable } from "kysely";
+import type Database from "libsql";
+import { openFile } from "./connection.js";
+
+/**
+ * A second, reading connection to the catalog file that answers without a promise.
+ *
+ * It sees every commit at once, those of this process's writing connection included, and can tell
+ * in a few µs whether there was one (`PRAGMA data_version`).
+ */
+export class CurrentReader {
+  readonly #database: Database.Database;
+  readonly #dataVersion: Database.Statement<[]>;
+
+  constructor(path: string) {
+    this.#database = openFile(path);
+    this.#database.pragma("query_only = ON");
+    this.#dataVersion = this.#database.prepare<[]>("pragma data_version").raw();
+  }
+
+  /** A number that differs whenever anything was committed since the last call. */
+  version(): number {
+    return (this.#dataVersion.get() as [number])[0];
+  }
+
+  /** Prepares a query; its parameters are given at each call, in the order of the text. */
+  prepare<Row>(query: Compilable<Row>): (...parameters: string[]) => Row | undefined {
+    const statement = this.#database.prepare<string[]>(query.compile().sql);
+    return (...parameters) => statement.all(...parameters)[0] as Row | undefined;
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}
+
+/** Values derived from single rows, kept as long as nothing is committed: never stale. */
+export class CurrentCache<Value> {
+  readonly #values = new Map<string, Value>();
+  #version = Number.NaN;
+
+  constructor(
+    private readonly reader: CurrentReader,
+    private readonly load: (key: string) => Value | undefined,
+    private readonly maxEntries = 50_000,
+  ) {}
+
+  get(key: string): Value | undefined {
+    const version = this.reader.version();
+    if (version !== this.#version) {
+      this.#values.clear();
+      this.#version = version;
+    }
+    let value = this.#values.get(key);
+    if (value === undefined) {
+      value = this.load(key);
+      if (value !== undefined) this.#keep(key, value);
+    }
+    return value;
+  }
+
+  #keep(key: string, value: Value): void {
+    if (this.#values.size >= this.maxEntries) this.#values.clear();
+    this.#values.set(key, value);
+  }
+}

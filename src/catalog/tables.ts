@@ -1,0 +1,164 @@
+import { randomUUID } from "node:crypto";
+import type { TableId, TableRecord } from "./catalog.js";
+import type { CatalogDatabase, Write } from "./database.js";
+import { namespaceNotFound, tableExists, tableGone } from "./failures.js";
+import { newLocation, surelyExists } from "./location.js";
+import { findTable, missingTable } from "./lookup.js";
+import { checkTableId } from "./names.js";
+import { encodePath, splitPath } from "./path.js";
+import { TABLE_COLUMNS, tableRecord } from "./records.js";
+import type { TablesRow } from "./schema.js";
+import { violation } from "./sql-error.js";
+
+export async function reserveTable(
+  db: CatalogDatabase,
+  self: string,
+  root: string,
+  id: TableId,
+  options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+): Promise<TableRecord> {
+  checkTableId(id);
+  const { parent, name } = splitPath(id);
+  const row: TablesRow = {
+    key: randomUUID(),
+    namespace: parent,
+    name,
+    location: newLocation(root, id),
+    state: "reserved",
+    properties: JSON.stringify(options.properties),
+    storage_options: JSON.stringify(options.storageOptions),
+    owner: self,
+    created_at: Date.now(),
+  };
+  // Files that are there already are not the new table's, and must outlive it.
+  if (await surelyExists(row.location)) row.location = newLocation(root, id, true);
+  while (!(await insertTable(db, id, row))) row.location = newLocation(root, id, true);
+  return tableRecord(row);
+}
+
+/** False when only the location is taken. Code 1 without the namespace, 5 when the name is taken. */
+function insertTable(db: CatalogDatabase, id: TableId, row: TablesRow): Promise<boolean> {
+  return db.write(async (t) => {
+    const inserted = await t
+      .insertInto("tables")
+      .values(row)
+      .onConflict((c) => c.doNothing())
+      .returning("key")
+      .executeTakeFirst()
+      .catch((error) => {
+        throw violation(error) === "foreign-key" ? namespaceNotFound(id.slice(0, -1)) : error;
+      });
+    if (inserted) return true;
+    const named = await t
+      .selectFrom("tables")
+      .select("key")
+      .where("namespace", "=", row.namespace)
+      .where("name", "=", row.name)
+      .executeTakeFirst();
+    if (named) throw tableExists(id);
+    return false;
+  });
+}
+
+export async function publishTable(db: CatalogDatabase, key: string): Promise<void> {
+  const { numUpdatedRows } = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ state: "live" })
+      .where("key", "=", key)
+      .where("state", "=", "reserved")
+      .executeTakeFirst(),
+  );
+  if (numUpdatedRows === 0n) throw tableGone();
+}
+
+/** Deletes the row of a table that is not live. */
+export async function deleteRow(db: CatalogDatabase, key: string): Promise<void> {
+  await db.write((t) =>
+    t.deleteFrom("tables").where("key", "=", key).where("state", "<>", "live").execute(),
+  );
+}
+
+export async function setTableProperties(
+  db: CatalogDatabase,
+  key: string,
+  properties: Record<string, string>,
+): Promise<void> {
+  const { numUpdatedRows } = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ properties: JSON.stringify(properties) })
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .executeTakeFirst(),
+  );
+  if (numUpdatedRows === 0n) throw tableGone();
+}
+
+export async function dropTable(
+  db: CatalogDatabase,
+  self: string,
+  id: TableId,
+): Promise<TableRecord> {
+  const { parent, name } = splitPath(id);
+  const dropped = await db.write(async (t) => {
+    const row = await t
+      .selectFrom("tables")
+      .select(TABLE_COLUMNS)
+      .where("namespace", "=", parent)
+      .where("name", "=", name)
+      .where("state", "=", "live")
+      .$if(db.kind === "postgres", (query) => query.forUpdate())
+      .executeTakeFirst();
+    if (row) await hideTables(t, self, [row.key]);
+    return row;
+  });
+  if (!dropped) throw await missingTable(db, id);
+  return tableRecord(dropped);
+}
+
+/** Takes tables out of their namespaces and cancels their jobs; the files are `self`'s to remove. */
+export async function hideTables(t: Write, self: string, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return;
+  await t
+    .updateTable("tables")
+    .set({ state: "dropped", namespace: null, owner: self })
+    .where("key", "in", keys)
+    .execute();
+  await t
+    .updateTable("jobs")
+    .set({ state: "CANCELLED", updated_at: Date.now() })
+    .where("table_key", "in", keys)
+    .where("state", "in", ["QUEUED", "RUNNING"])
+    .execute();
+}
+
+export async function renameTable(
+  db: CatalogDatabase,
+  id: TableId,
+  target: TableId,
+): Promise<TableRecord> {
+  checkTableId(target);
+  if (encodePath(id) === encodePath(target)) {
+    await findTable(db, id);
+    throw tableExists(target);
+  }
+  const from = splitPath(id);
+  const to = splitPath(target);
+  const renamed = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ namespace: to.parent, name: to.name })
+      .where("namespace", "=", from.parent)
+      .where("name", "=", from.name)
+      .where("state", "=", "live")
+      .returning(TABLE_COLUMNS)
+      .executeTakeFirst()
+      .catch((error) => {
+        if (violation(error) === "unique") throw tableExists(target);
+        throw violation(error) === "foreign-key" ? namespaceNotFound(target.slice(0, -1)) : error;
+      }),
+  );
+  if (!renamed) throw await missingTable(db, id);
+  return tableRecord(renamed);
+}

@@ -1,0 +1,83 @@
+import type { Engine } from "../../native/index.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { Catalog, TableRecord } from "./catalog.js";
+import type { CatalogDatabase } from "./database.js";
+import { TABLE_COLUMNS, tableRecord } from "./records.js";
+import { LEASE, type Servers } from "./servers.js";
+
+/** The owner of tables that are left to anybody. */
+const NOBODY = "";
+
+/**
+ * Takes over the tables that were abandoned, and those that servers which are gone left reserved or dropped. They are in no
+ * namespace any more, so that their records' `id` is only the name.
+ */
+export async function claimUnfinished(
+  db: CatalogDatabase,
+  servers: Servers,
+): Promise<TableRecord[]> {
+  const rows = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ state: "dropped", namespace: null, owner: servers.self })
+      .where("state", "<>", "live")
+      .where("owner", "not in", servers.alive())
+      .returning(TABLE_COLUMNS)
+      .execute(),
+  );
+  return rows.map(tableRecord);
+}
+
+/** Gives a table that is not live back to whoever claims next, and its name to everybody. */
+export async function abandonTable(db: CatalogDatabase, key: string): Promise<void> {
+  await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ state: "dropped", namespace: null, owner: NOBODY })
+      .where("key", "=", key)
+      .where("state", "<>", "live")
+      .execute(),
+  );
+}
+
+export interface Removal {
+  catalog: Pick<Catalog, "unfinishedTables" | "forgetTable" | "abandonTable">;
+  engine: Pick<Engine, "removeTable">;
+  /** What reaching the root needs; a table's own options come on top. */
+  storageOptions: Record<string, string>;
+  log: Logger;
+}
+
+/** Removes the files of tables that were left half made or half removed. */
+export async function removeUnfinished(removal: Removal): Promise<void> {
+  const { catalog, engine, storageOptions, log } = removal;
+  for (const table of await catalog.unfinishedTables()) {
+    const about = { table: table.id.join("$") };
+    try {
+      await engine.removeTable(table.location, { ...storageOptions, ...table.storageOptions });
+      await catalog.forgetTable(table.key);
+      log.info(about, "removed the remains of a table");
+    } catch (err) {
+      log.warn(
+        { ...about, err },
+        "the remains of a table could not be removed; trying again later",
+      );
+      await catalog.abandonTable(table.key);
+    }
+  }
+}
+
+/** Does so again and again; gives back how to stop. */
+export function watchUnfinished(removal: Removal): () => Promise<void> {
+  let running = Promise.resolve();
+  const timer = setInterval(() => {
+    running = running
+      .then(() => removeUnfinished(removal))
+      .catch((err) => removal.log.warn({ err }, "remains of tables could not be looked for"));
+  }, LEASE);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    return running;
+  };
+}

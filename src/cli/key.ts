@@ -1,0 +1,80 @@
+import { hashKey, newKey } from "../auth/key.js";
+import { isRole, roles } from "../auth/roles.js";
+import type { KeyStore } from "../catalog/keys.js";
+import { openCatalog } from "../catalog/open.js";
+import { loadConfig } from "../config/load.js";
+import { ConfigError } from "../config/option.js";
+import { createLogger } from "../telemetry/logger.js";
+
+/** `joust key create|list|revoke`: works on the catalog directly, also while a server runs on it. */
+export async function key(args: readonly string[]): Promise<void> {
+  const [verb, ...rest] = args;
+  switch (verb) {
+    case "create":
+      return create(rest);
+    case "list":
+      return withKeys(rest, list);
+    case "revoke": {
+      const [id, ...others] = rest;
+      if (id === undefined || id.startsWith("-")) {
+        throw new ConfigError("joust key revoke needs the ID that joust key list shows");
+      }
+      return withKeys(others, (keys) => revoke(keys, id));
+    }
+    default:
+      throw new ConfigError("joust key takes create, list or revoke");
+  }
+}
+
+async function create(args: readonly string[]): Promise<void> {
+  const { value: name, rest: withoutName } = takeFlag(args, "--name");
+  const { value: role = "read", rest } = takeFlag(withoutName, "--role");
+  if (name === undefined || name === "") {
+    throw new ConfigError("joust key create needs --name, to tell the key from others in the list");
+  }
+  if (!isRole(role))
+    throw new ConfigError(`--role must be one of ${roles.join(", ")}, got "${role}"`);
+  await withKeys(rest, async (keys) => {
+    const secret = newKey();
+    const { id } = await keys.create({ name, role, hash: hashKey(secret) });
+    process.stdout.write(`${role} key (shown once): ${secret}\nid: ${id}\n`);
+  });
+}
+
+async function list(keys: KeyStore): Promise<void> {
+  for (const { id, role, createdMillis, name } of await keys.list()) {
+    process.stdout.write(
+      `${id}  ${role.padEnd(5)}  ${new Date(createdMillis).toISOString()}  ${name}\n`,
+    );
+  }
+}
+
+async function revoke(keys: KeyStore, id: string): Promise<void> {
+  if (!(await keys.revoke(id))) throw new Error(`there is no key with the id ${id}`);
+  process.stdout.write(`revoked ${id}\n`);
+}
+
+async function withKeys(
+  args: readonly string[],
+  work: (keys: KeyStore) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
+  const log = createLogger(config.logLevel);
+  const store = await openCatalog({ root: config.root, url: config.catalog, log, role: "tool" });
+  try {
+    await work(store.keys);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Takes `--flag value` or `--flag=value` out of the arguments. */
+function takeFlag(args: readonly string[], flag: string): { value?: string; rest: string[] } {
+  const at = args.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`));
+  if (at < 0) return { rest: [...args] };
+  const arg = args[at] as string;
+  const inline = arg.includes("=");
+  const value = inline ? arg.slice(flag.length + 1) : args[at + 1];
+  if (value === undefined) throw new ConfigError(`${flag} needs a value`);
+  return { value, rest: [...args.slice(0, at), ...args.slice(at + (inline ? 1 : 2))] };
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { optionHelp } from "../config/help.js";
+import { ConfigError } from "../config/option.js";
+import { failCommand } from "./fail.js";
+
+const help = `joust serves Lance tables over HTTP.
+
+  joust serve [ROOT] [options]          serves the tables in ROOT (./joust-data when not given)
+  joust key create --name NAME [--role read|write|admin] [ROOT] [options]
+                                        makes an API key and prints it once
+  joust key list [ROOT] [options]       lists the keys, without their secrets
+  joust key revoke ID [ROOT] [options]  makes a key useless
+  joust --help | --version
+
+Options, as flags, as JOUST_... in the environment (JOUST_LOG_LEVEL) or in a TOML file, in this order of strength:
+${optionHelp()}
+`;
+
+async function main(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  if (args.includes("--help") || args.includes("-h") || command === "help") {
+    process.stdout.write(help);
+  } else if (command === "--version" || command === "-V") {
+    process.stdout.write(`joust ${version()}\n`);
+  } else if (command === "serve") {
+    const { serve } = await import("./serve.js");
+    await serve(rest);
+  } else if (command === "key") {
+    const { key } = await import("./key.js");
+    await key(rest);
+  } else {
+    const asked = command === undefined ? "no command is given" : `${command} is no command`;
+    throw new ConfigError(`${asked}: try joust serve, joust key or joust --help`);
+  }
+}
+
+function version(): string {
+  const file = new URL("../../package.json", import.meta.url);
+  return JSON.parse(readFileSync(file, "utf8")).version;
+}
+
+await main(process.argv.slice(2)).catch(failCommand);

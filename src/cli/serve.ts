@@ -1,0 +1,32 @@
+import { loadConfig } from "../config/load.js";
+import { createLogger } from "../telemetry/logger.js";
+
+/** `joust serve`: runs until a signal; resolves when the server has stopped. */
+export async function serve(args: readonly string[]): Promise<void> {
+  const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
+  const log = createLogger(config.logLevel);
+  // Lance reads this once, when it is loaded.
+  if (config.cpuThreads !== undefined) process.env.LANCE_CPU_THREADS = String(config.cpuThreads);
+  const { start } = await import("./start.js");
+  const running = await start(config, log);
+  const address = config.host.includes(":") ? `[${config.host}]` : config.host;
+  process.stdout.write(`joust listening on http://${address}:${running.port}\n`);
+  const signal = await stopSignal();
+  log.info({ signal }, "stopping: answering what is in flight");
+  await running.stop();
+  process.exit(0);
+}
+
+/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (asked) process.exit(1);
+      asked = true;
+      resolve(signal);
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  });
+}

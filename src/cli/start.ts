@@ -1,0 +1,86 @@
+import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
+import { makeFirstKey } from "../auth/first-key.js";
+import { adoptTables } from "../catalog/adoption.js";
+import { isRemote } from "../catalog/location.js";
+import { type OpenCatalog, openCatalog } from "../catalog/open.js";
+import { removeUnfinished, watchUnfinished } from "../catalog/unfinished.js";
+import type { Config } from "../config/config.js";
+import { lancedb } from "../dialects/lancedb.js";
+import { Engine, Upload } from "../engine/index.js";
+import { Server } from "../http/server.js";
+import { indexBuild } from "../jobs/index-build.js";
+import { startJobs } from "../jobs/runner.js";
+import { operations } from "../operations/index.js";
+import type { Services } from "../services.js";
+import type { Logger } from "../telemetry/logger.js";
+
+/** A server that takes requests. */
+export interface Running {
+  readonly port: number;
+  /** Answers what is in flight, then closes everything. */
+  stop(): Promise<void>;
+}
+
+/** Opens the root and the catalog, cleans up after a crash, adopts what other tools wrote, and listens. */
+export async function start(config: Config, log: Logger): Promise<Running> {
+  const engine = new Engine(config);
+  await engine.openRoot(config.root, config.storageOptions);
+  if (isRemote(config.root))
+    log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
+  const store = await openCatalog({ root: config.root, url: config.catalog, log, role: "server" });
+  try {
+    return await startOn(config, log, engine, store);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function startOn(
+  config: Config,
+  log: Logger,
+  engine: Engine,
+  store: OpenCatalog,
+): Promise<Running> {
+  const { root, storageOptions } = config;
+  const unfinished = { catalog: store.catalog, engine, storageOptions, log };
+  await removeUnfinished(unfinished);
+  const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
+  const jobs = startJobs({
+    store: store.jobs,
+    catalog,
+    kinds: [indexBuild(engine, storageOptions)],
+    log,
+  });
+  const unwatch = watchUnfinished(unfinished);
+  const services: Services = { config, engine, catalog, jobs, log };
+
+  if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
+  else if (config.apiKey === undefined) {
+    const key = await makeFirstKey(store.keys);
+    if (key) process.stdout.write(`admin key (shown once): ${key}\n`);
+  }
+  const server = new Server({
+    services,
+    operations,
+    translations: lancedb,
+    authenticator:
+      config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
+    openUpload: (onDrain) => new Upload(onDrain),
+  });
+  const port = await server.listen(config.host, config.port);
+  return {
+    port,
+    async stop() {
+      if (!(await server.drain(config.drainTimeoutMs))) {
+        log.warn("requests were still in flight when the drain time was over");
+      }
+      await unwatch();
+      await jobs.stop();
+      await store.close();
+    },
+  };
+}
+
+/** A Postgres address without its password. */
+const place = (url: string): string => url.replace(/(?<=^\w+:\/\/[^:/@]*):[^@]*(?=@)/, "");

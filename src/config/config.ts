@@ -1,0 +1,24 @@
+import type { LogLevel } from "../telemetry/logger.js";
+
+/** What a server is told; paths are absolute, sizes in bytes, times in ms. */
+export interface Config {
+  /** Absolute path of a directory, or a URI without a slash at the end. */
+  readonly root: string;
+  readonly host: string;
+  readonly port: number;
+  readonly auth: "keys" | "none";
+  /** An admin key from outside the store. */
+  readonly apiKey?: string;
+  readonly logLevel: LogLevel;
+  /** `postgres://...`, or the absolute path of a SQLite file. */
+  readonly catalog: string;
+  readonly maxJsonBytes: number;
+  /** 0 is no limit. */
+  readonly maxUploadBytes: number;
+  readonly indexCacheBytes?: number;
+  readonly metadataCacheBytes?: number;
+  readonly stalenessMs?: number;
+  readonly cpuThreads?: number;
+  readonly storageOptions: Readonly<Record<string, string>>;
+  readonly drainTimeoutMs: number;
+}

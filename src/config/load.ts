@@ -1,0 +1,89 @@
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isRemote } from "../catalog/location.js";
+import type { Config } from "./config.js";
+import { ConfigError, type Option } from "./option.js";
+import { type OptionName, type OptionValues, serverOptions } from "./options.js";
+import { environmentSource, fileSource, flagSource, type Source } from "./sources.js";
+
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Working directory: what relative paths are relative to. */
+  readonly cwd: string;
+}
+
+/**
+ * The configuration that arguments, environment and TOML file give, in that order of strength.
+ * @throws ConfigError with one sentence that says what would be right.
+ */
+export function loadConfig(args: readonly string[], { env, cwd }: Surroundings): Config {
+  const flags = flagSource(args);
+  const file = fileSource(cwd, flags.configFile ?? env.JOUST_CONFIG);
+  const given = valuesOf([flags, environmentSource(env), ...(file ? [file] : [])]);
+  if (given.auth === "none" && !isLoopback(given.host)) {
+    throw new ConfigError(
+      `--auth none is for loopback addresses: ${given.host} can be reached from elsewhere, so use keys or --host 127.0.0.1`,
+    );
+  }
+  const root = isLocal(given.root)
+    ? resolve(cwd, pathOf(given.root))
+    : given.root.replace(/\/+$/, "");
+  return {
+    root,
+    host: given.host,
+    port: given.port,
+    auth: given.auth,
+    logLevel: given["log-level"],
+    catalog: catalogOf(given.catalog, root, cwd),
+    maxJsonBytes: given["max-json-bytes"],
+    maxUploadBytes: given["max-upload-bytes"],
+    storageOptions: Object.fromEntries(given["storage-option"]),
+    drainTimeoutMs: given["drain-timeout"],
+    ...present("apiKey", given["api-key"]),
+    ...present("indexCacheBytes", given["index-cache"]),
+    ...present("metadataCacheBytes", given["metadata-cache"]),
+    ...present("stalenessMs", given.staleness),
+    ...present("cpuThreads", given["cpu-threads"]),
+  };
+}
+
+const present = <Key extends string, T>(key: Key, value: T | undefined) =>
+  (value === undefined ? {} : { [key]: value }) as { [K in Key]?: T };
+
+function valuesOf(sources: readonly Source[]): OptionValues {
+  const entries = (Object.keys(serverOptions) as OptionName[]).map((name) => [
+    name,
+    read(name, serverOptions[name], sources),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function read(name: OptionName, option: Option<unknown>, sources: readonly Source[]): unknown {
+  const from = (source: Source) =>
+    source.get(name)?.map((text) => {
+      try {
+        return option.type.parse(text);
+      } catch (error) {
+        throw new ConfigError(`${source.label(name)} ${(error as Error).message}`);
+      }
+    });
+  // Weakest first: of two values for one key the later, stronger one counts.
+  if (option.repeatable) return [...sources].reverse().flatMap((source) => from(source) ?? []);
+  const strongest = sources.find((source) => source.get(name));
+  if (strongest) return from(strongest)?.[0];
+  return option.fallback === undefined ? undefined : option.type.parse(option.fallback);
+}
+
+const isLocal = (root: string): boolean => !isRemote(root) || root.startsWith("file://");
+
+const pathOf = (root: string): string => (root.startsWith("file://") ? fileURLToPath(root) : root);
+
+/** A remote root has no place for a file that SQLite can lock: it stays with the server. */
+function catalogOf(given: string | undefined, root: string, cwd: string): string {
+  if (given !== undefined) return /^postgres(ql)?:\/\//.test(given) ? given : resolve(cwd, given);
+  return isRemote(root) ? resolve(cwd, "joust-catalog.db") : join(root, ".joust", "catalog.db");
+}
+
+/** Whether only this host can reach an address. */
+export const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);

@@ -1,0 +1,91 @@
+/** Raised for anything wrong with flags, environment or file; its text is for the operator. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** How the text of an option is read. `parse` throws with what would be right. */
+export interface OptionType<T> {
+  /** As the help shows it; "" for a switch. */
+  readonly placeholder: string;
+  parse(text: string): T;
+}
+
+/** One option: its flag, environment variable and TOML key follow from its name. */
+export interface Option<T> {
+  readonly type: OptionType<T>;
+  readonly help: string;
+  /** Text as it could be given, shown in the help; none: the option may be absent. */
+  readonly fallback?: string;
+  /** May be given more than once; the values are collected. */
+  readonly repeatable?: true;
+}
+
+const wrong = (right: string, text: string): ConfigError =>
+  new ConfigError(`must be ${right}, got "${text}"`);
+
+export const text = (placeholder: string): OptionType<string> => ({
+  placeholder,
+  parse(text) {
+    if (text === "") throw wrong("not empty", text);
+    return text;
+  },
+});
+
+export const choice = <const T extends string>(values: readonly T[]): OptionType<T> => ({
+  placeholder: values.join("|"),
+  parse(text) {
+    const value = values.find((one) => one === text);
+    if (value === undefined) throw wrong(`one of ${values.join(", ")}`, text);
+    return value;
+  },
+});
+
+export const integer = (min: number, max: number): OptionType<number> => ({
+  placeholder: "N",
+  parse(text) {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw wrong(`an integer from ${min} to ${max}`, text);
+    }
+    return value;
+  },
+});
+
+const sizes: Readonly<Record<string, number>> = {
+  "": 1,
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+  t: 2 ** 40,
+};
+
+/** Bytes: `4096`, `512KiB`, `16MiB`, `2GiB` (also `16m`). */
+export const size: OptionType<number> = {
+  placeholder: "SIZE",
+  parse(text) {
+    const parts = /^(\d+(?:\.\d+)?) ?(?:([kmgt])(?:i?b)?|b)?$/i.exec(text);
+    if (!parts) throw wrong("a size such as 512MiB", text);
+    return Math.round(Number(parts[1]) * (sizes[(parts[2] ?? "").toLowerCase()] ?? 1));
+  },
+};
+
+const units: Readonly<Record<string, number>> = { "": 1, ms: 1, s: 1_000, m: 60_000 };
+
+/** Milliseconds: `250`, `250ms`, `30s`, `5m`. */
+export const duration: OptionType<number> = {
+  placeholder: "TIME",
+  parse(text) {
+    const parts = /^(\d+(?:\.\d+)?) ?(ms|s|m)?$/.exec(text);
+    if (!parts) throw wrong("a time such as 500ms or 30s", text);
+    return Math.round(Number(parts[1]) * (units[parts[2] ?? ""] ?? 1));
+  },
+};
+
+export const pair: OptionType<readonly [string, string]> = {
+  placeholder: "KEY=VALUE",
+  parse(text) {
+    const at = text.indexOf("=");
+    if (at < 1) throw wrong("of the form key=value", text);
+    return [text.slice(0, at), text.slice(at + 1)];
+  },
+};

@@ -1,0 +1,92 @@
+import { logLevels } from "../telemetry/logger.js";
+import {
+  choice,
+  duration,
+  integer,
+  type Option,
+  type OptionType,
+  pair,
+  size,
+  text,
+} from "./option.js";
+
+const option = <const O extends Option<unknown>>(declaration: O): O => declaration;
+
+/**
+ * Every option of the server. `drain-timeout` is `--drain-timeout` as a flag, `JOUST_DRAIN_TIMEOUT`
+ * in the environment and `drain-timeout` in the TOML file; parsing, help and errors follow from here.
+ */
+export const serverOptions = {
+  root: option({
+    type: text("ROOT"),
+    fallback: "./joust-data",
+    help: "directory, or s3://, gs://, az:// URI, that holds the tables",
+  }),
+  host: option({ type: text("HOST"), fallback: "127.0.0.1", help: "address to listen on" }),
+  port: option({
+    type: integer(0, 65535),
+    fallback: "2333",
+    help: "port to listen on; 0 lets the system choose",
+  }),
+  auth: option({
+    type: choice(["keys", "none"]),
+    fallback: "keys",
+    help: "who may send requests: holders of a key, or (on loopback only) everybody",
+  }),
+  "api-key": option({
+    type: text("KEY"),
+    help: "one more key, an admin's, that is not stored",
+  }),
+  "log-level": option({
+    type: choice(logLevels),
+    fallback: "info",
+    help: "what is logged to stderr, as JSON lines; debug has a line per request",
+  }),
+  catalog: option({
+    type: text("URL|FILE"),
+    help: "postgres://... or a SQLite file; default: ROOT/.joust/catalog.db, and ./joust-catalog.db for a remote ROOT",
+  }),
+  "max-json-bytes": option({
+    type: size,
+    fallback: "16MiB",
+    help: "largest JSON body that is accepted",
+  }),
+  "max-upload-bytes": option({
+    type: size,
+    fallback: "0",
+    help: "largest Arrow body that is accepted; 0 is no limit",
+  }),
+  "index-cache": option({ type: size, help: "memory for opened index data" }),
+  "metadata-cache": option({ type: size, help: "memory for manifests, schemas and file metadata" }),
+  staleness: option({
+    type: duration,
+    help: "how old an answer about a table on a remote store may be; 0 always asks the store",
+  }),
+  "cpu-threads": option({
+    type: integer(1, 1024),
+    help: "threads that decode and compute; default: one per core",
+  }),
+  "storage-option": option({
+    type: pair,
+    repeatable: true,
+    help: "setting of the object store, such as aws_endpoint=http://localhost:9000",
+  }),
+  "drain-timeout": option({
+    type: duration,
+    fallback: "30s",
+    help: "how long a stopping server waits for requests in flight",
+  }),
+};
+
+export type OptionName = keyof typeof serverOptions;
+
+type ValueOf<O> = O extends { type: OptionType<infer T> }
+  ? O extends { repeatable: true }
+    ? T[]
+    : O extends { fallback: string }
+      ? T
+      : T | undefined
+  : never;
+
+/** What was given, by option name. */
+export type OptionValues = { [Name in OptionName]: ValueOf<(typeof serverOptions)[Name]> };

@@ -1,0 +1,138 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import { ConfigError, type Option } from "./option.js";
+import { type OptionName, serverOptions } from "./options.js";
+
+/** Option texts from one place. */
+export interface Source {
+  /** Every value given; usually one. */
+  get(name: OptionName): readonly string[] | undefined;
+  /** What the operator calls the option here: `--port`, `JOUST_PORT`, `port in joust.toml`. */
+  label(name: OptionName): string;
+}
+
+const names = Object.keys(serverOptions) as OptionName[];
+const isName = (text: string): text is OptionName => (names as string[]).includes(text);
+const isRepeatable = (name: OptionName): boolean =>
+  (serverOptions[name] as Option<unknown>).repeatable === true;
+
+/** Command line: `--name value`, `--name=value`, and ROOT on its own. */
+export function flagSource(args: readonly string[]): Source & { readonly configFile?: string } {
+  const given = new Map<string, string[]>();
+  const add = (name: string, value: string, label: string) => {
+    const before = given.get(name);
+    if (before && !(isName(name) && isRepeatable(name))) {
+      throw new ConfigError(`${label} is given twice: give it once`);
+    }
+    given.set(name, [...(before ?? []), value]);
+  };
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] as string;
+    if (!arg.startsWith("-")) {
+      add("root", arg, "ROOT");
+      continue;
+    }
+    const equals = arg.indexOf("=");
+    const flag = equals < 0 ? arg : arg.slice(0, equals);
+    const name = flag.slice(2);
+    if (!flag.startsWith("--") || !(isName(name) || name === "config")) {
+      throw new ConfigError(`${flag} is no option${suggestion(flag.replace(/^-+/, ""), "--")}`);
+    }
+    const value = equals < 0 ? args[++at] : arg.slice(equals + 1);
+    if (value === undefined) throw new ConfigError(`${flag} needs a value`);
+    add(name, value, flag);
+  }
+  const configFile = given.get("config")?.[0];
+  return {
+    get: (name) => given.get(name),
+    label: (name) => `--${name}`,
+    ...(configFile !== undefined && { configFile }),
+  };
+}
+
+/** Environment: `JOUST_` and the name in capitals; several values are separated by commas. */
+export function environmentSource(env: Readonly<Record<string, string | undefined>>): Source {
+  const label = (name: OptionName) => `JOUST_${name.toUpperCase().replaceAll("-", "_")}`;
+  return {
+    label,
+    get(name) {
+      const value = env[label(name)];
+      if (value === undefined || value === "") return undefined;
+      return isRepeatable(name) ? value.split(",") : [value];
+    },
+  };
+}
+
+/**
+ * A TOML file with a key per option; `storage-option` is a table.
+ * Without a name `joust.toml` of the working directory, if there is one.
+ */
+export function fileSource(cwd: string, named: string | undefined): Source | undefined {
+  const file = named ?? "joust.toml";
+  const text = read(resolve(cwd, file), named);
+  if (text === undefined) return undefined;
+  const given = new Map<string, string[]>();
+  for (const [key, value] of Object.entries(parsed(text, file))) {
+    if (!isName(key)) throw new ConfigError(`${key} in ${file} is no option${suggestion(key, "")}`);
+    given.set(key, texts(value, `${key} in ${file}`, isRepeatable(key)));
+  }
+  return { get: (name) => given.get(name), label: (name) => `${name} in ${file}` };
+}
+
+function read(path: string, named: string | undefined): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (named === undefined && code === "ENOENT") return undefined;
+    throw new ConfigError(
+      `the configuration file ${named ?? "joust.toml"} cannot be read (${code})`,
+    );
+  }
+}
+
+function parsed(text: string, file: string): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
+    throw new ConfigError(`${file} is not TOML, line ${error.line}: ${reason}`);
+  }
+}
+
+function texts(value: unknown, label: string, repeatable: boolean): string[] {
+  if (repeatable && Array.isArray(value)) return value.map((one) => scalar(one, label));
+  if (repeatable && value !== null && typeof value === "object") {
+    return Object.entries(value).map(([key, one]) => `${key}=${scalar(one, label)}`);
+  }
+  return [scalar(value, label)];
+}
+
+function scalar(value: unknown, label: string): string {
+  if (typeof value === "object") throw new ConfigError(`${label} must be a string or a number`);
+  return String(value);
+}
+
+/** The name that a mistyped one was most likely meant to be, else all of them. */
+function suggestion(text: string, prefix: string): string {
+  const close = names
+    .map((name) => ({ name, distance: editDistance(text.replaceAll("_", "-"), name) }))
+    .sort((a, b) => a.distance - b.distance)[0];
+  if (close && close.distance <= 3) return `: did you mean ${prefix}${close.name}?`;
+  return `; options are ${names.map((name) => prefix + name).join(", ")}`;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

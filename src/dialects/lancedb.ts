@@ -1,0 +1,75 @@
+/**
+ * What the LanceDB SDKs send and expect in remote mode, told by the slash at the end of the path.
+ * The query body's form is the engine's to know.
+ */
+import { tablesPageToken } from "../catalog/page-token.js";
+import { ErrorCode, JoustError } from "../errors.js";
+import { contract } from "../operations/index.js";
+import type { RawParams, Reply, Translation } from "../operations/operation.js";
+
+/** Codes of failures that are the same however often the request is repeated. */
+const lasting: ReadonlySet<ErrorCode> = new Set([
+  ErrorCode.NamespaceAlreadyExists,
+  ErrorCode.NamespaceNotEmpty,
+  ErrorCode.TableAlreadyExists,
+  ErrorCode.TableIndexAlreadyExists,
+  ErrorCode.TableTagAlreadyExists,
+  ErrorCode.InvalidTableState,
+  ErrorCode.TableBranchAlreadyExists,
+]);
+
+/** The SDKs repeat a request that was answered 409; they read "already exists" in the text of a 400. */
+function failure(error: JoustError): JoustError {
+  return lasting.has(error.code) ? new JoustError(error.code, error.message, 400) : error;
+}
+
+/** Changes the value of a JSON reply. */
+const onValue =
+  (change: (value: Record<string, unknown>) => unknown) =>
+  (reply: Reply): Reply =>
+    reply.kind === "json"
+      ? { ...reply, value: change(reply.value as Record<string, unknown>) }
+      : reply;
+
+/** Operations whose members have other names or forms here. */
+const different: Record<string, Omit<Translation, "operation">> = {
+  // Names of the root's tables; the token is the last of them, as it is.
+  ListTables: {
+    path: "/v1/table/",
+    params: ({ page_token, ...rest }): RawParams =>
+      typeof page_token === "string" && page_token !== ""
+        ? { ...rest, page_token: tablesPageToken([], page_token) }
+        : rest,
+    reply: onValue((value) =>
+      value.page_token === undefined
+        ? value
+        : { ...value, page_token: (value.tables as string[]).at(-1) },
+    ),
+  },
+  DropTable: {
+    failure: (error) =>
+      error.code === ErrorCode.TableNotFound ? { kind: "json", value: {} } : failure(error),
+  },
+  RenameTable: {
+    body: ({ new_namespace, ...rest }) => ({ new_namespace_id: new_namespace, ...rest }),
+  },
+  CreateTableIndex: {
+    body: ({ metric_type, ...rest }) => ({ distance_type: metric_type, replace: true, ...rest }),
+    // A `job_id` or the like would be asked about.
+    reply: onValue(() => ({})),
+  },
+  // An index counts as built once it is listed.
+  ListTableIndices: {
+    reply: onValue(({ indexes, ...rest }) => ({
+      ...rest,
+      indexes: (indexes as { status: string }[]).filter((index) => index.status === "Ready"),
+    })),
+  },
+};
+
+/** Their own listing of all tables is the root's. */
+const absent = new Set(["ListAllTables"]);
+
+export const lancedb: readonly Translation[] = contract
+  .filter((operation) => !absent.has(operation.id))
+  .map(({ id }) => ({ failure, ...different[id], operation: id }));

@@ -1,0 +1,30 @@
+/**
+ * joust's engine as a library: Lance tables from Node, without the server.
+ *
+ * @example
+ * import { Engine } from "joust/engine";
+ * const table = new Engine().table("/data/items.lance");
+ */
+import { native } from "./native.js";
+
+export type {
+  DeleteResult,
+  EngineOptions,
+  FoundTable,
+  IndexDescription,
+  IndexProgress,
+  IndexStats,
+  QueryOptions,
+  QueryResult,
+  ReadOptions,
+  RootContents,
+  TableDescription,
+  TableStats,
+  WriteResult,
+} from "../../native/index.js";
+
+export const { Engine, Table, Task, Upload } = native;
+export type Engine = InstanceType<typeof Engine>;
+export type Table = InstanceType<typeof Table>;
+export type Task = InstanceType<typeof Task>;
+export type Upload = InstanceType<typeof Upload>;

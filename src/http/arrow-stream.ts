@@ -1,0 +1,79 @@
+import type { QueryResult } from "../../native/index.js";
+import type { Outgoing } from "./reply.js";
+
+/** Written at once: what the socket does not take of it is copied and kept by uWebSockets.js. */
+const pieceBytes = 256 * 1024;
+
+/**
+ * Written after the socket was full. uWebSockets.js does not tell how much of its buffer has left,
+ * only, at the next write, whether all of it has; a small write finds out and adds little.
+ */
+const probeBytes = 1024;
+
+/** Kept back of each part, and sent in probes at the end: so that the end is known to be with the kernel. */
+const tailBytes = 32 * probeBytes;
+
+/**
+ * Sends a result part by part, no faster than the peer reads. In memory are at most two parts of the
+ * engine's and one piece in the socket's buffer.
+ */
+export class ArrowStream {
+  #wake: (() => void) | undefined;
+  #full = false;
+
+  constructor(
+    private readonly out: Outgoing,
+    private readonly result: QueryResult,
+  ) {}
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const { out, result } = this;
+    const wake = () => this.#wake?.();
+    out.onAbort(wake);
+    out.res.onWritable(() => {
+      wake();
+      return true;
+    });
+    let tail: Buffer = Buffer.alloc(0);
+    try {
+      for (let part: Buffer | null = result.first(); part; part = await result.next()) {
+        await this.#send(tail, pieceBytes);
+        const cut = Math.max(0, part.length - tailBytes);
+        await this.#send(part.subarray(0, cut), pieceBytes);
+        tail = part.subarray(cut);
+        if (out.aborted) return;
+      }
+      await this.#send(tail, probeBytes);
+    } catch (error) {
+      out.broke(error);
+      return;
+    }
+    out.write(() => {
+      out.res.end();
+      out.sent(200);
+    });
+  }
+
+  async #send(bytes: Buffer, pieceSize: number): Promise<void> {
+    for (let from = 0; from < bytes.length && !this.out.aborted; ) {
+      const piece = bytes.subarray(from, from + (this.#full ? probeBytes : pieceSize));
+      from += piece.length;
+      this.out.write(() => {
+        this.#full = !this.out.res.write(piece);
+      });
+      if (this.#full) await this.#writable();
+    }
+  }
+
+  #writable(): Promise<void> {
+    this.out.blocked(true);
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        this.out.blocked(false);
+        resolve();
+      };
+    });
+  }
+}

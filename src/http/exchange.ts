@@ -1,0 +1,236 @@
+import { asJoustError, type JoustError } from "../errors.js";
+import type { Reply } from "../operations/operation.js";
+import type { Headers } from "./headers.js";
+import { problem, problemHeaders, problemStatus } from "./problem.js";
+import { type Outgoing, type Ready, ready, sendReply } from "./reply.js";
+import type { UwsResponse } from "./uws-types.js";
+
+/** Where the bytes of a request body go. A chunk's memory is only valid during the call. */
+export interface Sink {
+  push(chunk: Uint8Array): void;
+  end(): void;
+  /** Told what `push` or `end` threw. */
+  fail(error: unknown): void;
+}
+
+const discard: Sink = { push() {}, end() {}, fail() {} };
+
+/** Bytes that are read and thrown away for a caller who has no right to send them, before the connection is dropped. */
+const discardLimit = 64 * 1024 * 1024;
+
+/** How long a peer may send or take nothing in the middle of a stream, ms. */
+const idleLimit = 300_000;
+
+/** What an exchange needs of the server. */
+export interface Host {
+  readonly inFlight: Set<Exchange>;
+  /** Whether answers announce the end of their connection. */
+  readonly draining: boolean;
+  /** Called once for each exchange that ended. */
+  finished(exchange: Exchange, status: number): void;
+  failed(exchange: Exchange, error: JoustError): void;
+}
+
+/**
+ * One request and its answer on the socket.
+ *
+ * An answer waits until the request's body has been read to its end: clients that send everything
+ * before they read (urllib3, reqwest) would otherwise meet a closed socket instead of the reason.
+ * After the peer is gone nothing touches the socket any more.
+ */
+export class Exchange implements Outgoing {
+  readonly started = performance.now();
+  readonly requestId: string;
+  /** Id of the operation, for the log. */
+  operation = "";
+  aborted = false;
+  /** True inside a callback of the socket, where writes are corked already. */
+  #corked = true;
+  #sink: Sink = discard;
+  #bodyEnded: boolean;
+  #paused = false;
+  #settled = false;
+  #ended = false;
+  #held: Ready | undefined;
+  #discarded = 0;
+  #trusted = false;
+  /** In the middle of a stream, with the peer to move next. */
+  #waitsForPeer = false;
+  #lastActivity = 0;
+  readonly #onAbort: (() => void)[] = [];
+
+  constructor(
+    private readonly host: Host,
+    readonly res: UwsResponse,
+    readonly headers: Headers,
+    readonly path: string,
+    readonly isHead: boolean,
+  ) {
+    this.requestId = headers.requestId();
+    this.#bodyEnded = !headers.announcesBody;
+  }
+
+  /** Sends the body to a sink. `lasting`: the body may take as long as it needs. */
+  receive(sink: Sink, lasting = false): void {
+    this.#sink = sink;
+    this.#waitsForPeer = lasting && !this.#bodyEnded;
+    this.#lastActivity = Date.now();
+    if (this.#bodyEnded) sink.end();
+  }
+
+  /** The caller may send all of the body even when nobody wants it any more. */
+  trust(): void {
+    this.#trusted = true;
+  }
+
+  /** Takes no more of the body until `resume`. */
+  pause(): void {
+    if (this.#paused || this.#bodyEnded || this.aborted) return;
+    this.#paused = true;
+    this.res.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    if (!this.aborted) this.res.resume();
+  }
+
+  onAbort(work: () => void): void {
+    this.#onAbort.push(work);
+  }
+
+  /** Ends the socket's first callback: what has not been answered by now lives on. */
+  linger(): void {
+    this.#corked = false;
+    if (this.#ended) return;
+    this.host.inFlight.add(this);
+    this.res.onAborted(() => this.#abort());
+    if (this.#bodyEnded) return;
+    // Without a handler here, the socket's 10 s limit starts again after each pause.
+    this.res.onWritable(() => true);
+    this.res.onData((chunk, isLast) => {
+      this.#corked = true;
+      this.#take(new Uint8Array(chunk), isLast);
+      this.#corked = false;
+    });
+  }
+
+  #take(chunk: Uint8Array, isLast: boolean): void {
+    this.#lastActivity = Date.now();
+    if (isLast) {
+      this.#bodyEnded = true;
+      this.#waitsForPeer = false;
+      this.resume();
+    }
+    this.#feed(chunk, isLast);
+    const enough = this.#discarded > discardLimit && !this.#trusted;
+    if (this.#held && (isLast || enough)) this.#send(this.#held, enough);
+  }
+
+  #feed(chunk: Uint8Array, isLast: boolean): void {
+    const sink = this.#sink;
+    if (sink === discard) {
+      this.#discarded += chunk.byteLength;
+      return;
+    }
+    try {
+      if (chunk.byteLength > 0) sink.push(chunk);
+      if (isLast) sink.end();
+    } catch (error) {
+      sink.fail(error);
+    }
+  }
+
+  /** The first answer counts; later ones are dropped. */
+  answer(reply: Reply): void {
+    if (this.#settled || this.aborted) {
+      release(reply);
+      return;
+    }
+    const encoded = ready(reply);
+    this.#settled = true;
+    if (this.#bodyEnded) this.#send(encoded, false);
+    else this.#hold(encoded);
+  }
+
+  #hold(reply: Ready): void {
+    this.#held = reply;
+    this.#sink = discard;
+    this.#waitsForPeer = false;
+    this.resume();
+  }
+
+  /** Answers with the error body. `headers`: what the failure adds to those of its status. */
+  fail(error: unknown, headers?: Record<string, string>): void {
+    if (this.#settled || this.aborted) return;
+    const known = asJoustError(error);
+    this.host.failed(this, known);
+    this.answer({
+      kind: "json",
+      status: problemStatus(known),
+      value: problem(known, this.path),
+      headers: { ...problemHeaders(known), ...headers },
+    });
+  }
+
+  #send(reply: Ready, close: boolean): void {
+    this.#held = undefined;
+    sendReply(this, reply, close || this.host.draining);
+  }
+
+  /** Writes to the socket in one packet where possible. */
+  write(work: () => void): void {
+    if (this.aborted) return;
+    if (this.#corked) work();
+    else this.res.cork(work);
+  }
+
+  blocked(waits: boolean): void {
+    this.#waitsForPeer = waits;
+    this.#lastActivity = Date.now();
+  }
+
+  /** The answer has been handed to the socket in full. */
+  sent(status: number): void {
+    this.#ended = true;
+    this.host.inFlight.delete(this);
+    this.host.finished(this, status);
+  }
+
+  /** The answer broke off after it had begun: all that is left is to drop the connection. */
+  broke(error: unknown): void {
+    if (this.aborted) return;
+    this.host.failed(this, asJoustError(error));
+    this.res.close();
+  }
+
+  get bodyEnded(): boolean {
+    return this.#bodyEnded;
+  }
+
+  /** Called every few seconds: a stream that moves, or waits for the engine, outlives the socket's 10 s limit. */
+  tick(now: number): void {
+    if (!this.#waitsForPeer || this.#paused || this.aborted) return;
+    if (now - this.#lastActivity > idleLimit) this.res.close();
+    else this.res.resume();
+  }
+
+  /** Drops the connection at the end of a drain. */
+  drop(): void {
+    if (!this.aborted) this.res.close();
+  }
+
+  #abort(): void {
+    this.aborted = true;
+    if (this.#held) release(this.#held);
+    this.host.inFlight.delete(this);
+    for (const work of this.#onAbort) work();
+    this.host.finished(this, 499);
+  }
+}
+
+/** A reply that nobody will read: stops the work behind it. */
+function release(reply: Reply): void {
+  if (reply.kind === "arrow") reply.result.cancel();
+}

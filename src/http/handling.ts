@@ -1,0 +1,198 @@
+import { type Authenticator, type Identity, known } from "../auth/authenticator.js";
+import { allows } from "../auth/roles.js";
+import type { Upload } from "../engine/index.js";
+import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
+import type { RawParams, Reply } from "../operations/operation.js";
+import type { Services } from "../services.js";
+import { checkMediaType, parseJson, UploadSink, WholeSink } from "./body.js";
+import { RequestCall } from "./call.js";
+import { contextOf, keyOf } from "./common-fields.js";
+import type { Exchange } from "./exchange.js";
+import { checkBodyId, decode, defaultDelimiter, parseIdentifier } from "./identifier.js";
+import { parseQuery } from "./params.js";
+import type { Route } from "./route.js";
+import type { Match } from "./router.js";
+
+/** The largest body that is read before it is known who sends it, bytes. */
+const anonymousLimit = 1024 * 1024;
+
+const arrowType = "application/vnd.apache.arrow.stream";
+const nothing = new Uint8Array(0);
+const noPath: Readonly<Record<string, string>> = Object.freeze({});
+
+/** What the handling of requests works with. */
+export interface Rooms {
+  readonly services: Services;
+  readonly authenticator: Authenticator;
+  /** Makes the engine's end of an upload. */
+  openUpload(onDrain: () => void): Upload;
+}
+
+/**
+ * One request to a known route, from who asks to the reply.
+ * Runs through without a promise where the caller is known already and the handler needs none.
+ */
+export class Handling {
+  #identity: Identity | undefined;
+  /** Complete, unless it is an upload. */
+  #body: Uint8Array | undefined;
+  #upload: Upload | undefined;
+  #call: RequestCall | undefined;
+
+  constructor(
+    private readonly rooms: Rooms,
+    private readonly exchange: Exchange,
+    private readonly route: Route,
+    private readonly segments: Match["segments"],
+    private readonly query: string,
+  ) {
+    exchange.operation = route.operation.id;
+  }
+
+  start(): void {
+    try {
+      const { headers } = this.exchange;
+      const identity = this.rooms.authenticator.identify(headers.key);
+      const keyInBody =
+        identity === undefined &&
+        !headers.presentsIdentity &&
+        headers.announcesBody &&
+        this.#takesJson;
+      this.#receive(keyInBody);
+      if (!keyInBody) this.#await(identity);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  get #takesJson(): boolean {
+    const { kind } = this.route.operation.body;
+    return kind === "json" || kind === "raw-json";
+  }
+
+  #receive(keyInBody: boolean): void {
+    const { exchange, rooms } = this;
+    const { config } = rooms.services;
+    if (this.route.operation.body.kind === "arrow") {
+      checkMediaType(exchange.headers.mediaType, arrowType);
+      const upload = rooms.openUpload(() => exchange.resume());
+      this.#upload = upload;
+      exchange.onAbort(() => upload.abort());
+      exchange.receive(new UploadSink(exchange, upload, config.maxUploadBytes, this.#fail), true);
+    } else if (this.#takesJson && exchange.headers.announcesBody) {
+      checkMediaType(exchange.headers.mediaType, "application/json");
+      const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
+      const complete = keyInBody ? this.#takeKey : this.#takeBody;
+      exchange.receive(new WholeSink(limit, complete, this.#fail));
+    } else {
+      this.#body = nothing;
+    }
+  }
+
+  readonly #takeBody = (body: Uint8Array): void => {
+    this.#body = body;
+    this.#advance();
+  };
+
+  readonly #takeKey = (body: Uint8Array): void => {
+    this.#body = body;
+    this.#await(this.rooms.authenticator.identify(keyOf(parseJson(body))));
+  };
+
+  #await(identity: Identity | undefined | Promise<Identity | undefined>): void {
+    if (identity instanceof Promise) {
+      identity.then((known) => this.#identified(known)).catch(this.#fail);
+    } else {
+      this.#identified(identity);
+    }
+  }
+
+  #identified(identity: Identity | undefined): void {
+    this.#identity = known(identity);
+    const { permission, id } = this.route.operation;
+    if (!allows(this.#identity.role, permission)) {
+      throw new JoustError(
+        ErrorCode.PermissionDenied,
+        `the key \`${this.#identity.name}\` has the role ${this.#identity.role}; ${id} needs ${permission}`,
+      );
+    }
+    this.exchange.trust();
+    this.#advance();
+  }
+
+  /** Runs the handler once it is known who asks and the body, or its beginning, is there. */
+  #advance(): void {
+    if (!this.#identity || (!this.#body && !this.#upload)) return;
+    const { route, exchange } = this;
+    const raw = parseQuery(this.query);
+    const id = this.#id(raw);
+    const body = route.body ? this.#json(id) : undefined;
+    const params = route.params.read(route.translation?.params?.(raw) ?? raw);
+    this.#call = new RequestCall(
+      exchange,
+      route.dialect,
+      id,
+      this.#path(),
+      params,
+      body ?? this.#upload ?? (route.operation.body.kind === "raw-json" ? this.#body : undefined),
+      contextOf(exchange.headers, body),
+      exchange.headers.minTimestampMillis(),
+    );
+    const reply = route.operation.handle(this.rooms.services, this.#call);
+    if (reply instanceof Promise) reply.then(this.#reply).catch(this.#fail);
+    else this.#reply(reply);
+  }
+
+  #id(raw: RawParams): string[] {
+    const segment = this.segments.id;
+    if (segment === undefined) return [];
+    const delimiter = raw.delimiter ?? defaultDelimiter;
+    if (typeof delimiter !== "string" || delimiter === "") {
+      throw invalidInput("`delimiter` must be given once and not be empty");
+    }
+    return parseIdentifier(segment, delimiter);
+  }
+
+  /** Path parameters other than the id. */
+  #path(): Readonly<Record<string, string>> {
+    let path: Record<string, string> | undefined;
+    for (const name in this.segments) {
+      if (name === "id") continue;
+      path ??= {};
+      path[name] = decode(this.segments[name] as string, `\`${name}\` in the path`);
+    }
+    return path ?? noPath;
+  }
+
+  #json(id: readonly string[]): Record<string, unknown> {
+    const body = parseJson(this.#body ?? nothing);
+    if (this.segments.id !== undefined) checkBodyId(body.id, id);
+    const canonical = this.route.translation?.body?.(body) ?? body;
+    this.route.body?.validate(canonical);
+    return canonical;
+  }
+
+  readonly #reply = (reply: Reply): void => {
+    const { operation, translation } = this.route;
+    let final = reply;
+    if (operation.status && final.kind !== "arrow" && !final.status) {
+      final = { ...final, status: operation.status };
+    }
+    if (translation?.reply && this.#call) final = translation.reply(final, this.#call);
+    this.#dropUpload();
+    this.exchange.answer(final);
+  };
+
+  readonly #fail = (error: unknown): void => {
+    this.#dropUpload();
+    const failure = asJoustError(error);
+    const translated = this.route.translation?.failure?.(failure) ?? failure;
+    if (translated instanceof JoustError) this.exchange.fail(translated);
+    else this.exchange.answer(translated);
+  };
+
+  /** What is still to come of an upload is not wanted any more. */
+  #dropUpload(): void {
+    if (!this.exchange.bodyEnded) this.#upload?.abort();
+  }
+}

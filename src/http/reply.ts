@@ -1,0 +1,135 @@
+import type { Reply } from "../operations/operation.js";
+import { ArrowStream } from "./arrow-stream.js";
+import type { UwsResponse } from "./uws-types.js";
+import { sendWhole } from "./whole-body.js";
+
+/** Feature level of the LanceDB protocol that this server speaks. Its SDKs look for it on every answer. */
+const protocolVersion = "0.3.0";
+
+/** Up to this size a body is handed to the socket in one go, whether it takes all of it or not. */
+const atOnce = 16 * 1024;
+
+/** A reply whose body is text or Arrow by now. */
+export type Ready = Exclude<Reply, { kind: "json" }>;
+
+/** The socket's side of an exchange, as far as sending needs it. */
+export interface Outgoing {
+  readonly res: UwsResponse;
+  readonly requestId: string;
+  readonly isHead: boolean;
+  readonly aborted: boolean;
+  write(work: () => void): void;
+  /** Whether the peer has to take bytes before any more can be sent. */
+  blocked(waits: boolean): void;
+  onAbort(work: () => void): void;
+  sent(status: number): void;
+  broke(error: unknown): void;
+}
+
+/** Encodes a JSON value; the rest is ready as it is. */
+export function ready(reply: Reply): Ready {
+  if (reply.kind !== "json") return reply;
+  const text = JSON.stringify(reply.value);
+  const { status, headers } = reply;
+  return { kind: "encoded", text, ...(status && { status }), ...(headers && { headers }) };
+}
+
+/** Sends a whole reply, or starts to. `close`: the connection ends with it. */
+export function sendReply(out: Outgoing, reply: Ready, close: boolean): void {
+  if (reply.kind === "arrow") sendArrow(out, reply, close);
+  else if (reply.kind === "encoded") out.write(() => sendText(out, reply, close));
+  else out.write(() => sendEmpty(out, reply, close));
+}
+
+function sendText(out: Outgoing, reply: Extract<Ready, { kind: "encoded" }>, close: boolean): void {
+  const status = reply.status ?? 200;
+  writeHead(out, status, "application/json", reply.headers);
+  end(out, reply.text.length > atOnce ? Buffer.from(reply.text) : reply.text, status, close);
+}
+
+function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, close: boolean): void {
+  const status = reply.status ?? 200;
+  writeHead(out, status, undefined, reply.headers);
+  // 204 must not carry a Content-Length, which `end` always writes.
+  if (status === 204) endBare(out, close);
+  else out.res.end("", close);
+  out.sent(status);
+}
+
+function sendArrow(out: Outgoing, reply: Extract<Ready, { kind: "arrow" }>, close: boolean): void {
+  const { result, contentType, headers } = reply;
+  if (result.done) {
+    out.write(() => {
+      writeHead(out, 200, contentType, headers);
+      end(out, result.first(), 200, close);
+    });
+    return;
+  }
+  out.onAbort(() => result.cancel());
+  out.write(() => {
+    writeHead(out, 200, contentType, headers);
+    if (close) announceClose(out);
+  });
+  void new ArrowStream(out, result).run();
+}
+
+/** Ends the answer with a body: short ones in one go, long ones as the peer takes them. */
+function end(out: Outgoing, body: string | Uint8Array, status: number, close: boolean): void {
+  const isLong = typeof body !== "string" && body.byteLength > atOnce;
+  if (out.isHead) {
+    const length = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+    out.res.writeHeader("content-length", String(length));
+    endBare(out, close);
+  } else if (isLong) {
+    if (close) announceClose(out);
+    sendWhole(out, body, status);
+    return;
+  } else {
+    out.res.end(body, close);
+  }
+  out.sent(status);
+}
+
+/** Ends the answer after its head. */
+function endBare(out: Outgoing, close: boolean): void {
+  if (close) announceClose(out);
+  out.res.endWithoutBody();
+}
+
+/** For answers that `end` does not finish: the peer closes the connection when it has them. */
+const announceClose = (out: Outgoing): void => {
+  out.res.writeHeader("connection", "close");
+};
+
+function writeHead(
+  out: Outgoing,
+  status: number,
+  contentType: string | undefined,
+  headers: Readonly<Record<string, string>> | undefined,
+): void {
+  const { res } = out;
+  if (status !== 200) res.writeStatus(statusLines[status] ?? `${status} Unknown`);
+  res.writeHeader("phalanx-version", protocolVersion);
+  res.writeHeader("x-request-id", out.requestId);
+  if (contentType !== undefined) res.writeHeader("content-type", contentType);
+  for (const name in headers) res.writeHeader(name, headers[name] as string);
+}
+
+const statusLines: Readonly<Record<number, string>> = {
+  200: "200 OK",
+  201: "201 Created",
+  202: "202 Accepted",
+  204: "204 No Content",
+  400: "400 Bad Request",
+  401: "401 Unauthorized",
+  403: "403 Forbidden",
+  404: "404 Not Found",
+  405: "405 Method Not Allowed",
+  406: "406 Not Acceptable",
+  409: "409 Conflict",
+  413: "413 Content Too Large",
+  415: "415 Unsupported Media Type",
+  429: "429 Too Many Requests",
+  500: "500 Internal Server Error",
+  503: "503 Service Unavailable",
+};

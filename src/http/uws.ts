@@ -1,0 +1,51 @@
+import { createRequire } from "node:module";
+import type { Uws } from "./uws-types.js";
+
+const require = createRequire(import.meta.url);
+
+/** A build of uWebSockets.js, newest first. */
+interface Build {
+  readonly name: string;
+  load(): unknown;
+}
+
+const abi = `${process.platform}_${process.arch}_${process.versions.modules}`;
+
+const builds: readonly Build[] = [
+  { name: "uWebSockets.js 20.57", load: () => require("uws-20-57") },
+  {
+    name: "uWebSockets.js 20.30",
+    // The package's main file answers with a slow JavaScript imitation when its binary does not load.
+    load: () => require(`uws-20-30/binaries/uws_${abi}.node`),
+  },
+];
+
+/**
+ * The newest build of uWebSockets.js that this host can load.
+ * @throws Error with one sentence when it can load none.
+ */
+export function loadUws(from: readonly Build[] = builds): Uws {
+  const reasons: string[] = [];
+  for (const build of from) {
+    try {
+      return build.load() as Uws;
+    } catch (error) {
+      reasons.push(`${build.name}: ${reason(error)}`);
+    }
+  }
+  throw new Error(
+    `no build of uWebSockets.js loads on ${process.platform}-${process.arch} with Node ${process.versions.node} (${reasons.join("; ")}): ` +
+      "use Node 20, 22 or 24 on glibc Linux, macOS or Windows, and install with optional dependencies",
+  );
+}
+
+/** The line of a loader's error that says why. */
+function reason(error: unknown): string {
+  const lines = String(error instanceof Error ? error.message : error).split("\n");
+  const telling = lines.find((line) => /GLIBC|cannot open|not found|wrong ELF/i.test(line));
+  if (telling?.includes("GLIBC"))
+    return `needs ${/GLIBC_[\d.]+/.exec(telling)?.[0] ?? "a newer glibc"}`;
+  if (/Cannot find module/.test(lines.join(" ")))
+    return `has no binary for ${abi} or is not installed`;
+  return (telling ?? lines[0] ?? "").replace(/(?:\/[^\s/:]+)+\//g, "");
+}

@@ -1,0 +1,15 @@
+import type { Outgoing } from "./reply.js";
+
+/**
+ * Sends a body that is all in memory. What the socket does not take stays where it is and follows
+ * as the peer reads; the exchange counts as in flight until the last byte is with the kernel.
+ */
+export function sendWhole(out: Outgoing, body: Uint8Array, status: number): void {
+  const sendFrom = (offset: number): boolean => {
+    const [ok, done] = out.res.tryEnd(body.subarray(offset), body.byteLength);
+    if (done) out.sent(status);
+    else out.blocked(true);
+    return ok;
+  };
+  if (!sendFrom(0)) out.res.onWritable(sendFrom);
+}

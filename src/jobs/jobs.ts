@@ -1,0 +1,70 @@
+import type { TableRecord } from "../catalog/catalog.js";
+import type { ErrorCode } from "../errors.js";
+
+export type JobState = "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
+
+export interface JobProgress {
+  /** What is being done, in the engine's words. */
+  stage: string;
+  completed: number;
+  /** Absent when nobody can tell. */
+  total?: number;
+}
+
+/** Work on a table that goes on after the request that asked for it, and survives a restart. */
+export interface JobRecord {
+  id: string;
+  kind: string;
+  /** Key of the table (not its name, which may change). */
+  table: string;
+  /** What the job makes: an index's name. */
+  name: string;
+  /** JSON text, as the kind understands it. */
+  spec: string;
+  state: JobState;
+  progress?: JobProgress;
+  /** Why the job failed. */
+  error?: { code: ErrorCode; message: string };
+  createdMillis: number;
+  updatedMillis: number;
+}
+
+export interface JobRequest {
+  kind: string;
+  table: string;
+  name: string;
+  spec: string;
+}
+
+/** Jobs as handlers see them. One at a time runs on a table. */
+export interface Jobs {
+  /**
+   * Queues a job. An active job of the same table and name is given back as it is when it has the
+   * same spec (clients send again); with another spec that is code 7.
+   */
+  enqueue(request: JobRequest): Promise<JobRecord>;
+  /** The newest job of each name, oldest first. */
+  list(table: string): Promise<JobRecord[]>;
+  /** Code 10 when unknown. */
+  describe(id: string): Promise<JobRecord>;
+  /** Cancels a job that has not ended; gives back what it is then. Code 10 when unknown. */
+  cancel(id: string): Promise<JobRecord>;
+  /** Cancels and forgets what was to make `name`; resolves when nothing here works on it any more. */
+  discard(table: string, name: string): Promise<void>;
+  /** Cancels all jobs of a table; resolves when nothing here works on it any more. */
+  cancelTable(table: string): Promise<void>;
+  /** Puts running jobs back into the queue, for the next start. */
+  stop(): Promise<void>;
+}
+
+/** How jobs of one kind are done. */
+export interface JobKind {
+  readonly kind: string;
+  /** Does the work; rejects soon after `signal` aborts. Doing it twice does no harm. */
+  run(work: {
+    table: TableRecord;
+    spec: string;
+    signal: AbortSignal;
+    onProgress(progress: JobProgress): void;
+  }): Promise<void>;
+}

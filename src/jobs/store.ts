@@ -1,0 +1,248 @@
+import { randomUUID } from "node:crypto";
+import type { CatalogDatabase } from "../catalog/database.js";
+import type { JobsRow } from "../catalog/schema.js";
+import type { Servers } from "../catalog/servers.js";
+import { available, violation } from "../catalog/sql-error.js";
+import { ErrorCode, JoustError } from "../errors.js";
+import type { JobProgress, JobRecord, JobRequest } from "./jobs.js";
+
+/** Ended jobs are forgotten after this time, ms. */
+const KEPT = 7 * 24 * 3600 * 1000;
+const MAX_ATTEMPTS = 3;
+const ACTIVE = ["QUEUED", "RUNNING"] as const;
+const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
+
+/** Job rows. Every change of state is one statement, so that two servers never run one job twice. */
+export class JobStore {
+  constructor(
+    private readonly db: CatalogDatabase,
+    private readonly servers: Servers,
+  ) {}
+
+  /** See `Jobs.enqueue`. */
+  async enqueue({ kind, table, name, spec }: JobRequest): Promise<JobRecord> {
+    const now = Date.now();
+    return this.db.write(async (t) => {
+      const queued = await t
+        .insertInto("jobs")
+        .values({
+          id: randomUUID(),
+          kind,
+          table_key: table,
+          name,
+          spec,
+          state: "QUEUED",
+          attempts: 0,
+          created_at: now,
+          updated_at: now,
+        })
+        .onConflict((c) => c.doNothing())
+        .returningAll()
+        .executeTakeFirst()
+        .catch((error) => {
+          throw violation(error) === "foreign-key" ? tableGone() : error;
+        });
+      if (queued) return jobRecord(queued);
+      const active = await t
+        .selectFrom("jobs")
+        .selectAll()
+        .where("table_key", "=", table)
+        .where("name", "=", name)
+        .where("state", "in", ACTIVE)
+        .executeTakeFirst();
+      if (active?.kind === kind && active.spec === spec) return jobRecord(active);
+      throw beingMade(name);
+    });
+  }
+
+  /** The newest job of each name, oldest first. */
+  async list(table: string): Promise<JobRecord[]> {
+    const query = this.db.read
+      .selectFrom("jobs")
+      .selectAll()
+      .where("table_key", "=", table)
+      .orderBy("created_at")
+      .orderBy("id");
+    const newest = new Map<string, JobsRow>();
+    for (const row of await available(query.execute())) {
+      newest.delete(row.name);
+      newest.set(row.name, row);
+    }
+    return [...newest.values()].map(jobRecord);
+  }
+
+  async find(id: string): Promise<JobRecord | undefined> {
+    const query = this.db.read.selectFrom("jobs").selectAll().where("id", "=", id);
+    const row = await available(query.executeTakeFirst());
+    return row && jobRecord(row);
+  }
+
+  /** Starts the job that has waited longest, of a table that is not `busy` and has none running. */
+  async claim(busy: readonly string[]): Promise<JobRecord | undefined> {
+    const now = Date.now();
+    const claimed = this.db.write(async (t) => {
+      const next = await t
+        .selectFrom("jobs")
+        .select("id")
+        .where("state", "=", "QUEUED")
+        .$if(busy.length > 0, (query) => query.where("table_key", "not in", busy))
+        .where("table_key", "not in", (e) =>
+          e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING"),
+        )
+        .orderBy("created_at")
+        .orderBy("id")
+        .limit(1)
+        .$if(this.db.kind === "postgres", (query) => query.forUpdate().skipLocked())
+        .executeTakeFirst();
+      if (!next) return undefined;
+      const row = await t
+        .updateTable("jobs")
+        .set((e) => ({
+          state: "RUNNING",
+          owner: this.servers.self,
+          attempts: e("attempts", "+", 1),
+          progress: null,
+          updated_at: now,
+        }))
+        .where("id", "=", next.id)
+        .where("state", "=", "QUEUED")
+        .returningAll()
+        .executeTakeFirst();
+      return row && jobRecord(row);
+    });
+    return claimed.catch((error) => {
+      // Another server has just started a job on the same table.
+      if (violation(error) === "unique") return undefined;
+      throw error;
+    });
+  }
+
+  /** False when the job is no longer this server's to run. */
+  async progress(id: string, progress: JobProgress): Promise<boolean> {
+    return this.#change(id, { progress: JSON.stringify(progress) });
+  }
+
+  async done(id: string): Promise<boolean> {
+    return this.#change(id, { state: "DONE", owner: null });
+  }
+
+  async failed(id: string, code: number, message: string): Promise<boolean> {
+    return this.#change(id, {
+      state: "FAILED",
+      owner: null,
+      error_code: code,
+      error_message: message,
+    });
+  }
+
+  /** Back into the queue, as if it had not been started. */
+  async requeue(id: string): Promise<boolean> {
+    return this.#change(id, { state: "QUEUED", owner: null, progress: null, attempts: 0 });
+  }
+
+  /** Of these jobs, the ones this server still is to run. */
+  async stillMine(ids: readonly string[]): Promise<Set<string>> {
+    const query = this.db.read
+      .selectFrom("jobs")
+      .select("id")
+      .where("id", "in", ids)
+      .where("state", "=", "RUNNING")
+      .where("owner", "=", this.servers.self);
+    return new Set((await available(query.execute())).map((row) => row.id));
+  }
+
+  async cancel(where: { id: string } | { table: string; name?: string }): Promise<void> {
+    await this.db.write((t) => {
+      const query = t
+        .updateTable("jobs")
+        .set({ state: "CANCELLED", owner: null, updated_at: Date.now() })
+        .where("state", "in", ACTIVE);
+      if ("id" in where) return query.where("id", "=", where.id).execute();
+      const ofTable = query.where("table_key", "=", where.table);
+      const { name } = where;
+      return (name === undefined ? ofTable : ofTable.where("name", "=", name)).execute();
+    });
+  }
+
+  async forget(table: string, name: string): Promise<void> {
+    await this.db.write((t) =>
+      t
+        .deleteFrom("jobs")
+        .where("table_key", "=", table)
+        .where("name", "=", name)
+        .where("state", "in", ENDED)
+        .execute(),
+    );
+  }
+
+  /**
+   * Queues the jobs of servers that are gone again, fails those that took a server with them three
+   * times, and forgets what ended long ago.
+   */
+  async recover(): Promise<void> {
+    const now = Date.now();
+    await this.db.write(async (t) => {
+      await t
+        .updateTable("jobs")
+        .set({
+          state: "FAILED",
+          owner: null,
+          error_code: ErrorCode.Internal,
+          error_message: `the server stopped ${MAX_ATTEMPTS} times while this job ran`,
+          updated_at: now,
+        })
+        .where("state", "=", "RUNNING")
+        .where("attempts", ">=", MAX_ATTEMPTS)
+        .where("owner", "not in", this.servers.alive())
+        .execute();
+      await t
+        .updateTable("jobs")
+        .set({ state: "QUEUED", owner: null, progress: null, updated_at: now })
+        .where("state", "=", "RUNNING")
+        .where("owner", "not in", this.servers.alive())
+        .execute();
+      await t
+        .deleteFrom("jobs")
+        .where("state", "in", ENDED)
+        .where("updated_at", "<", now - KEPT)
+        .execute();
+    });
+  }
+
+  async #change(id: string, values: Partial<JobsRow>): Promise<boolean> {
+    const { numUpdatedRows } = await this.db.write((t) =>
+      t
+        .updateTable("jobs")
+        .set({ ...values, updated_at: Date.now() })
+        .where("id", "=", id)
+        .where("state", "=", "RUNNING")
+        .where("owner", "=", this.servers.self)
+        .executeTakeFirst(),
+    );
+    return numUpdatedRows > 0n;
+  }
+}
+
+const jobRecord = (row: JobsRow): JobRecord => ({
+  id: row.id,
+  kind: row.kind,
+  table: row.table_key,
+  name: row.name,
+  spec: row.spec,
+  state: row.state,
+  ...(row.progress !== null && { progress: JSON.parse(row.progress) }),
+  ...(row.error_code !== null && {
+    error: { code: row.error_code as ErrorCode, message: row.error_message ?? "" },
+  }),
+  createdMillis: row.created_at,
+  updatedMillis: row.updated_at,
+});
+
+const beingMade = (name: string): JoustError =>
+  new JoustError(
+    ErrorCode.TableIndexAlreadyExists,
+    `${JSON.stringify(name)} is being made by another job: wait for it, or drop it first`,
+  );
+
+const tableGone = (): JoustError =>
+  new JoustError(ErrorCode.TableNotFound, "the table was dropped while this request was at work");

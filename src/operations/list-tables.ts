@@ -1,0 +1,42 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "./operation.js";
+import { nextPageToken, pageRequest } from "./paging.js";
+import { allTablesPage, nextPage, page } from "./schemas.js";
+
+const reply = Type.Object({ tables: Type.Array(Type.String()), page_token: nextPage });
+
+export const listTables = operation({
+  id: "ListTables",
+  methods: ["GET", "POST"],
+  path: "/v1/namespace/{id}/table/list",
+  summary: "List the tables of a namespace",
+  tag: "Table",
+  params: page,
+  body: { kind: "json", schema: page },
+  reply,
+  permission: "read",
+  async handle({ catalog }, { id, params, payload }) {
+    const { items, pageToken } = await catalog.listTables(id, pageRequest(params, payload));
+    return { kind: "json", value: { tables: items, ...nextPageToken(pageToken) } };
+  },
+});
+
+export const listAllTables = operation({
+  id: "ListAllTables",
+  methods: ["GET", "POST"],
+  path: "/v1/table",
+  summary: "List the tables of all namespaces by their full identifiers",
+  tag: "Table",
+  params: allTablesPage,
+  body: { kind: "json", schema: page },
+  reply,
+  permission: "read",
+  async handle({ catalog }, { params, payload }) {
+    const { items, pageToken } = await catalog.listAllTables(pageRequest(params, payload));
+    const delimiter = params.delimiter ?? "$";
+    return {
+      kind: "json",
+      value: { tables: items.map((id) => id.join(delimiter)), ...nextPageToken(pageToken) },
+    };
+  },
+});

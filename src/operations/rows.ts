@@ -1,0 +1,86 @@
+import { Type } from "@sinclair/typebox";
+import { invalidInput } from "../errors.js";
+import { choice } from "./choice.js";
+import { openTable } from "./open-table.js";
+import { operation } from "./operation.js";
+import { branch, count, nothing, predicate, transactionId, version } from "./schemas.js";
+import { onMain, readOptions, versionHeader } from "./target.js";
+
+const insertIntoTable = operation({
+  id: "InsertIntoTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/insert",
+  summary: "Insert the rows of an Arrow IPC stream",
+  tag: "Table",
+  params: Type.Object({
+    branch,
+    mode: Type.Optional(
+      Type.String({ description: "Append (default), or Overwrite: replaces all rows" }),
+    ),
+  }),
+  body: { kind: "arrow" },
+  reply: Type.Object({ transaction_id: transactionId, num_inserted_rows: count, version: count }),
+  permission: "write",
+  async handle(services, { id, params, payload }) {
+    const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);
+    onMain(params.branch);
+    const { table } = await openTable(services, id);
+    const { version, numRows } = await table[mode](payload);
+    return {
+      kind: "json",
+      value: { num_inserted_rows: numRows, version },
+      headers: versionHeader(version),
+    };
+  },
+});
+
+const deleteFromTable = operation({
+  id: "DeleteFromTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/delete",
+  summary: "Delete the rows for which a predicate is true",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: Type.Object({ predicate, branch }) },
+  reply: Type.Object({ transaction_id: transactionId, version: count, num_deleted_rows: count }),
+  permission: "write",
+  async handle(services, { id, payload }) {
+    if (payload.predicate.trim() === "") {
+      throw invalidInput("predicate is blank: to delete all rows say true");
+    }
+    onMain(payload.branch);
+    const { table } = await openTable(services, id);
+    const { version, numDeletedRows } = await table.delete(payload.predicate);
+    return {
+      kind: "json",
+      value: { version, num_deleted_rows: numDeletedRows },
+      headers: versionHeader(version),
+    };
+  },
+});
+
+const counted = Type.Object({ version, branch, predicate: Type.Optional(predicate) });
+
+const countTableRows = operation({
+  id: "CountTableRows",
+  methods: ["GET", "POST"],
+  path: "/v1/table/{id}/count_rows",
+  summary: "Count a table's rows, or those for which a predicate is true",
+  tag: "Table",
+  params: counted,
+  body: { kind: "json", schema: counted },
+  reply: count,
+  permission: "read",
+  async handle(services, call) {
+    const wanted = { ...call.params, ...call.payload };
+    const options = readOptions(wanted, call.minTimestampMillis);
+    const { table } = await openTable(services, call.id);
+    const rows = await table.countRows({
+      ...options,
+      ...(wanted.predicate !== undefined && { predicate: wanted.predicate }),
+    });
+    return { kind: "json", value: rows };
+  },
+});
+
+export const rows = [insertIntoTable, deleteFromTable, countTableRows];

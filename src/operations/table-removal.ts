@@ -1,0 +1,34 @@
+import type { TableRecord } from "../catalog/catalog.js";
+import type { Services } from "../services.js";
+import { forgetHandle, storageOptions } from "./open-table.js";
+
+/** Tables whose files are removed at the same time. */
+const CONCURRENCY = 16;
+
+/**
+ * Removes the files of tables that the catalog has already hidden. What cannot be removed now is
+ * logged and left to the clean-up of unfinished tables: for the client the tables are gone.
+ */
+export async function removeHidden(
+  services: Services,
+  records: readonly TableRecord[],
+): Promise<void> {
+  for (let at = 0; at < records.length; at += CONCURRENCY) {
+    const some = records.slice(at, at + CONCURRENCY);
+    await Promise.all(some.map((record) => removeOne(services, record)));
+  }
+}
+
+async function removeOne(services: Services, record: TableRecord): Promise<void> {
+  const { catalog, engine, jobs, log } = services;
+  try {
+    // A build that still runs would write files after the removal.
+    await jobs.cancelTable(record.key);
+    forgetHandle(services, record.key);
+    await engine.removeTable(record.location, storageOptions(services, record));
+    await catalog.forgetTable(record.key);
+  } catch (error) {
+    log.warn({ err: error, table: record.id }, "files of a dropped table remain for now");
+    await catalog.abandonTable(record.key);
+  }
+}

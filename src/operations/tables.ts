@@ -1,0 +1,129 @@
+import { Type } from "@sinclair/typebox";
+import { checkName } from "../catalog/names.js";
+import { defaultDelimiter } from "../http/identifier.js";
+import { createTable } from "./create-table.js";
+import { describeTable, tableExists } from "./describe-table.js";
+import { listAllTables, listTables } from "./list-tables.js";
+import { openTable } from "./open-table.js";
+import { operation } from "./operation.js";
+import { branch, count, delimiter, nothing, stringMap, transactionId } from "./schemas.js";
+import { removeHidden } from "./table-removal.js";
+import { onMain } from "./target.js";
+
+const dropTable = operation({
+  id: "DropTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/drop",
+  summary: "Drop a table and remove its files",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: nothing },
+  reply: Type.Object({
+    transaction_id: transactionId,
+    id: Type.Array(Type.String()),
+    location: Type.String(),
+    properties: stringMap,
+  }),
+  permission: "write",
+  async handle(services, { id }) {
+    const record = await services.catalog.dropTable(id);
+    await removeHidden(services, [record]);
+    const { location, properties } = record;
+    return { kind: "json", value: { id: record.id, location, properties } };
+  },
+});
+
+const renameTable = operation({
+  id: "RenameTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/rename",
+  summary: "Rename a table or move it to another namespace; its files stay where they are",
+  tag: "Table",
+  params: Type.Object({ delimiter }),
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      new_table_name: Type.String({ minLength: 1 }),
+      new_namespace_id: Type.Optional(
+        Type.Array(Type.String(), {
+          description: "namespace to move to, [] is the root; default: the table's own",
+        }),
+      ),
+    }),
+  },
+  reply: Type.Object({ transaction_id: transactionId }),
+  permission: "write",
+  async handle({ catalog }, { id, params, payload }) {
+    const namespace = payload.new_namespace_id ?? id.slice(0, -1);
+    const separator = params.delimiter ?? defaultDelimiter;
+    for (const [depth, name] of namespace.entries()) {
+      checkName("namespace", name, { delimiter: separator, root: depth === 0 });
+    }
+    checkName("table", payload.new_table_name, {
+      delimiter: separator,
+      root: namespace.length === 0,
+    });
+    await catalog.renameTable(id, [...namespace, payload.new_table_name]);
+    return { kind: "json", value: {} };
+  },
+});
+
+const getTableStats = operation({
+  id: "GetTableStats",
+  methods: ["POST"],
+  path: "/v1/table/{id}/stats",
+  summary: "Count a table's bytes, rows, indexes and fragments",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: Type.Object({ branch }) },
+  reply: Type.Object({
+    total_bytes: count,
+    num_rows: count,
+    num_deleted_rows: count,
+    num_indices: count,
+    fragment_stats: Type.Object({
+      num_fragments: count,
+      num_small_fragments: count,
+      lengths: Type.Object({
+        min: count,
+        max: count,
+        mean: count,
+        p25: count,
+        p50: count,
+        p75: count,
+        p99: count,
+      }),
+    }),
+  }),
+  permission: "read",
+  async handle(services, { id, payload }) {
+    onMain(payload.branch);
+    const { table } = await openTable(services, id);
+    const stats = await table.stats();
+    return {
+      kind: "json",
+      value: {
+        total_bytes: stats.totalBytes,
+        num_rows: stats.numRows,
+        num_deleted_rows: stats.numDeletedRows,
+        num_indices: stats.numIndices,
+        fragment_stats: {
+          num_fragments: stats.numFragments,
+          num_small_fragments: stats.numSmallFragments,
+          lengths: stats.lengths,
+        },
+      },
+    };
+  },
+});
+
+export const tables = [
+  createTable,
+  describeTable,
+  tableExists,
+  listTables,
+  listAllTables,
+  dropTable,
+  renameTable,
+  getTableStats,
+];

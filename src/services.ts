@@ -1,0 +1,14 @@
+import type { Engine } from "../native/index.js";
+import type { Catalog } from "./catalog/catalog.js";
+import type { Config } from "./config/config.js";
+import type { Jobs } from "./jobs/jobs.js";
+import type { Logger } from "./telemetry/logger.js";
+
+/** What operations work with; made once at start. */
+export interface Services {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly catalog: Catalog;
+  readonly jobs: Jobs;
+  readonly log: Logger;
+}

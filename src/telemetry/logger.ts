@@ -1,0 +1,11 @@
+import { type Logger as Pino, pino } from "pino";
+
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export type Logger = Pick<Pino, LogLevel | "isLevelEnabled">;
+
+/** Logs JSON lines to stderr; stdout belongs to what the command has to say. */
+export function createLogger(level: LogLevel): Logger {
+  return pino({ level, base: null }, pino.destination({ fd: 2, sync: true }));
+}

@@ -1,0 +1,130 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { adoptTables } from "../../src/catalog/adoption.js";
+import type { OpenCatalog } from "../../src/catalog/open.js";
+import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
+
+/** A root whose content the test decides on; what the engine finds in real ones is tested over HTTP. */
+class Root {
+  readonly tables: { id: string[]; location: string }[] = [];
+  readonly namespaces: string[][] = [];
+  looks = 0;
+  broken = false;
+
+  constructor(private readonly path: string) {}
+
+  put(id: string[], directory = `${id.join("$")}.lance`): string {
+    const location = join(this.path, directory);
+    mkdirSync(location, { recursive: true });
+    this.tables.push({ id, location });
+    return location;
+  }
+
+  async scanRoot() {
+    this.looks++;
+    if (this.broken) throw new Error("the bucket is away");
+    return { tables: this.tables, namespaces: this.namespaces };
+  }
+}
+
+async function adopting(test: TestCatalog, store: OpenCatalog) {
+  const root = new Root(test.root);
+  const options = { engine: root, root: test.root, storageOptions: {}, log: quiet };
+  return { root, start: () => adoptTables(store.catalog, options) };
+}
+
+describe("tables of other tools", () => {
+  onEachDatabase((newCatalog) => {
+    it("are there from the start, with their namespaces", async () => {
+      const test = newCatalog();
+      const { root, start } = await adopting(test, await test.open());
+      const location = root.put(["t"]);
+      root.put(["a", "b", "t"], "0a1b2c3d_a$b$t");
+      root.namespaces.push(["c", "d"]);
+      const catalog = await start();
+      expect(await catalog.table(["t"])).toMatchObject({ id: ["t"], location, properties: {} });
+      expect((await catalog.listAllTables({})).items).toEqual([["t"], ["a", "b", "t"]]);
+      expect((await catalog.listNamespaces([], {})).items).toEqual(["a", "c"]);
+      expect((await catalog.listNamespaces(["c"], {})).items).toEqual(["d"]);
+    });
+
+    it("are found when they are asked for, at most one look a second for any number of misses", async () => {
+      const test = newCatalog();
+      const { root, start } = await adopting(test, await test.open());
+      const catalog = await start();
+      root.put(["later"]);
+      await new Promise((resolve) => setTimeout(resolve, 1_050));
+      const misses = Array.from({ length: 50 }, (_, i) =>
+        catalog.table([`none${i}`]).catch((error) => error.code),
+      );
+      expect(new Set(await Promise.all(misses))).toEqual(new Set([4]));
+      expect(root.looks).toBe(2);
+      expect((await catalog.table(["later"])).id).toEqual(["later"]);
+      await expect(catalog.table(["none"])).rejects.toMatchObject({ code: 4 });
+      expect(root.looks).toBe(2);
+    });
+
+    it("do not take names or locations that the catalog knows", async () => {
+      const test = newCatalog();
+      const store = await test.open();
+      const { root, start } = await adopting(test, store);
+      const known = await makeTable(store, ["known"]);
+      const moved = await makeTable(store, ["moved"]);
+      await store.catalog.renameTable(["moved"], ["elsewhere"]);
+      const dropped = await makeTable(store, ["dropped"]);
+      await store.catalog.dropTable(["dropped"]);
+      const making = await store.catalog.reserveTable(["making"], {
+        properties: {},
+        storageOptions: {},
+      });
+      for (const { id, location } of [known, moved, dropped, making]) {
+        mkdirSync(location);
+        root.tables.push({ id, location });
+      }
+      root.put(["known"], "other-place.lance");
+      root.put(["bad\nname"], "bad.lance");
+      const catalog = await start();
+      expect((await catalog.listTables([], {})).items).toEqual(["elsewhere", "known"]);
+      expect(await catalog.table(["known"])).toEqual(known);
+    });
+
+    it("that a manifest still lists after they were dropped here stay dropped", async () => {
+      const test = newCatalog();
+      const { root, start } = await adopting(test, await test.open());
+      root.namespaces.push(["a"], ["a", "b"]);
+      root.tables.push({ id: ["a", "t"], location: join(test.root, "removed-long-ago") });
+      const catalog = await start();
+      expect((await catalog.listTables(["a"], {})).items).toEqual([]);
+      await catalog.dropNamespace(["a"], { missing: "fail", behavior: "cascade" });
+      await catalog.look();
+      expect((await catalog.listNamespaces([], {})).items).toEqual([]);
+      root.put(["a", "new"]);
+      await catalog.look();
+      expect((await catalog.listTables(["a"], {})).items).toEqual(["new"]);
+    });
+
+    it("take their name before a create does", async () => {
+      const test = newCatalog();
+      const { root, start } = await adopting(test, await test.open());
+      const catalog = await start();
+      root.put(["t"]);
+      await new Promise((resolve) => setTimeout(resolve, 1_050));
+      const nothing = { properties: {}, storageOptions: {} };
+      await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject({ code: 5 });
+    });
+
+    it("do not stand in the way of the others when the root cannot be listed", async () => {
+      const test = newCatalog();
+      const store = await test.open();
+      const { root, start } = await adopting(test, store);
+      const catalog = await start();
+      const table = await makeTable(store, ["t"]);
+      root.broken = true;
+      await new Promise((resolve) => setTimeout(resolve, 1_050));
+      expect((await catalog.listTables([], {})).items).toEqual(["t"]);
+      expect(await catalog.table(["t"])).toEqual(table);
+      await expect(catalog.table(["none"])).rejects.toMatchObject({ code: 4 });
+    });
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { removeUnfinished } from "../../src/catalog/unfinished.js";
+import { makeTable, onEachDatabase, quiet } from "./each-database.js";
+
+const nothing = { properties: {}, storageOptions: {} };
+
+describe("after a server is gone", () => {
+  onEachDatabase((newCatalog) => {
+    it("what it left half made or half dropped is found once, and its names are free", async () => {
+      const open = newCatalog();
+      const first = await open.open();
+      await first.catalog.createNamespace(["n"], "create", {});
+      const reserved = await first.catalog.reserveTable(["n", "making"], nothing);
+      const dropped = await makeTable(first, ["dropped"]);
+      await first.catalog.dropTable(["dropped"]);
+      const live = await makeTable(first, ["live"]);
+      expect(await first.catalog.unfinishedTables()).toEqual([]);
+      await first.close();
+
+      const { catalog } = await open.open();
+      const left = await catalog.unfinishedTables();
+      expect(left.map((table) => table.key).sort()).toEqual([reserved.key, dropped.key].sort());
+      expect(new Set(left.map((table) => table.location))).toEqual(
+        new Set([reserved.location, dropped.location]),
+      );
+      // Taken over: a look at the same time by another server would not find them.
+      expect(await catalog.unfinishedTables()).toEqual([]);
+      await expect(catalog.publishTable(reserved.key)).rejects.toMatchObject({ code: 14 });
+      for (const table of left) await catalog.forgetTable(table.key);
+      await catalog.dropNamespace(["n"], { missing: "fail", behavior: "restrict" });
+      expect(await catalog.table(["live"])).toEqual(live);
+    });
+
+    it("files that could not be removed are tried again, and block no name", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key, location } = await catalog.reserveTable(["t"], nothing);
+      await catalog.abandonTable(key);
+      await makeTable({ catalog }, ["t"]);
+      const removed: string[] = [];
+      let away = true;
+      const engine = {
+        async removeTable(at: string) {
+          if (away) throw new Error("the bucket is away");
+          removed.push(at);
+        },
+      };
+      const removal = { catalog, engine, storageOptions: {}, log: quiet };
+      await removeUnfinished(removal);
+      expect(removed).toEqual([]);
+      away = false;
+      await removeUnfinished(removal);
+      await removeUnfinished(removal);
+      expect(removed).toEqual([location]);
+    });
+
+    it("another server's tables in the making are left alone while it lives", async () => {
+      const open = newCatalog();
+      const first = await open.open();
+      const { key } = await first.catalog.reserveTable(["t"], nothing);
+      const second = await open.open("tool");
+      expect(await second.catalog.unfinishedTables()).toEqual([]);
+      await first.catalog.publishTable(key);
+      expect((await second.catalog.table(["t"])).key).toBe(key);
+    });
+  });
+});

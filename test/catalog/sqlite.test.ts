@@ -1,0 +1,133 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sql } from "kysely";
+import Database from "libsql";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openCatalog } from "../../src/catalog/open.js";
+import { SqliteConnection } from "../../src/catalog/sqlite/connection.js";
+import { openSqlite } from "../../src/catalog/sqlite/open.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+import { quiet } from "./each-database.js";
+
+let directory: string;
+let path: string;
+beforeEach(() => {
+  directory = tempDir("sqlite");
+  path = join(directory, "catalog.db");
+});
+afterEach(() => removeDir(directory));
+
+describe("the SQLite connection", () => {
+  it("is durable, shared and checks references", () => {
+    const connection = new SqliteConnection(path);
+    const pragma = (name: string) =>
+      Object.values(connection.prepare(`pragma ${name}`).all([])[0] as object)[0];
+    expect(pragma("journal_mode")).toBe("wal");
+    expect(pragma("synchronous")).toBe(2);
+    expect(pragma("foreign_keys")).toBe(1);
+    expect(pragma("busy_timeout")).toBeGreaterThan(0);
+    connection.close();
+  });
+
+  it("goes on committing after a write was refused because the file was locked", async () => {
+    const db = await openSqlite(path);
+    const rival = new Database(path);
+    const create = (name: string) =>
+      db.write((t) =>
+        t
+          .insertInto("namespaces")
+          .values({ path: name, parent: "", name, properties: "{}", found: 0, created_at: 1 })
+          .execute(),
+      );
+    rival.exec("begin immediate");
+    await expect(create("a")).rejects.toMatchObject({ code: 17 });
+    // The same outside a transaction, as migrations write.
+    await expect(sql`update namespaces set name = name`.execute(db.read)).rejects.toMatchObject({
+      code: "SQLITE_BUSY",
+    });
+    rival.exec("rollback");
+    await create("b");
+    expect(rival.prepare("select name from namespaces order by name").all()).toEqual([
+      { name: "" },
+      { name: "b" },
+    ]);
+    rival.exec("begin immediate");
+    rival.exec("rollback");
+    rival.close();
+    await db.close();
+  });
+
+  it("refuses to bind what would end the process", () => {
+    const connection = new SqliteConnection(path);
+    expect(() => connection.prepare("select ? as a").all([true])).toThrow(
+      /boolean cannot be bound/,
+    );
+    expect(connection.prepare("select ? as a").all([null])).toEqual([{ a: null }]);
+    connection.close();
+  });
+
+  it("answers each call with its own parameters", () => {
+    const connection = new SqliteConnection(path);
+    const same = () => connection.prepare("select ? as a union all select ? as a");
+    expect(same().all([1, 2])).toEqual([{ a: 1 }, { a: 2 }]);
+    expect(same().all([3, 4])).toEqual([{ a: 3 }, { a: 4 }]);
+    connection.close();
+  });
+});
+
+describe("a SQLite catalog", () => {
+  const open = (role: "server" | "tool") =>
+    openCatalog({ root: directory, url: path, log: quiet, role });
+
+  it("is served by one server at a time", async () => {
+    const first = await open("server");
+    await expect(open("server")).rejects.toMatchObject({
+      code: 17,
+      message: expect.stringContaining("another joust server"),
+    });
+    const tool = await open("tool");
+    await tool.close();
+    await first.close();
+    await (await open("server")).close();
+  });
+
+  it("that is no database is left as it is", async () => {
+    writeFileSync(path, "these are somebody's notes, not a database. ".repeat(100));
+    await expect(open("tool")).rejects.toThrow();
+    expect(existsSync(`${path}-wal`)).toBe(false);
+  });
+
+  it("looks names up by index, and pages without sorting", async () => {
+    const db = await openSqlite(path);
+    const plan = async (query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
+      const { sql: text, parameters } = query.compile();
+      const connection = new SqliteConnection(path);
+      const rows = connection.prepare(`explain query plan ${text}`).all(parameters as unknown[]);
+      connection.close();
+      return (rows as { detail: string }[]).map((row) => row.detail).join("; ");
+    };
+    const tables = db.read.selectFrom("tables").select("name").where("namespace", "=", "n");
+    const live = tables.where("state", "=", "live");
+    const looks = await plan(live.where("name", "=", "t"));
+    expect(looks).toMatch(
+      /^SEARCH tables USING INDEX tables_by_name \(namespace=\? AND name=\?\)$/,
+    );
+    const pages = await plan(live.where("name", ">", "t").orderBy("name").limit(11));
+    expect(pages).toMatch(
+      /^SEARCH tables USING INDEX tables_by_name \(namespace=\? AND name>\?\)$/,
+    );
+    const all = db.read
+      .selectFrom("tables")
+      .select(["namespace", "name"])
+      .where("state", "=", "live")
+      .where(sql<boolean>`(namespace, name) > (${"n"}, ${"t"})`)
+      .orderBy("namespace")
+      .orderBy("name");
+    expect(await plan(all)).toMatch(/^SEARCH tables USING INDEX tables_by_name [^;]*$/);
+    const children = db.read.selectFrom("namespaces").select("name").where("parent", "=", "n");
+    expect(await plan(children.where("name", ">", "m").orderBy("name"))).toMatch(
+      /^SEARCH namespaces USING COVERING INDEX namespaces_by_parent [^;]*$/,
+    );
+    await db.close();
+  });
+});

@@ -1,0 +1,132 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ErrorCode } from "../../src/errors.js";
+import { makeTable, onEachDatabase } from "./each-database.js";
+
+const nothing = { properties: {}, storageOptions: {} };
+
+describe("tables", () => {
+  onEachDatabase((newCatalog, kind) => {
+    it("are seen once published, with all that was given", async () => {
+      const { catalog } = await newCatalog().open();
+      const options = { properties: { a: "1" }, storageOptions: { region: "x" } };
+      const reserved = await catalog.reserveTable(["t"], options);
+      expect(reserved).toMatchObject({ id: ["t"], ...options });
+      await expect(catalog.table(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
+      expect(await catalog.listTables([], {})).toEqual({ items: [] });
+      await catalog.publishTable(reserved.key);
+      expect(await catalog.table(["t"])).toEqual(reserved);
+      expect(await catalog.tableByKey(reserved.key)).toEqual(reserved);
+      expect(await catalog.listTables([], {})).toEqual({ items: ["t"] });
+    });
+
+    it("hold their name from the reservation on, and give it back", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await catalog.reserveTable(["t"], nothing);
+      const taken = { code: ErrorCode.TableAlreadyExists, message: 'table "t" already exists' };
+      await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject(taken);
+      await catalog.releaseTable(key);
+      const second = await catalog.reserveTable(["t"], nothing);
+      await catalog.publishTable(second.key);
+      await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject(taken);
+      // Releasing is for tables in the making only.
+      await catalog.releaseTable(second.key);
+      expect(await catalog.table(["t"])).toEqual(second);
+    });
+
+    it("that are missing tell whether it is the namespace that is missing", async () => {
+      const { catalog } = await newCatalog().open();
+      await catalog.createNamespace(["n"], "create", {});
+      for (const ask of [
+        (id: string[]) => catalog.table(id),
+        (id: string[]) => catalog.dropTable(id),
+        (id: string[]) => catalog.renameTable(id, ["new"]),
+      ]) {
+        await expect(ask(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
+        await expect(ask(["n", "t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
+        await expect(ask(["x", "t"])).rejects.toMatchObject({ code: ErrorCode.NamespaceNotFound });
+        await expect(ask([])).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
+      }
+      await expect(catalog.reserveTable(["x", "t"], nothing)).rejects.toMatchObject({ code: 1 });
+      expect(catalog.tableSync(["t"])).toBeUndefined();
+    });
+
+    it("keep their location to themselves until their files are gone", async () => {
+      const store = await newCatalog().open();
+      const { catalog } = store;
+      const first = await makeTable(store, ["t"]);
+      expect(await catalog.dropTable(["t"])).toEqual(first);
+      await expect(catalog.dropTable(["t"])).rejects.toMatchObject({ code: 4 });
+      const second = await makeTable(store, ["t"]);
+      expect(second.location).toMatch(/\/t-[0-9a-f]{8}\.lance$/);
+      await catalog.forgetTable(first.key);
+      await catalog.dropTable(["t"]);
+      const third = await makeTable(store, ["t"]);
+      expect(third.location).toBe(first.location);
+    });
+
+    it("leave files that are already there alone", async () => {
+      const open = newCatalog();
+      const store = await open.open();
+      mkdirSync(join(open.root, "t.lance"));
+      const { location } = await makeTable(store, ["t"]);
+      expect(location).toMatch(/\/t-[0-9a-f]{8}\.lance$/);
+    });
+
+    it("are renamed, also into another namespace, and move no files", async () => {
+      const store = await newCatalog().open();
+      const { catalog } = store;
+      const table = await makeTable(store, ["old"], { p: "1" });
+      await catalog.createNamespace(["n"], "create", {});
+      const renamed = await catalog.renameTable(["old"], ["n", "new"]);
+      expect(renamed).toEqual({ ...table, id: ["n", "new"] });
+      expect(await catalog.table(["n", "new"])).toEqual(renamed);
+      await expect(catalog.table(["old"])).rejects.toMatchObject({ code: 4 });
+      // The old name is free, its location is not.
+      expect((await makeTable(store, ["old"])).location).not.toBe(table.location);
+    });
+
+    it("are not renamed onto a name that is taken, their own included", async () => {
+      const store = await newCatalog().open();
+      const { catalog } = store;
+      await makeTable(store, ["a"]);
+      await makeTable(store, ["b"]);
+      await catalog.reserveTable(["making"], nothing);
+      for (const taken of ["a", "b", "making"]) {
+        await expect(catalog.renameTable(["a"], [taken])).rejects.toMatchObject({ code: 5 });
+      }
+      await expect(catalog.renameTable(["a"], ["x", "a"])).rejects.toMatchObject({ code: 1 });
+      await expect(catalog.renameTable(["none"], ["none"])).rejects.toMatchObject({ code: 4 });
+      await expect(catalog.renameTable(["a"], ["b/c"])).rejects.toMatchObject({ code: 13 });
+      await expect(catalog.renameTable(["a"], [])).rejects.toMatchObject({ code: 13 });
+    });
+
+    it("take new properties while they live", async () => {
+      const store = await newCatalog().open();
+      const { catalog } = store;
+      const { key } = await makeTable(store, ["t"], { a: "1" });
+      await catalog.setTableProperties(key, { b: "2" });
+      expect((await catalog.table(["t"])).properties).toEqual({ b: "2" });
+      await catalog.dropTable(["t"]);
+      await expect(catalog.setTableProperties(key, {})).rejects.toMatchObject({ code: 14 });
+    });
+
+    it("of child namespaces go where LanceDB looks for them", async () => {
+      const store = await newCatalog().open();
+      await store.catalog.createNamespace(["a"], "create", {});
+      await store.catalog.createNamespace(["a", "b c"], "create", {});
+      const { location } = await makeTable(store, ["a", "b c", "t"]);
+      expect(location).toMatch(/\/[0-9a-f]{8}_a\$b_c\$t$/);
+    });
+
+    it(kind === "sqlite" ? "are found without a promise" : "are asked for every time", async () => {
+      const store = await newCatalog().open();
+      const table = await makeTable(store, ["t"]);
+      expect(store.catalog.tableSync(["t"])).toEqual(kind === "sqlite" ? table : undefined);
+      await store.catalog.renameTable(["t"], ["u"]);
+      expect(store.catalog.tableSync(["t"])).toBeUndefined();
+      await expect(store.catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
+    });
+  });
+});

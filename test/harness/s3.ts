@@ -1,0 +1,86 @@
+import { mkdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { eventually } from "./eventually.js";
+import { freePort } from "./port.js";
+import { startProcess } from "./process.js";
+import { findProgram, goDirectories } from "./programs.js";
+import { removeDir, tempDir } from "./temp.js";
+
+const versitygw = findProgram("versitygw", goDirectories());
+
+/** Why tests on S3 cannot run here; undefined when they can. For `describe.skipIf`. */
+export const s3Missing = versitygw
+  ? undefined
+  : "versitygw is not installed (go install github.com/versity/versitygw/cmd/versitygw@latest)";
+
+export interface S3 {
+  readonly endpoint: string;
+  /** Environment that lets a server on loopback reach it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `s3://...` of a new, empty bucket. */
+  createBucket(): string;
+  stop(): Promise<void>;
+}
+
+/** A real S3 server over a temporary directory: buckets are its subdirectories. */
+export async function startS3(): Promise<S3> {
+  if (!versitygw) throw new Error(s3Missing);
+  const directory = tempDir("s3");
+  const port = await freePort();
+  const access = "joust";
+  const secret = "joust-on-loopback";
+  const { process: running } = await startProcess(
+    versitygw,
+    {
+      args: [
+        "--port",
+        `127.0.0.1:${port}`,
+        "--access",
+        access,
+        "--secret",
+        secret,
+        "posix",
+        directory,
+      ],
+    },
+    () => true,
+  ).catch((error: unknown) => {
+    removeDir(directory);
+    throw error;
+  });
+  await eventually("the S3 server listens", () => canConnect(port));
+
+  const endpoint = `http://127.0.0.1:${port}`;
+  let created = 0;
+  return {
+    endpoint,
+    env: {
+      AWS_ACCESS_KEY_ID: access,
+      AWS_SECRET_ACCESS_KEY: secret,
+      AWS_REGION: "us-east-1",
+      AWS_ENDPOINT: endpoint,
+      AWS_ALLOW_HTTP: "true",
+    },
+    createBucket() {
+      const name = `bucket-${++created}`;
+      mkdirSync(join(directory, name));
+      return `s3://${name}`;
+    },
+    async stop() {
+      await running.stop();
+      removeDir(directory);
+    },
+  };
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}

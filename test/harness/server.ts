@@ -1,0 +1,94 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Client } from "./client.js";
+import { startProcess } from "./process.js";
+import { removeDir, tempDir } from "./temp.js";
+
+export interface ServerOptions {
+  /** Directory or URI to serve; default: a temporary directory that `stop` removes. */
+  root?: string;
+  /** Further arguments of `joust serve`. */
+  args?: readonly string[];
+  /** Further environment; joust's own variables of the surrounding process are not passed on. */
+  env?: Record<string, string>;
+  /** The admin key given from outside; null: none, so that the server makes its own on a new root. */
+  key?: string | null;
+  timeoutMs?: number;
+}
+
+export interface Server {
+  readonly url: string;
+  readonly port: number;
+  readonly root: string;
+  /** The admin key, "" when none was given. */
+  readonly key: string;
+  readonly pid: number;
+  /** Speaks with the admin key. */
+  readonly client: Client;
+  /** What the process printed so far, both streams. */
+  output(): string;
+  /** Resident memory now, bytes (Linux). */
+  rss(): number;
+  /** SIGTERM, waits for the end, removes the root if it is ours; the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** SIGKILL; the root stays, for a second start on it. */
+  kill(): Promise<void>;
+}
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+/** Starts the built server as a process of its own, on a port of the system's choice. */
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const ownRoot = options.root === undefined;
+  const root = options.root ?? tempDir("root");
+  const key = options.key === undefined ? newKey() : (options.key ?? "");
+  const env: NodeJS.ProcessEnv = { ...inherited(), ...options.env };
+  if (key !== "") env.JOUST_API_KEY = key;
+
+  const { process: running, ready: url } = await startProcess(
+    process.execPath,
+    { args: [main, "serve", root, "--port", "0", ...(options.args ?? [])], env },
+    (output) => /joust listening on (http:\/\/\S+)/.exec(output)?.[1],
+    options.timeoutMs,
+  ).catch((error: unknown) => {
+    if (ownRoot) removeDir(root);
+    throw error;
+  });
+
+  return {
+    url,
+    port: Number(new URL(url).port),
+    root,
+    key,
+    pid: running.pid,
+    client: new Client(url, key),
+    output: running.output,
+    rss: () => residentBytes(running.pid),
+    async stop(signal) {
+      const code = await running.stop(signal);
+      if (ownRoot) removeDir(root);
+      return code;
+    },
+    async kill() {
+      await running.stop("SIGKILL");
+    },
+  };
+}
+
+/** A key in the server's form. */
+export function newKey(): string {
+  return `joust_${randomBytes(32).toString("base64url")}`;
+}
+
+function inherited(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith("JOUST_")),
+  );
+}
+
+function residentBytes(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  if (kib === undefined) throw new Error("the process has no resident memory: has it ended?");
+  return Number(kib) * 1024;
+}

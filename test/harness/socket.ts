@@ -1,0 +1,52 @@
+import { connect } from "node:net";
+
+export interface RawAnswer {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * Sends bytes as they are, for what no HTTP client would send, and reads until the server closes
+ * or has been silent for `idleMs`. Undefined when the server closed without an answer.
+ */
+export function sendRaw(
+  url: string,
+  parts: readonly (string | Uint8Array)[],
+  idleMs = 1_000,
+): Promise<RawAnswer | undefined> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    const received: Buffer[] = [];
+    const done = (): void => {
+      socket.destroy();
+      resolve(parse(Buffer.concat(received).toString("latin1")));
+    };
+    socket.setTimeout(idleMs, done);
+    socket.on("connect", () => {
+      for (const part of parts) socket.write(part);
+    });
+    socket.on("data", (chunk) => received.push(chunk));
+    socket.on("end", done);
+    socket.on("error", (error) => (received.length > 0 ? done() : reject(error)));
+  });
+}
+
+/** A request's head; the lines end as HTTP wants them. */
+export function head(...lines: readonly string[]): string {
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}
+
+function parse(text: string): RawAnswer | undefined {
+  const end = text.indexOf("\r\n\r\n");
+  if (end < 0) return undefined;
+  const [statusLine = "", ...lines] = text.slice(0, end).split("\r\n");
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  return { status: Number(statusLine.split(" ")[1]), headers, body: text.slice(end + 4) };
+}

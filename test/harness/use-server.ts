@@ -1,0 +1,37 @@
+import { afterAll, beforeAll } from "vitest";
+import type { Client } from "./client.js";
+import { type Server, type ServerOptions, startServer } from "./server.js";
+
+/** The server of a test file; usable from its hooks and tests only. */
+export interface Serving {
+  readonly server: Server;
+  /** Speaks with the admin key. */
+  readonly client: Client;
+  readonly root: string;
+}
+
+/** Starts one server for all tests of a file. */
+export function useServer(options: ServerOptions = {}): Serving {
+  let server: Server | undefined;
+  beforeAll(async () => {
+    server = await startServer(options);
+  });
+  afterAll(async () => {
+    await server?.stop();
+  });
+  const running = (): Server => {
+    if (server === undefined) throw new Error("the server runs in hooks and tests only");
+    return server;
+  };
+  return {
+    get server() {
+      return running();
+    },
+    get client() {
+      return running().client;
+    },
+    get root() {
+      return running().root;
+    },
+  };
+}

@@ -1,0 +1,326 @@
+import { Type } from "@sinclair/typebox";
+import { describe, expect, it } from "vitest";
+import { head, sendRaw } from "../harness/socket.js";
+import { plain, useSmallServer } from "./small-server.js";
+
+const json = (value: unknown) => ({ kind: "json" as const, value });
+
+const echo = plain(
+  {
+    id: "Echo",
+    path: "/v1/thing/{id}/echo",
+    methods: ["GET", "POST"],
+    params: Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 0 })),
+      deep: Type.Optional(Type.Boolean()),
+      on: Type.Optional(Type.Array(Type.String())),
+    }),
+    body: {
+      kind: "json",
+      schema: Type.Object({
+        k: Type.Optional(Type.Integer({ minimum: 0 })),
+        name: Type.Optional(Type.String()),
+      }),
+    },
+  },
+  ({ id, params, payload, context, minTimestampMillis }) =>
+    json({ id, params, payload, context, minTimestampMillis }),
+);
+const later = plain({ id: "Later", path: "/v1/thing/{id}/later" }, async ({ id }) => {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return json({ id });
+});
+const part = plain({ id: "Part", path: "/v1/thing/{id}/part/{part_name}/get" }, ({ path }) =>
+  json(path),
+);
+const broken = plain({ id: "Broken", path: "/v1/broken" }, () => {
+  throw new TypeError("cannot read /etc/secret");
+});
+const empty = plain({ id: "Empty", path: "/v1/empty" }, () => ({ kind: "empty", status: 204 }));
+const large = plain({ id: "Large", path: "/v1/large", methods: ["GET"] }, () =>
+  json("x".repeat(3_000_000)),
+);
+
+const small = useSmallServer({ operations: [echo, later, part, broken, empty, large] });
+const at = (path: string, body?: object | string, params?: Record<string, string>) =>
+  small.client.post(path, body, params);
+
+describe("identifiers", () => {
+  it.each([
+    ["a", ["a"]],
+    ["a$b", ["a", "b"]],
+    ["a%24b", ["a", "b"]],
+    ["$", []],
+    ["%24", []],
+    ["%C3%A4%2Fb", ["ä/b"]],
+  ])("splits %s", async (segment, id) => {
+    expect((await at(`/v1/thing/${segment}/echo`)).json.id).toEqual(id);
+  });
+
+  it("splits at the delimiter of the request", async () => {
+    const answer = await at("/v1/thing/a.b$c/echo", undefined, { delimiter: "." });
+    expect(answer.json.id).toEqual(["a", "b$c"]);
+    const root = await at("/v1/thing/./later", undefined, { delimiter: "." });
+    expect(root.status, "fetch resolves dots before sending").toBe(404);
+    expect((await at("/v1/thing/%3A%3A/echo", undefined, { delimiter: "::" })).json.id).toEqual([]);
+  });
+
+  it.each(["a$$b", "$a", "a$", "%FF"])("refuses %s", async (segment) => {
+    const answer = await at(`/v1/thing/${segment}/echo`);
+    expect(answer.status).toBe(400);
+    expect(answer.json.code).toBe(13);
+  });
+
+  it("refuses an empty delimiter, and two", async () => {
+    expect((await at("/v1/thing/a/echo?delimiter=")).json.code).toBe(13);
+    expect((await at("/v1/thing/a/echo?delimiter=.&delimiter=$")).json.code).toBe(13);
+  });
+
+  it("refuses a body whose id is another", async () => {
+    expect((await at("/v1/thing/a$b/echo", { id: ["a", "b"] })).status).toBe(200);
+    const other = await at("/v1/thing/a$b/echo", { id: ["a", "c"] });
+    expect(other.status).toBe(400);
+    expect(other.json.code).toBe(13);
+    expect(other.json.detail).toContain('["a","c"]');
+    expect((await at("/v1/thing/a$b/echo", { id: "a$b" })).status).toBe(400);
+    expect((await at("/v1/thing/a$b/echo", { id: null })).status).toBe(200);
+  });
+
+  it("decodes the path's other parameters and leaves them whole", async () => {
+    expect((await at("/v1/thing/a/part/x%24y%20z/get")).json).toEqual({ part_name: "x$y z" });
+  });
+});
+
+describe("parameters", () => {
+  it("converts them to the types of the schema and leaves out unknown ones", async () => {
+    const answer = await at("/v1/thing/a/echo?limit=10&deep=TRUE&on=x&nonsense=1");
+    expect(answer.json.params).toEqual({ limit: 10, deep: true, on: ["x"] });
+    const repeated = await at("/v1/thing/a/echo?on=x&on=y+z");
+    expect(repeated.json.params).toEqual({ on: ["x", "y z"] });
+  });
+
+  it.each([
+    ["limit=ten", '`limit` must be an integer >= 0, got "ten"'],
+    ["limit=-1", "`limit` must be an integer >= 0, got -1"],
+    ["limit=1.5", "`limit` must be an integer >= 0, got 1.5"],
+    ["limit=1&limit=2", "`limit` is given 2 times: give it once"],
+    ["deep=maybe", '`deep` must be true or false, got "maybe"'],
+    ["limit=%ZZ", "the query string is not percent-encoded UTF-8"],
+  ])("refuses %s", async (query, detail) => {
+    const answer = await at(`/v1/thing/a/echo?${query}`);
+    expect(answer.status).toBe(400);
+    expect(answer.json).toMatchObject({ code: 13, detail });
+  });
+});
+
+describe("bodies", () => {
+  it("takes a POST without any body, whatever its content type", async () => {
+    const bare = await sendRaw(small.url, [head("POST /v1/thing/a/echo HTTP/1.1", "Host: x")], 200);
+    expect(bare?.status).toBe(200);
+    const typed = await sendRaw(
+      small.url,
+      [
+        head(
+          "POST /v1/thing/a/echo HTTP/1.1",
+          "Host: x",
+          "Content-Type: text/plain",
+          "Content-Length: 0",
+        ),
+      ],
+      200,
+    );
+    expect(typed?.status).toBe(200);
+  });
+
+  it("takes chunked bodies, however they are cut", async () => {
+    const answer = await sendRaw(
+      small.url,
+      [
+        head("POST /v1/thing/a/echo HTTP/1.1", "Host: x", "Transfer-Encoding: chunked"),
+        '3\r\n{"k\r\n',
+        '4\r\n": 7\r\n1\r\n}\r\n',
+        "0\r\n\r\n",
+      ],
+      300,
+    );
+    expect(answer?.status).toBe(200);
+    expect(JSON.parse(answer?.body ?? "").payload).toEqual({ k: 7 });
+  });
+
+  it("answers `Expect: 100-continue`", async () => {
+    const answer = await sendRaw(
+      small.url,
+      [
+        head(
+          "POST /v1/thing/a/echo HTTP/1.1",
+          "Host: x",
+          "Expect: 100-continue",
+          "Content-Length: 8",
+        ),
+        '{"k": 1}',
+      ],
+      300,
+    );
+    expect(answer?.status).toBe(100);
+    expect(answer?.body).toMatch(/^HTTP\/1.1 200 OK/);
+  });
+
+  it.each([
+    ['{"k": "ten"}', '`k` must be an integer >= 0, got "ten"'],
+    ['{"k": 1.5}', "`k` must be an integer >= 0, got 1.5"],
+    ["[1]", "the body must be a JSON object, got an array"],
+    ["7", "the body must be a JSON object, got a number"],
+    ["null", "the body must be a JSON object, got null"],
+  ])("refuses %s", async (body, detail) => {
+    const answer = await at("/v1/thing/a/echo", body);
+    expect(answer.status).toBe(400);
+    expect(answer.json).toMatchObject({ code: 13, detail });
+  });
+
+  it("refuses what is no JSON and no UTF-8", async () => {
+    const cut = await at("/v1/thing/a/echo", '{"k": ');
+    expect(cut.json).toMatchObject({ status: 400, code: 13 });
+    expect(cut.json.detail).toMatch(/^the body is not JSON: /);
+    const latin = await small.client.request("/v1/thing/a/echo", {
+      body: new Uint8Array([0x22, 0xe4, 0x22]),
+      headers: { "content-type": "application/json" },
+    });
+    expect(latin.json).toMatchObject({ code: 13, detail: "the body is not UTF-8" });
+  });
+
+  it("takes null for a member that may be left out, and any unknown member", async () => {
+    const answer = await at("/v1/thing/a/echo", { k: null, name: "n", color: "red" });
+    expect(answer.status).toBe(200);
+    expect(answer.json.payload).toEqual({ name: "n", color: "red" });
+  });
+
+  it("refuses another content type", async () => {
+    const answer = await small.client.request("/v1/thing/a/echo", {
+      body: "k=1",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(answer.status).toBe(415);
+    expect(answer.json).toMatchObject({ code: 13, status: 415 });
+    expect(answer.json.detail).toContain("application/json");
+    const charset = await small.client.request("/v1/thing/a/echo", {
+      body: "{}",
+      headers: { "content-type": "Application/JSON; charset=utf-8" },
+    });
+    expect(charset.status).toBe(200);
+  });
+
+  it("refuses a body over the limit only after all of it has been sent", async () => {
+    const body = `{"name": "${"x".repeat(1_000_000)}"}`;
+    const answer = await at("/v1/thing/a/echo", body);
+    expect(answer.status).toBe(413);
+    expect(answer.json).toMatchObject({ code: 13 });
+    expect(answer.json.detail).toContain("65536 bytes");
+    expect((await at("/v1/thing/a/echo", `{"name": "${"x".repeat(60_000)}"}`)).status).toBe(200);
+  });
+});
+
+describe("context", () => {
+  it("comes from headers and from the body; the header wins", async () => {
+    const answer = await small.client.request("/v1/thing/a/echo", {
+      body: { context: { tenant: "body", trace: "t" } },
+      headers: { "x-ns-ctx-tenant": "header", "X-Ns-Ctx-Region": "r" },
+    });
+    expect(answer.json.context).toEqual({ tenant: "header", trace: "t", region: "r" });
+    expect((await at("/v1/thing/a/echo", { context: { a: 1 } })).json.code).toBe(13);
+  });
+
+  it("has the time that answers may not be older than", async () => {
+    const ask = (time: string) =>
+      small.client.request("/v1/thing/a/echo", { headers: { "x-lancedb-min-timestamp": time } });
+    expect((await ask("2026-01-31T12:00:00+02:00")).json.minTimestampMillis).toBe(
+      Date.UTC(2026, 0, 31, 10),
+    );
+    expect((await ask("yesterday")).json.code).toBe(13);
+  });
+});
+
+describe("answers", () => {
+  it("carry the protocol version and the request's id", async () => {
+    const answer = await small.client.request("/v1/thing/a/echo", {
+      headers: { "x-request-id": "my-id.7" },
+    });
+    expect(answer.headers.get("phalanx-version")).toBe("0.3.0");
+    expect(answer.headers.get("x-request-id")).toBe("my-id.7");
+    const odd = await small.client.request("/v1/nothing", {
+      headers: { "x-request-id": "has spaces" },
+    });
+    expect(odd.headers.get("phalanx-version")).toBe("0.3.0");
+    expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it("may be empty, and long", async () => {
+    const none = await at("/v1/empty");
+    expect(none.status).toBe(204);
+    expect(none.bytes.length).toBe(0);
+    expect(none.headers.get("content-length")).toBeNull();
+    const long = await small.client.get("/v1/large");
+    expect(long.json.length).toBe(3_000_000);
+  });
+
+  it("come in one connection after another of every kind", async () => {
+    const request = (line: string) => head(line, "Host: x");
+    const answer = await sendRaw(
+      small.url,
+      [request("HEAD /v1/thing/a/echo HTTP/1.1") + request("GET /v1/thing/b/echo HTTP/1.1")],
+      300,
+    );
+    expect(answer?.status).toBe(200);
+    expect(Number(answer?.headers["content-length"])).toBeGreaterThan(0);
+    expect(answer?.body).toMatch(/^HTTP\/1.1 200 OK/);
+    expect(answer?.body).toContain('"id":["b"]');
+  });
+
+  it("say that something failed here, and not what", async () => {
+    const answer = await at("/v1/broken");
+    expect(answer.status).toBe(500);
+    expect(answer.json).toMatchObject({ code: 18, title: "internal", instance: "/v1/broken" });
+    expect(answer.text).not.toContain("secret");
+  });
+});
+
+describe("paths and methods that lead nowhere", () => {
+  it("name the routes near a path", async () => {
+    const answer = await at("/v1/thing/a/ekko");
+    expect(answer.status).toBe(404);
+    expect(answer.json).toMatchObject({ code: 0, type: "urn:joust:error:unsupported" });
+    expect(answer.json.detail).toContain("GET /v1/thing/{id}/echo");
+  });
+
+  it.each(["/", "/v1", "/v1/thing", "/v1/thing//echo", "/v1/thing/a/echo/", "/v2/thing/a/echo"])(
+    "%s is one",
+    async (path) => {
+      expect((await at(path)).status).toBe(404);
+    },
+  );
+
+  it("count slashes at the start as one", async () => {
+    const answer = await sendRaw(
+      small.url,
+      [head("GET //v1/thing/a/echo HTTP/1.1", "Host: x")],
+      200,
+    );
+    expect(JSON.parse(answer?.body ?? "").id).toEqual(["a"]);
+  });
+
+  it("say which methods a path takes", async () => {
+    const answer = await small.client.request("/v1/thing/a/later", { method: "DELETE" });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get("allow")).toBe("POST");
+    expect(answer.json).toMatchObject({ code: 0, status: 405 });
+    const options = await small.client.request("/v1/thing/a/echo", { method: "OPTIONS" });
+    expect(options.status).toBe(204);
+    expect(options.headers.get("allow")).toBe("GET, POST");
+  });
+});
+
+describe("probes", () => {
+  it("answer to everybody", async () => {
+    expect((await small.client.get("/healthz")).json).toEqual({ status: "ok" });
+    expect((await small.client.get("/readyz")).status).toBe(200);
+  });
+});

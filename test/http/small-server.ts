@@ -1,0 +1,85 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { afterAll, beforeAll } from "vitest";
+import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
+import type { Config } from "../../src/config/config.js";
+import { Upload } from "../../src/engine/index.js";
+import { Server } from "../../src/http/server.js";
+import {
+  type Body,
+  type Operation,
+  operation,
+  type Reply,
+  type Translation,
+} from "../../src/operations/operation.js";
+import type { Services } from "../../src/services.js";
+import { createLogger } from "../../src/telemetry/logger.js";
+import { Client } from "../harness/client.js";
+
+export interface SmallServer {
+  readonly url: string;
+  readonly client: Client;
+  readonly server: Server;
+}
+
+export interface SmallServerOptions {
+  operations: readonly Operation[];
+  translations?: readonly Translation[];
+  authenticator?: Authenticator;
+  config?: Partial<Config>;
+}
+
+/** The HTTP server with a few operations of the test's own, for one test file. */
+export function useSmallServer(options: SmallServerOptions): SmallServer {
+  const config = { maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
+  const server = new Server({
+    services: { config, log: createLogger("warn") } as unknown as Services,
+    operations: options.operations,
+    translations: options.translations ?? [],
+    authenticator: options.authenticator ?? anyone,
+    openUpload: (onDrain) => new Upload(onDrain),
+  });
+  const small = { server, url: "", client: new Client("", "") };
+  beforeAll(async () => {
+    small.url = `http://127.0.0.1:${await server.listen("127.0.0.1", 0)}`;
+    small.client = new Client(small.url, "");
+  });
+  afterAll(async () => {
+    await server.drain(1_000);
+  });
+  return small;
+}
+
+/** An operation that needs no more than its path and its handler. */
+export function plain<P extends TSchema, B extends Body>(
+  declaration: {
+    id: string;
+    path: string;
+    params?: P;
+    body?: B;
+    methods?: Operation["methods"];
+    permission?: Operation["permission"];
+  },
+  handle: (call: {
+    id: readonly string[];
+    path: Readonly<Record<string, string>>;
+    params: Static<P>;
+    // biome-ignore lint/suspicious/noExplicitAny: as the operation's body says
+    payload: any;
+    context: Readonly<Record<string, string>>;
+    requestId: string;
+    minTimestampMillis: number | undefined;
+    header(name: string): string;
+    signal: AbortSignal;
+  }) => Reply | Promise<Reply>,
+): Operation {
+  return operation({
+    methods: ["POST"],
+    summary: "",
+    tag: "Test",
+    permission: "read",
+    params: Type.Object({}),
+    body: { kind: "json", schema: Type.Object({}) },
+    ...declaration,
+    handle: (_services, call) => handle(call),
+  } as Parameters<typeof operation>[0]);
+}

@@ -1,0 +1,124 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { items, stream, type, vectors } from "../harness/arrow.js";
+import { expectFailure } from "../harness/failure.js";
+import { useServer } from "../harness/use-server.js";
+import { readyIndex } from "./waiting.js";
+
+const serving = useServer();
+const ROWS = 2000;
+const DIMENSION = 16;
+const create = (id: string, body: object) =>
+  serving.client.post(`/v1/table/${id}/create_index`, body);
+
+beforeAll(async () => {
+  await serving.client.createTable("t", items(ROWS, { dimension: DIMENSION }));
+});
+
+describe("vector indexes", () => {
+  it.each([
+    ["IVF_FLAT", {}],
+    ["IVF_SQ", {}],
+    ["IVF_PQ", { num_sub_vectors: 4, num_bits: 8 }],
+    ["IVF_RQ", { num_bits: 1 }],
+    ["IVF_HNSW_FLAT", { m: 8, ef_construction: 50 }],
+    ["IVF_HNSW_SQ", { m: 8, ef_construction: 50 }],
+    ["IVF_HNSW_PQ", { m: 8, ef_construction: 50, num_sub_vectors: 4 }],
+  ])("%s is built, listed, used and dropped", async (index_type, options) => {
+    const { client } = serving;
+    const name = `${index_type}_index`;
+    const reply = await create("t", {
+      column: "vector",
+      index_type,
+      name,
+      distance_type: "l2",
+      num_partitions: 4,
+      ...options,
+    });
+    expect(reply.status).toBe(200);
+    expect(reply.json).toEqual({ transaction_id: expect.stringMatching(/./) });
+
+    const entry = await readyIndex(client, "t", name);
+    expect(entry).toMatchObject({
+      index_name: name,
+      index_uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      columns: ["vector"],
+      status: "Ready",
+      index_type,
+      num_indexed_rows: ROWS,
+      num_unindexed_rows: 0,
+    });
+    expect(Date.parse(entry.created_at)).toBeGreaterThan(Date.now() - 60_000);
+    expect(await client.ok(`/v1/table/t/index/${name}/stats`, {})).toMatchObject({
+      index_type,
+      distance_type: "l2",
+      num_indexed_rows: ROWS,
+      num_unindexed_rows: 0,
+    });
+
+    const [wanted] = vectors(ROWS, DIMENSION);
+    const found = await client.query("t", {
+      k: 10,
+      vector: { single_vector: wanted },
+      nprobes: 4,
+      ef: 50,
+      refine_factor: 5,
+      columns: { column_names: ["id"] },
+    });
+    expect([...found].map((row) => Number(row.id))).toContain(0);
+    const plan = await client.ok("/v1/table/t/explain_plan", {
+      query: { k: 10, vector: { single_vector: wanted } },
+    });
+    expect(plan).toMatch(/ANN/);
+    const flat = await client.ok("/v1/table/t/explain_plan", {
+      query: { k: 10, vector: { single_vector: wanted }, bypass_vector_index: true },
+    });
+    expect(flat).not.toMatch(/ANN/);
+
+    const dropped = await client.post(`/v1/table/t/index/${name}/drop`);
+    expect(dropped.status).toBe(200);
+    expectFailure(await client.post(`/v1/table/t/index/${name}/stats`), 404, 6);
+  });
+
+  it.each(["ivf_flat", "IvfFlat", "IVFFLAT"])("the type may be spelled %s", async (index_type) => {
+    const name = `spelled_${index_type}`;
+    await create("t", { column: "vector", index_type, name, num_partitions: 2 });
+    expect((await readyIndex(serving.client, "t", name)).index_type).toBe("IVF_FLAT");
+    await serving.client.ok(`/v1/table/t/index/${name}/drop`);
+  });
+
+  it.each(["cosine", "dot", "Cosine"])("measures by %s", async (distance_type) => {
+    const name = `metric_${distance_type}`;
+    await create("t", {
+      column: "vector",
+      index_type: "IVF_FLAT",
+      name,
+      distance_type,
+      num_partitions: 2,
+    });
+    await readyIndex(serving.client, "t", name);
+    const stats = await serving.client.ok(`/v1/table/t/index/${name}/stats`);
+    expect(stats.distance_type).toBe(distance_type.toLowerCase());
+    await serving.client.ok(`/v1/table/t/index/${name}/drop`);
+  });
+
+  it("counts the rows that came later as not indexed, and finds them all the same", async () => {
+    const { client } = serving;
+    await client.createTable("growing", items(500));
+    await create("growing", { column: "vector", index_type: "IVF_FLAT", num_partitions: 2 });
+    await readyIndex(client, "growing", "vector_idx");
+    const far = Array(8).fill(100);
+    await client.insert(
+      "growing",
+      stream({ id: [type.i64, [777n]], vector: [type.vector(8), [far]] }),
+    );
+    const query = { k: 1, vector: { single_vector: far }, columns: { column_names: ["id"] } };
+    expect(Number((await client.query("growing", query)).get(0)?.id)).toBe(777);
+    // fast_search looks at what is indexed only.
+    const fast = await client.query("growing", { ...query, fast_search: true });
+    expect(Number(fast.get(0)?.id)).not.toBe(777);
+    const stats = await client.ok("/v1/table/growing/index/vector_idx/stats");
+    expect(stats).toMatchObject({ num_indexed_rows: 500, num_unindexed_rows: 1 });
+    const older = await client.ok("/v1/table/growing/index/vector_idx/stats", { version: 2 });
+    expect(older).toMatchObject({ num_indexed_rows: 500, num_unindexed_rows: 0 });
+  });
+});

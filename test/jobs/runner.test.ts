@@ -1,0 +1,289 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { OpenCatalog } from "../../src/catalog/open.js";
+import { JoustError } from "../../src/errors.js";
+import type { JobKind, JobProgress, JobRecord, Jobs } from "../../src/jobs/jobs.js";
+import { startJobs } from "../../src/jobs/runner.js";
+import { makeTable, onEachDatabase, quiet } from "../catalog/each-database.js";
+import { eventually } from "../harness/eventually.js";
+
+/** Jobs whose spec is how they end; "wait" goes on until it is cancelled or `finish` is called. */
+class Work implements JobKind {
+  readonly kind = "test";
+  readonly ran: string[] = [];
+  readonly active = new Map<string, () => void>();
+  mostActive = 0;
+  progress: JobProgress[] = [];
+
+  async run({ table, spec, signal, onProgress }: Parameters<JobKind["run"]>[0]) {
+    const id = `${table.id.join("$")}:${spec}`;
+    this.ran.push(id);
+    for (const progress of this.progress) onProgress(progress);
+    if (spec === "fail") throw new JoustError(12, 'column "x" does not exist');
+    if (spec === "crash") throw new Error("/secret/path broke");
+    if (!spec.startsWith("wait")) return;
+    await new Promise<void>((resolve, reject) => {
+      this.active.set(id, resolve);
+      this.mostActive = Math.max(this.mostActive, this.active.size);
+      signal.addEventListener("abort", () => reject(signal.reason));
+    }).finally(() => this.active.delete(id));
+  }
+
+  finish(id: string): void {
+    this.active.get(id)?.();
+  }
+}
+
+function start(store: OpenCatalog, work: JobKind = new Work()): Jobs {
+  const jobs = startJobs({ store: store.jobs, catalog: store.catalog, kinds: [work], log: quiet });
+  onTestFinished(() => jobs.stop());
+  return jobs;
+}
+
+const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
+  eventually(`job is ${state}`, async () => {
+    const job = await jobs.describe(id);
+    return job.state === state && job;
+  });
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
+
+describe("jobs", () => {
+  onEachDatabase((newCatalog, kind) => {
+    const setUp = async () => {
+      const test = newCatalog();
+      const store = await test.open();
+      const table = await makeTable(store, ["t"]);
+      const request = (spec: string, name = "i", key = table.key) => ({
+        kind: "test",
+        table: key,
+        name,
+        spec,
+      });
+      return { test, store, table, request };
+    };
+
+    // One SQLite catalog has one server.
+    const sharedOnly = kind === "postgres" ? it : () => {};
+
+    it("run to their end", async () => {
+      const { store, table, request } = await setUp();
+      const jobs = start(store);
+      const job = await jobs.enqueue(request("quick"));
+      expect(job).toMatchObject({ kind: "test", table: table.key, name: "i", state: "QUEUED" });
+      const done = await reaches(jobs, job.id, "DONE");
+      expect(done.error).toBeUndefined();
+      expect(await jobs.list(table.key)).toEqual([done]);
+      await expect(jobs.describe("none")).rejects.toMatchObject({ code: 10 });
+      await expect(jobs.cancel("none")).rejects.toMatchObject({ code: 10 });
+    });
+
+    it("keep why they failed, in words for clients", async () => {
+      const { store, request } = await setUp();
+      const jobs = start(store);
+      const told = await jobs.enqueue(request("fail", "a"));
+      const hidden = await jobs.enqueue(request("crash", "b"));
+      expect((await reaches(jobs, told.id, "FAILED")).error).toEqual({
+        code: 12,
+        message: 'column "x" does not exist',
+      });
+      const { error } = await reaches(jobs, hidden.id, "FAILED");
+      expect(error?.code).toBe(18);
+      expect(error?.message).not.toContain("/secret");
+      const again = await jobs.enqueue(request("quick", "a"));
+      await reaches(jobs, again.id, "DONE");
+      const states = (await jobs.list(told.table)).map(({ name, state }) => [name, state]);
+      expect(states).toEqual([
+        ["b", "FAILED"],
+        ["a", "DONE"],
+      ]);
+    });
+
+    it("of one name are one, sent again or asked for in another way", async () => {
+      const { store, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      const same = await Promise.all(
+        Array.from({ length: 20 }, () => jobs.enqueue(request("wait"))),
+      );
+      expect(new Set(same.map((job) => job.id)).size).toBe(1);
+      await expect(jobs.enqueue(request("wait differently"))).rejects.toMatchObject({
+        code: 7,
+        message: expect.stringContaining('"i" is being made'),
+      });
+      await eventually("it runs", () => work.active.size === 1);
+      work.finish("t:wait");
+      await reaches(jobs, (same[0] as JobRecord).id, "DONE");
+      const next = await jobs.enqueue(request("wait"));
+      expect(next.id).not.toBe(same[0]?.id);
+    });
+
+    it("run one at a time on a table, and two over all", async () => {
+      const { store, table, request } = await setUp();
+      const others = [await makeTable(store, ["u"]), await makeTable(store, ["v"])];
+      const work = new Work();
+      const jobs = start(store, work);
+      await jobs.enqueue(request("wait1", "a"));
+      await jobs.enqueue(request("wait2", "b"));
+      for (const other of others) await jobs.enqueue(request("wait", "a", other.key));
+      await eventually("two run", () => work.active.size === 2);
+      await settled();
+      expect([...work.active.keys()]).toEqual(["t:wait1", "u:wait"]);
+      work.finish("t:wait1");
+      await eventually("the table's next job runs", () => work.active.has("t:wait2"));
+      work.finish("u:wait");
+      await eventually("the last one runs", () => work.active.has("v:wait"));
+      for (const id of ["t:wait2", "v:wait"]) work.finish(id);
+      await eventually("all are done", async () =>
+        (await jobs.list(table.key)).every((job) => job.state === "DONE"),
+      );
+      expect(work.mostActive).toBe(2);
+    });
+
+    it("follow their table when it is renamed", async () => {
+      const { store, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      await jobs.enqueue(request("wait", "a"));
+      await eventually("it runs", () => work.active.size === 1);
+      const second = await jobs.enqueue(request("quick", "b"));
+      await store.catalog.renameTable(["t"], ["new"]);
+      work.finish("t:wait");
+      await reaches(jobs, second.id, "DONE");
+      expect(work.ran).toEqual(["t:wait", "new:quick"]);
+    });
+
+    it("are cancelled, waiting or running", async () => {
+      const { store, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      const running = await jobs.enqueue(request("wait", "a"));
+      const waiting = await jobs.enqueue(request("quick", "b"));
+      await eventually("it runs", () => work.active.size === 1);
+      expect((await jobs.cancel(waiting.id)).state).toBe("CANCELLED");
+      expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
+      await eventually("it has stopped", () => work.active.size === 0);
+      expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
+      await settled();
+      expect(work.ran).toEqual(["t:wait"]);
+      const after = await jobs.enqueue(request("quick", "c"));
+      await reaches(jobs, after.id, "DONE");
+    });
+
+    it("end with their table", async () => {
+      const { store, table, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      const running = await jobs.enqueue(request("wait", "a"));
+      const waiting = await jobs.enqueue(request("quick", "b"));
+      await eventually("it runs", () => work.active.size === 1);
+      await store.catalog.dropTable(["t"]);
+      expect((await jobs.describe(running.id)).state).toBe("CANCELLED");
+      expect((await jobs.describe(waiting.id)).state).toBe("CANCELLED");
+      await jobs.cancelTable(table.key);
+      expect(work.active.size).toBe(0);
+      await store.catalog.forgetTable(table.key);
+      expect(await jobs.list(table.key)).toEqual([]);
+      await expect(jobs.enqueue(request("quick"))).rejects.toMatchObject({ code: 4 });
+    });
+
+    it("are forgotten with what they made", async () => {
+      const { store, table, request } = await setUp();
+      const jobs = start(store);
+      const failed = await jobs.enqueue(request("fail", "a"));
+      await reaches(jobs, failed.id, "FAILED");
+      await jobs.enqueue(request("wait", "b"));
+      await jobs.discard(table.key, "a");
+      expect((await jobs.list(table.key)).map((job) => job.name)).toEqual(["b"]);
+      await jobs.discard(table.key, "b");
+      expect(await jobs.list(table.key)).toEqual([]);
+    });
+
+    it("show how far they are", async () => {
+      const { store, request } = await setUp();
+      const work = new Work();
+      work.progress = Array.from({ length: 100 }, (_, i) => ({
+        stage: "train",
+        completed: i,
+        total: 100,
+      }));
+      const jobs = start(store, work);
+      const job = await jobs.enqueue(request("wait"));
+      const last = await eventually("the last report is stored", async () => {
+        const { progress } = await jobs.describe(job.id);
+        return progress?.completed === 99 && progress;
+      });
+      expect(last).toEqual({ stage: "train", completed: 99, total: 100 });
+    });
+
+    it("go on after a restart, also when the server was killed", async () => {
+      const { test, store, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      const job = await jobs.enqueue(request("wait"));
+      await eventually("it runs", () => work.active.size === 1);
+      await jobs.stop();
+      expect((await store.jobs.find(job.id))?.state).toBe("QUEUED");
+      await store.close();
+
+      const second = await test.open();
+      // Claimed and never ended: what a killed server leaves.
+      expect((await second.jobs.claim([]))?.id).toBe(job.id);
+      await second.close();
+
+      const third = await test.open();
+      const again = new Work();
+      start(third, again);
+      await eventually("it runs again", () => again.active.size === 1);
+      again.finish("t:wait");
+      await eventually("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
+    });
+
+    it("that take the server with them three times are given up", async () => {
+      const { test, store, request } = await setUp();
+      const job = await store.jobs.enqueue(request("quick"));
+      await store.close();
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        const crashing = await test.open();
+        await crashing.jobs.recover();
+        expect((await crashing.jobs.claim([]))?.id).toBe(job.id);
+        await crashing.close();
+      }
+      const last = await test.open();
+      await last.jobs.recover();
+      expect(await last.jobs.claim([])).toBeUndefined();
+      expect((await last.jobs.find(job.id))?.error).toEqual({
+        code: 18,
+        message: "the server stopped 3 times while this job ran",
+      });
+    });
+
+    sharedOnly("are shared by servers, each job run once", async () => {
+      const { test, store, request } = await setUp();
+      const keys: string[] = [];
+      for (let i = 0; i < 30; i++) keys.push((await makeTable(store, [`t${i}`])).key);
+      const works = [new Work(), new Work(), new Work()];
+      const servers = [store, await test.open(), await test.open()];
+      const runners = servers.map((server, i) => start(server, works[i] as Work));
+      const queued = await Promise.all(
+        keys.flatMap((key, i) =>
+          ["a", "b"].map((name) => (runners[i % 3] as Jobs).enqueue(request("quick", name, key))),
+        ),
+      );
+      for (const job of queued) await reaches(runners[0] as Jobs, job.id, "DONE");
+      const ran = works.flatMap((work) => work.ran);
+      expect(ran).toHaveLength(60);
+      expect(new Set(ran).size).toBe(30);
+    });
+
+    sharedOnly("cancelled through another server stop", async () => {
+      const { test, store, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      const job = await jobs.enqueue(request("wait"));
+      await eventually("it runs", () => work.active.size === 1);
+      const other = start(await test.open());
+      await other.cancel(job.id);
+      await eventually("it has stopped", () => work.active.size === 0, { timeoutMs: 5_000 });
+    });
+  });
+});

@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import { JoustError } from "../../src/errors.js";
+import { choice } from "../../src/operations/choice.js";
+
+describe("an enum-like string", () => {
+  it.each(["exist_ok", "ExistOk", "EXIST_OK", "existok", "Exist_Ok"])(
+    "may be spelled %s",
+    (word) => {
+      expect(choice("mode", word, ["create", "exist_ok"])).toBe("exist_ok");
+    },
+  );
+
+  it.each(["", "exist", "exist ok", "creat", "cre\u0131te", "__proto__"])(
+    "may not be %j",
+    (word) => {
+      expect(() => choice("mode", word, ["create", "exist_ok"])).toThrow(JoustError);
+      expect(() => choice("mode", word, ["create", "exist_ok"])).toThrow(
+        /use one of create, exist_ok/,
+      );
+    },
+  );
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { lancedb } from "../../src/dialects/lancedb.js";
+import { contract, operations } from "../../src/operations/index.js";
+
+/** The interface as clients know it: operation, methods, path. */
+const expected: [string, string, string][] = [
+  ["CreateNamespace", "POST", "/v1/namespace/{id}/create"],
+  ["ListNamespaces", "GET POST", "/v1/namespace/{id}/list"],
+  ["DescribeNamespace", "POST", "/v1/namespace/{id}/describe"],
+  ["NamespaceExists", "POST", "/v1/namespace/{id}/exists"],
+  ["DropNamespace", "POST", "/v1/namespace/{id}/drop"],
+  ["CreateTable", "POST", "/v1/table/{id}/create"],
+  ["DescribeTable", "POST", "/v1/table/{id}/describe"],
+  ["TableExists", "POST", "/v1/table/{id}/exists"],
+  ["ListTables", "GET POST", "/v1/namespace/{id}/table/list"],
+  ["ListAllTables", "GET POST", "/v1/table"],
+  ["DropTable", "POST", "/v1/table/{id}/drop"],
+  ["RenameTable", "POST", "/v1/table/{id}/rename"],
+  ["GetTableStats", "POST", "/v1/table/{id}/stats"],
+  ["InsertIntoTable", "POST", "/v1/table/{id}/insert"],
+  ["DeleteFromTable", "POST", "/v1/table/{id}/delete"],
+  ["CountTableRows", "GET POST", "/v1/table/{id}/count_rows"],
+  ["QueryTable", "POST", "/v1/table/{id}/query"],
+  ["ExplainTableQueryPlan", "POST", "/v1/table/{id}/explain_plan"],
+  ["AnalyzeTableQueryPlan", "POST", "/v1/table/{id}/analyze_plan"],
+  ["CreateTableIndex", "POST", "/v1/table/{id}/create_index"],
+  ["CreateTableScalarIndex", "POST", "/v1/table/{id}/create_scalar_index"],
+  ["ListTableIndices", "POST", "/v1/table/{id}/index/list"],
+  ["DescribeTableIndexStats", "POST", "/v1/table/{id}/index/{index_name}/stats"],
+  ["DropTableIndex", "POST", "/v1/table/{id}/index/{index_name}/drop"],
+];
+const arrow = ["CreateTable", "InsertIntoTable"];
+const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"];
+const writes = /^(Create|Drop|Rename|Insert|Delete)/;
+
+describe("the list of operations", () => {
+  it("has exactly the interface's, with their methods and paths", () => {
+    const declared = contract.map(({ id, methods, path }) => [
+      id,
+      [...methods].sort().join(" "),
+      path,
+    ]);
+    expect(declared.sort()).toEqual([...expected].sort());
+  });
+
+  it("takes each body as the interface sends it", () => {
+    for (const { id, body } of contract) {
+      const kind = arrow.includes(id) ? "arrow" : queries.includes(id) ? "raw-json" : "json";
+      expect([id, body.kind]).toEqual([id, kind]);
+    }
+  });
+
+  it("asks for the right to write where something is written", () => {
+    for (const { id, permission } of contract) {
+      expect([id, permission]).toEqual([id, writes.test(id) ? "write" : "read"]);
+    }
+  });
+
+  it("says what each operation does and answers", () => {
+    const silent = ["NamespaceExists", "TableExists", "QueryTable"];
+    for (const { id, summary, tag, reply } of contract) {
+      expect(summary).toMatch(/^[A-Z]/);
+      expect(["Namespace", "Table", "Index"]).toContain(tag);
+      expect([id, reply === undefined]).toEqual([id, silent.includes(id)]);
+    }
+  });
+
+  it("knows every operation once", () => {
+    const ids = operations.map((operation) => operation.id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe("the LanceDB dialect", () => {
+  it("has every operation under the same path and a slash, and its own listing of the root", () => {
+    const byId = new Map(lancedb.map((translation) => [translation.operation, translation]));
+    for (const [id] of expected) {
+      if (id === "ListAllTables") expect(byId.has(id)).toBe(false);
+      else expect(byId.get(id)?.path).toBe(id === "ListTables" ? "/v1/table/" : undefined);
+    }
+    expect(lancedb).toHaveLength(expected.length - 1);
+  });
+});
