@@ -36,6 +36,16 @@ export declare class QueryResult {
 
 /** A table's address and what can be done there. */
 export declare class Table {
+  /** Adds columns; the version that this made. */
+  addColumns(columns: Array<NewColumn>): Promise<number>
+  /** Renames columns, casts them, changes their nullability; the version that this made. */
+  alterColumns(alterations: Array<ColumnAlteration>): Promise<number>
+  /** Removes columns and the indexes on them; the version that this made. */
+  dropColumns(columns: Array<string>): Promise<number>
+  /** Replaces the schema's metadata; the version that this made. */
+  replaceSchemaMetadata(metadata: Record<string, string>): Promise<number>
+  /** Changes the metadata of fields, all in one commit. */
+  updateFieldMetadata(updates: Array<FieldMetadataUpdate>): Promise<FieldMetadataResult>
   /**
    * Checks a create-index request (the contract's body as JSON text) without building anything:
    * column, type, parameters, name.
@@ -54,6 +64,42 @@ export declare class Table {
   explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
   /** Runs a query and tells what each step of its plan did. `body`: the query's JSON. */
   analyzePlan(body: Uint8Array, options: QueryOptions): Promise<string>
+  /** The same table on a branch; `main` or nothing is the main branch. Touches no storage. */
+  onBranch(branch?: string | undefined | null): Table
+  /** All versions of this branch, oldest first. */
+  listVersions(): Promise<Array<TableVersion>>
+  describeVersion(version: number): Promise<TableVersion>
+  /**
+   * Removes the records of versions; how many. The newest version and those that tags or branches
+   * hold can't be removed (code 19): then nothing is.
+   */
+  deleteVersions(ranges: Array<VersionRange>): Promise<number>
+  /**
+   * Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
+   * The same bytes again succeed, others are a conflict (code 14). `v1`: the old manifest names;
+   * absent keeps the table's.
+   */
+  publishVersion(version: number, staged: string, v1?: boolean | undefined | null): Promise<TableVersion>
+  /** Makes an old version's state the newest version; the version that this made. */
+  restore(version: number): Promise<number>
+  /** All tags, in the order of their names. */
+  listTags(): Promise<Array<TableTag>>
+  tag(name: string): Promise<TableTag>
+  /** Names a version of this branch. */
+  createTag(name: string, version: number): Promise<void>
+  /** Moves a tag to another version of this branch. */
+  updateTag(name: string, version: number): Promise<void>
+  deleteTag(name: string): Promise<void>
+  /** All branches but the main one, in the order of their names. */
+  listBranches(): Promise<Array<TableBranch>>
+  /** Begins a branch at a version of this one; at the newest when absent. */
+  createBranch(name: string, version?: number | undefined | null): Promise<void>
+  /** Removes a branch and what only it holds. */
+  deleteBranch(name: string): Promise<void>
+  /** Sets columns of the rows for which the predicate is true, in one commit. */
+  update(options: UpdateOptions): Promise<UpdateResult>
+  /** Merges the upload's rows, in one commit. */
+  mergeInsert(upload: Upload, options: MergeOptions): Promise<MergeResult>
   /**
    * The stamp of the newest version, when that is known without waiting for storage; else null:
    * only `describe` can tell.
@@ -96,6 +142,16 @@ export declare class Upload {
   discard(): void
 }
 
+/** A change of one column. */
+export interface ColumnAlteration {
+  /** Field path. */
+  path: string
+  rename?: string
+  nullable?: boolean
+  /** JSON text, in either interface's form. */
+  dataType?: string
+}
+
 export interface CountOptions {
   /** SQL; all live rows when absent. */
   predicate?: string
@@ -123,6 +179,24 @@ export interface EngineOptions {
    * ms; 0 asks every time.
    */
   stalenessMs?: number
+}
+
+export interface FieldMetadataResult {
+  version: number
+  /** The metadata of each changed field, by canonical path. */
+  fields: Record<string, Record<string, string>>
+}
+
+/** A change of one field's metadata. */
+export interface FieldMetadataUpdate {
+  /** Field path. */
+  path: string
+  /** Keys to set. */
+  set: Record<string, string>
+  /** Keys to remove. */
+  unset: Array<string>
+  /** Drop all other keys. */
+  replace: boolean
 }
 
 /** A table that a root holds. */
@@ -181,6 +255,45 @@ export interface IndexStats {
   numIndices: number
 }
 
+/** How an upload's rows meet a table's. */
+export interface MergeOptions {
+  /** Columns whose equal values make two rows match. */
+  on: Array<string>
+  whenMatchedUpdateAll?: boolean
+  /** SQL over `source.` and `target.` columns. */
+  whenMatchedUpdateAllFilter?: string
+  whenNotMatchedInsertAll?: boolean
+  whenNotMatchedBySourceDelete?: boolean
+  /** SQL over the table's columns. */
+  whenNotMatchedBySourceDeleteFilter?: string
+  /** Find matches through a scalar index where there is one; default true. */
+  useIndex?: boolean
+  /** How long a conflict with other writers may be retried, ms. */
+  timeoutMs?: number
+}
+
+export interface MergeResult {
+  version: number
+  numInsertedRows: number
+  numUpdatedRows: number
+  numDeletedRows: number
+  /** How often the merge was tried because others wrote meanwhile. */
+  numAttempts: number
+  /** Rows the upload held. */
+  numRows: number
+}
+
+/** A column to add: filled once from a SQL expression, or all null with a type. */
+export interface NewColumn {
+  name: string
+  /** SQL over the columns there are. */
+  expression?: string
+  /** JSON text, in either interface's form; needed without an expression. */
+  dataType?: string
+  /** Of a column without an expression. */
+  metadata?: Record<string, string>
+}
+
 /** An index that could be built. */
 export interface PlannedIndex {
   name: string
@@ -214,6 +327,19 @@ export interface RootContents {
   namespaces: Array<Array<string>>
 }
 
+/** A line of versions that began at a version of another. */
+export interface TableBranch {
+  name: string
+  /** Absent for the main branch. */
+  parentBranch?: string
+  parentVersion: number
+  /** Seconds since the epoch. */
+  createdAtSeconds: number
+  /** Bytes. */
+  manifestSize: number
+  metadata: Record<string, string>
+}
+
 /** What a version of a table looks like. */
 export interface TableDescription {
   version: number
@@ -245,6 +371,52 @@ export interface TableStats {
   numFragments: number
   numSmallFragments: number
   lengths: FragmentLengths
+}
+
+/** A named pointer to a version. */
+export interface TableTag {
+  name: string
+  version: number
+  /** Absent for the main branch. */
+  branch?: string
+  /** Bytes. */
+  manifestSize: number
+  createdAtMillis?: number
+  updatedAtMillis?: number
+  metadata: Record<string, string>
+}
+
+/** A version as a listing shows it. */
+export interface TableVersion {
+  version: number
+  /** Path of the manifest in its store. */
+  manifestPath: string
+  /** Bytes. */
+  manifestSize: number
+  eTag?: string
+  /** When the manifest was written, ms since the epoch. */
+  timestampMillis: number
+}
+
+/** What an update sets, and where. */
+export interface UpdateOptions {
+  /** [column, SQL expression] pairs. */
+  updates: Array<Array<string>>
+  /** SQL; all rows when absent. */
+  predicate?: string
+}
+
+export interface UpdateResult {
+  version: number
+  numUpdatedRows: number
+}
+
+/** A range of versions, for deletion. */
+export interface VersionRange {
+  /** Inclusive. */
+  start: number
+  /** Exclusive; open when absent. */
+  end?: number
 }
 
 export interface WriteResult {

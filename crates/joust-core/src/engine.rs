@@ -55,6 +55,7 @@ struct Shared {
 #[derive(PartialEq, Eq, Hash)]
 struct Address {
     location: String,
+    branch: Option<String>,
     storage_options: Vec<(String, String)>,
 }
 
@@ -72,16 +73,29 @@ impl Engine {
 
     /// The table at a location (a path or URI), whether or not there is one yet. Touches no storage.
     pub fn table(&self, location: &str, storage_options: StorageOptions) -> Table {
+        self.branch(location, storage_options, None)
+    }
+
+    /// A branch of the table at a location; `None` is the main branch.
+    pub(crate) fn branch(
+        &self,
+        location: &str,
+        storage_options: StorageOptions,
+        branch: Option<&str>,
+    ) -> Table {
+        let branch = branch.filter(|branch| !matches!(*branch, "" | "main"));
         let mut key: Vec<_> = storage_options.clone().into_iter().collect();
         key.sort_unstable();
         let address = Address {
             location: location.to_string(),
+            branch: branch.map(str::to_string),
             storage_options: key,
         };
         let mut handles = self.shared.handles.lock();
         let handle = handles.entry(address).or_insert_with(|| {
             Arc::new(Handle::new(
                 location.to_string(),
+                branch.map(str::to_string),
                 storage_options,
                 self.shared.caches.clone(),
                 self.shared.options.staleness,
@@ -89,7 +103,7 @@ impl Engine {
         });
         let handle = handle.clone();
         self.shared.close_idle(&mut handles, &handle);
-        Table::new(handle)
+        Table::new(handle, self.clone())
     }
 
     /// Creates a root directory if need be and proves that it can be written.
@@ -112,15 +126,21 @@ impl Engine {
         location: &str,
         storage_options: StorageOptions,
     ) -> Result<()> {
-        let table = self.table(location, storage_options.clone());
-        table.handle().close();
+        self.close(location);
         root::remove(&self.shared.caches, location, storage_options).await?;
-        table.handle().close();
-        self.shared
-            .handles
-            .lock()
-            .retain(|address, _| address.location != location);
+        self.close(location);
         Ok(())
+    }
+
+    /// Closes a table and all its branches.
+    fn close(&self, location: &str) {
+        self.shared.handles.lock().retain(|address, handle| {
+            let other = address.location != location;
+            if !other {
+                handle.close();
+            }
+            other
+        });
     }
 }
 

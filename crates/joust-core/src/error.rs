@@ -18,15 +18,18 @@ pub enum Code {
     TableIndexNotFound = 6,
     TableIndexAlreadyExists = 7,
     TableTagNotFound = 8,
+    TableTagAlreadyExists = 9,
     TableVersionNotFound = 11,
     TableColumnNotFound = 12,
     InvalidInput = 13,
     ConcurrentModification = 14,
     ServiceUnavailable = 17,
     Internal = 18,
+    InvalidTableState = 19,
     TableSchemaValidationError = 20,
     Throttling = 21,
     TableBranchNotFound = 22,
+    TableBranchAlreadyExists = 23,
 }
 
 type Source = Arc<dyn std::error::Error + Send + Sync>;
@@ -136,6 +139,7 @@ impl From<lance::Error> for Error {
             ),
             L::Schema { message, .. } => (Code::TableSchemaValidationError, clean(message)),
             L::FieldNotFound { source } => (Code::TableColumnNotFound, clean(&source.to_string())),
+            L::InvalidRef { message } => (Code::InvalidInput, clean(message)),
             L::VersionNotFound { message } => (Code::TableVersionNotFound, clean(message)),
             L::RefNotFound { message } => (Code::TableTagNotFound, clean(message)),
             L::IndexNotFound { .. } => (Code::TableIndexNotFound, "there is no such index".into()),
@@ -249,7 +253,39 @@ fn clean(message: &str) -> String {
         .split("\nThis issue was likely caused by")
         .next()
         .unwrap_or(rest);
-    rest.trim().trim_end_matches('.').to_string()
+    let rest = without_dump(without_statement(rest));
+    shorten(rest.trim().trim_end_matches('.'))
+}
+
+/// One line of bounded length: a client may have put anything into its expression.
+fn shorten(text: &str) -> String {
+    const MOST: usize = 500;
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = line.char_indices().nth(MOST) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// What the parser found, without the statement that Lance made to have something to parse.
+fn without_statement(text: &str) -> &str {
+    match text.split_once("(sql parser error: ") {
+        Some((_, found)) => found.strip_suffix(')').unwrap_or(found),
+        None => text,
+    }
+}
+
+/// The text before a debug dump of a Rust value: `Name(Name { field: …`.
+fn without_dump(text: &str) -> &str {
+    let Some(brace) = text.find(" { ") else {
+        return text;
+    };
+    let name = text[..brace]
+        .rfind(|c: char| !(c.is_ascii_alphanumeric() || "_(".contains(c)))
+        .map_or(0, |at| at + 1);
+    let is_type = text[name..brace].starts_with(|c: char| c.is_ascii_uppercase());
+    if is_type { &text[..name] } else { text }
 }
 
 #[cfg(test)]
@@ -270,6 +306,30 @@ mod tests {
             ),
             "bad cast"
         );
+    }
+
+    #[test]
+    fn statements_and_dumps_are_removed() {
+        assert_eq!(
+            clean(
+                "Error parsing statement: SELECT 1 FROM t WHERE (n =) (sql parser error: Expected: an expression, found: ))"
+            ),
+            "Expected: an expression, found: )"
+        );
+        assert_eq!(
+            clean("Can't plan AggregateFunction(AggregateFunction { func: Inner { a: 1 } })"),
+            "Can't plan"
+        );
+        assert_eq!(clean("expected { found }"), "expected { found }");
+    }
+
+    #[test]
+    fn a_message_is_one_short_line() {
+        assert_eq!(
+            clean("regex parse error:\n    (\n    ^"),
+            "regex parse error: ( ^"
+        );
+        assert_eq!(clean(&"é".repeat(1_000)).chars().count(), 501);
     }
 
     #[test]

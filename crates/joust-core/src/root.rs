@@ -38,7 +38,8 @@ pub struct RootContents {
     pub namespaces: Vec<Vec<String>>,
 }
 
-async fn store(
+/// The store of a URI, and the path in it.
+pub(crate) async fn store(
     caches: &Caches,
     uri: &str,
     storage_options: StorageOptions,

@@ -12,11 +12,14 @@
 // Node-API hands owned values over.
 #![allow(clippy::needless_pass_by_value)]
 
+mod columns;
 mod engine;
 mod error;
 mod index;
 mod promise;
 mod query;
+mod refs;
+mod rows;
 mod table;
 mod task;
 mod upload;

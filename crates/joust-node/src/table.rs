@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// The one reader of an upload.
-    fn reader(upload: &Upload) -> Result<UploadReader> {
+    pub(crate) fn reader(upload: &Upload) -> Result<UploadReader> {
         upload
             .reader()
             .ok_or_else(|| Error::invalid("the upload has been used already"))

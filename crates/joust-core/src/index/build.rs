@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
+use lance::index::vector::pq_quantizer_minimum_rows;
 
 use super::params::build_params;
 use super::progress::{OnProgress, Reporter};
@@ -28,6 +29,7 @@ impl Table {
         let dataset = self.newest().await?;
         let target = prepare(&dataset, &spec).await?;
         build_params(&spec, &target)?;
+        check_rows(&dataset, &spec, &target).await?;
         Ok(Planned {
             name: target.name,
             columns: vec![target.column],
@@ -42,6 +44,7 @@ impl Table {
         let newest = self.newest().await?;
         let target = prepare(&newest, &spec).await?;
         let (index_type, params) = build_params(&spec, &target)?;
+        check_rows(&newest, &spec, &target).await?;
         let mut dataset = newest.as_ref().clone();
         let columns = [target.column.as_str()];
         dataset
@@ -73,17 +76,51 @@ impl Table {
 
 async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
     let target = spec.resolve(dataset)?;
-    let taken = !dataset.load_indices_by_name(&target.name).await?.is_empty();
-    if taken && !spec.replaces() {
-        return Err(Error::new(
-            Code::TableIndexAlreadyExists,
-            format!(
-                "the table already has an index `{}`; drop it first or choose another name",
-                target.name
-            ),
+    let same_name = dataset.load_indices_by_name(&target.name).await?;
+    if !same_name.is_empty() && !spec.replaces() {
+        return Err(taken(&target.name, "drop it first or choose another name"));
+    }
+    let field = dataset.schema().field(&target.column).map(|field| field.id);
+    if same_name
+        .iter()
+        .any(|index| index.fields.first().copied() != field)
+    {
+        return Err(taken(
+            &target.name,
+            "on another column; choose another name",
         ));
     }
     Ok(target)
+}
+
+fn taken(name: &str, advice: &str) -> Error {
+    Error::new(
+        Code::TableIndexAlreadyExists,
+        format!("the table already has an index `{name}`: {advice}"),
+    )
+}
+
+/// Refuses a vector index that has too few rows to learn from: Lance would store an index that
+/// covers nothing, and whoever waits for it would wait for ever. An empty table may have one, which
+/// is trained when rows come.
+async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result<()> {
+    if !target.kind.is_vector() {
+        return Ok(());
+    }
+    let rows = dataset.count_rows(None).await?;
+    let codes = if target.kind.is_product_quantized() {
+        pq_quantizer_minimum_rows(spec.num_bits.unwrap_or(8) as usize).unwrap_or(1)
+    } else {
+        1
+    };
+    let needed = codes.max(spec.num_partitions.unwrap_or(1) as usize);
+    if rows > 0 && rows < needed {
+        return Err(Error::invalid(format!(
+            "the {} index needs at least {needed} rows to learn from; the table has {rows}",
+            target.kind.name()
+        )));
+    }
+    Ok(())
 }
 
 pub(super) fn not_found(name: &str) -> Error {

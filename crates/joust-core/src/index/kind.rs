@@ -76,6 +76,10 @@ impl Kind {
     pub fn is_vector(self) -> bool {
         self.name().starts_with("IVF_")
     }
+
+    pub fn is_product_quantized(self) -> bool {
+        matches!(self, IvfPq | IvfHnswPq)
+    }
 }
 
 /// The interface's name for an index type as Lance spells it; `Unknown` for types that are not for

@@ -6,7 +6,7 @@ use lance::Dataset;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::depth;
+use super::expression;
 use crate::error::{Code, Error, Result};
 
 /// Columns that are not part of a table's schema and can be asked for by name.
@@ -45,10 +45,13 @@ impl Columns {
                 Ok(Some(names.iter().map(same).collect()))
             }
             Self::Aliases(aliases) => {
-                for (_, expression) in aliases {
-                    depth::check(expression)?;
-                }
-                Ok(Some(aliases.clone()))
+                let checked = aliases.iter().map(|(alias, sql)| {
+                    if is_column(dataset, sql) {
+                        return Ok((alias.clone(), sql.clone()));
+                    }
+                    Ok((alias.clone(), expression::condition(sql)?))
+                });
+                checked.collect::<Result<_>>().map(Some)
             }
         }
     }
@@ -56,10 +59,15 @@ impl Columns {
 
 /// Refuses a column that neither the table nor the engine has.
 pub fn check(dataset: &Dataset, name: &str) -> Result<()> {
-    if SYSTEM_COLUMNS.contains(&name) || dataset.schema().resolve_case_insensitive(name).is_some() {
-        return Ok(());
+    if is_column(dataset, name) {
+        Ok(())
+    } else {
+        Err(unknown(dataset, name))
     }
-    Err(unknown(dataset, name))
+}
+
+fn is_column(dataset: &Dataset, name: &str) -> bool {
+    SYSTEM_COLUMNS.contains(&name) || dataset.schema().resolve_case_insensitive(name).is_some()
 }
 
 pub fn unknown(dataset: &Dataset, name: &str) -> Error {
@@ -69,6 +77,7 @@ pub fn unknown(dataset: &Dataset, name: &str) -> Error {
         .iter()
         .map(|field| field.name.as_str())
         .collect();
+    let name: String = name.chars().take(100).collect();
     Error::new(
         Code::TableColumnNotFound,
         format!(

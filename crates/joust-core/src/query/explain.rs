@@ -1,20 +1,28 @@
 //! The plan of a query, before and after it ran.
 
+use datafusion::physical_plan::displayable;
+
 use super::QueryOptions;
 use super::request::{Explain, Query};
 use crate::error::{Error, Result};
 use crate::table::Table;
 
 impl Table {
-    /// The plan that [`Table::query`] would run. `body`: `{query, verbose}`.
+    /// The plan that [`Table::query`] would run; verbose shows the columns of each step too. `body`:
+    /// `{query, verbose}`.
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
         let (scanner, _) = self.plan(&explain.query, &options).await?;
         let plan = scanner
-            .explain_plan(explain.verbose.unwrap_or(false))
+            .create_plan()
             .await
             .map_err(|error| Error::from(error).blame_input())?;
-        Ok(self.without_location(&plan))
+        let verbose = explain.verbose == Some(true);
+        let text = displayable(plan.as_ref())
+            .set_show_schema(verbose)
+            .indent(verbose)
+            .to_string();
+        Ok(self.without_location(&text))
     }
 
     /// Runs a query and tells what each step of its plan did. `body`: a query.

@@ -5,8 +5,8 @@
 
 mod answer;
 mod columns;
-mod depth;
 mod explain;
+pub(crate) mod expression;
 mod plan;
 mod request;
 mod text;
@@ -50,7 +50,11 @@ impl Table {
         options: &QueryOptions,
     ) -> Result<(lance::dataset::scanner::Scanner, u64)> {
         query.check_addressed_to(&options.id)?;
-        let dataset = self
+        let table = match query.branch.as_deref() {
+            Some(branch) => self.on_branch(Some(branch)),
+            None => self.clone(),
+        };
+        let dataset = table
             .dataset(ReadOptions {
                 version: query.version,
                 not_before: options.not_before,
@@ -61,24 +65,21 @@ impl Table {
     }
 }
 
-/// Checks that a predicate is SQL over the table's columns, so that what fails later is not its
-/// fault.
-pub(crate) fn check_predicate(dataset: &Dataset, predicate: &str) -> Result<()> {
-    if predicate.trim().is_empty() {
+/// A predicate as Lance may have it, once it has proven to be SQL over the table's columns: what
+/// fails later is not its fault.
+pub(crate) fn predicate(dataset: &Dataset, sql: &str) -> Result<String> {
+    if sql.trim().is_empty() {
         return Err(Error::invalid(
             "the predicate is empty; give a SQL condition, or `true` for all rows",
         ));
     }
-    depth::check(predicate)?;
+    let condition = expression::condition(sql)?;
     let mut scanner = dataset.scan();
     let checked = scanner
-        .filter(predicate)
+        .filter(&condition)
         .and_then(|scanner| scanner.get_expr_filter().map(drop));
-    checked.map_err(|error| {
-        let error = Error::from(error).blame_input();
-        Error::new(
-            error.code(),
-            format!("the predicate can't be used: {}", error.message()),
-        )
-    })
+    match checked {
+        Ok(()) => Ok(condition),
+        Err(error) => Err(Error::from(error).blame_input()),
+    }
 }

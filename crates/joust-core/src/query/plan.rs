@@ -7,7 +7,7 @@ use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
 
 use super::request::{Query, Vectors};
-use super::{columns, depth, text, vector};
+use super::{columns, expression, text, vector};
 use crate::error::{Error, Result};
 
 /// Bytes that a scan may read ahead of its consumer. Lance's own default, 2 GiB, suits one user of
@@ -29,8 +29,7 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
         .as_deref()
         .filter(|filter| !filter.trim().is_empty())
     {
-        depth::check(filter)?;
-        scanner.filter(filter)?;
+        scanner.filter(&expression::condition(filter)?)?;
     }
     let scored = match (vector::dimension(&query.vector)?, &query.full_text_query) {
         (Some(_), Some(_)) => {
@@ -95,10 +94,13 @@ async fn search_by_vector(
     if let Some(mode) = &query.approx_mode {
         scanner.approx_mode(approx_mode(mode)?);
     }
+    let refine = query.refine_factor.filter(|factor| *factor > 0);
     if let Some(ef) = query.ef.filter(|ef| *ef > 0) {
-        scanner.ef(ef as usize);
+        // As many candidates as are refined must be found: Lance refuses fewer.
+        let candidates = k.saturating_mul(refine.map_or(1, u64::from));
+        scanner.ef(candidates.max(u64::from(ef)) as usize);
     }
-    if let Some(factor) = query.refine_factor.filter(|factor| *factor > 0) {
+    if let Some(factor) = refine {
         scanner.refine(factor);
     }
     scanner.use_index(query.bypass_vector_index != Some(true));

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::columns::Columns;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// A decoded query.
 #[derive(Debug, Default, Deserialize)]
@@ -68,7 +68,7 @@ pub struct Query {
     #[serde(default)]
     pub version: Option<u64>,
     #[serde(default)]
-    branch: Option<String>,
+    pub branch: Option<String>,
 }
 
 /// One key of a sort order.
@@ -90,6 +90,8 @@ fn yes() -> bool {
 pub struct Explain {
     #[serde(default)]
     id: Option<Vec<String>>,
+    #[serde(default)]
+    branch: Option<String>,
     pub query: Query,
     #[serde(default)]
     pub verbose: Option<bool>,
@@ -100,16 +102,9 @@ impl Query {
         decode(body)
     }
 
-    /// Refuses a body that is meant for another object, or for a branch that does not exist.
+    /// Refuses a body that is meant for another object.
     pub fn check_addressed_to(&self, id: &[String]) -> Result<()> {
-        check_id(self.id.as_deref(), id)?;
-        match self.branch.as_deref() {
-            None | Some("" | "main") => Ok(()),
-            Some(branch) => Err(Error::new(
-                Code::TableBranchNotFound,
-                format!("there is no branch `{branch}`"),
-            )),
-        }
+        check_id(self.id.as_deref(), id)
     }
 
     /// The rows to find before the offset is skipped.
@@ -120,8 +115,12 @@ impl Query {
 
 impl Explain {
     pub fn decode(body: &[u8], id: &[String]) -> Result<Self> {
-        let explain: Self = decode(body)?;
+        let mut explain: Self = decode(body)?;
         check_id(explain.id.as_deref(), id)?;
+        // The branch stands beside the query or in it.
+        if explain.query.branch.is_none() {
+            explain.query.branch = explain.branch.take();
+        }
         Ok(explain)
     }
 }

@@ -10,9 +10,9 @@ impl Table {
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
-        crate::query::check_predicate(&dataset, predicate)?;
+        let predicate = crate::query::predicate(&dataset, predicate)?;
         let count = dataset
-            .count_rows(Some(predicate.to_string()))
+            .count_rows(Some(predicate))
             .await
             .map_err(|error| Error::from(error).blame_input())?;
         Ok(count as u64)

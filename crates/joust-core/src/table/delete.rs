@@ -16,7 +16,7 @@ impl Table {
     /// Deletes the rows for which a SQL predicate is true.
     pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
         let dataset = self.newest().await?;
-        crate::query::check_predicate(&dataset, predicate)?;
+        let predicate = crate::query::predicate(&dataset, predicate)?;
         let deleted = DeleteBuilder::new(dataset, predicate)
             .execute()
             .await

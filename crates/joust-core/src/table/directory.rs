@@ -33,14 +33,18 @@ impl Seen {
 pub struct VersionsDirectory(PathBuf);
 
 impl VersionsDirectory {
-    /// The directory of a table; `None` on a remote store.
-    pub fn of(location: &str) -> Option<Self> {
+    /// The directory of a table's branch; `None` on a remote store.
+    pub fn of(location: &str, branch: Option<&str>) -> Option<Self> {
         let table = match location.split_once("://") {
             None => Path::new(location),
             Some(("file", path)) => Path::new(path),
             Some(_) => return None,
         };
-        Some(Self(table.join("_versions")))
+        let base = match branch {
+            Some(branch) => table.join("tree").join(branch),
+            None => table.to_path_buf(),
+        };
+        Some(Self(base.join("_versions")))
     }
 
     pub fn look(&self) -> Option<Seen> {

@@ -16,12 +16,15 @@ use std::time::{Duration, Instant, SystemTime};
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance::session::Session;
+use lance_io::object_store::ObjectStore;
+use object_store::path::Path;
 use parking_lot::Mutex;
 
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
 use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
+use crate::root::store;
 
 /// How long a remote table is checked by successor alone.
 const FULL_CHECK: Duration = Duration::from_secs(5);
@@ -58,6 +61,8 @@ struct Open {
 /// A table's address and its cached dataset.
 pub struct Handle {
     location: String,
+    /// `None` is the main branch.
+    branch: Option<String>,
     storage_options: StorageOptions,
     caches: Arc<Caches>,
     staleness: Duration,
@@ -72,13 +77,15 @@ pub struct Handle {
 impl Handle {
     pub(crate) fn new(
         location: String,
+        branch: Option<String>,
         storage_options: StorageOptions,
         caches: Arc<Caches>,
         staleness: Duration,
     ) -> Self {
         Self {
-            directory: VersionsDirectory::of(&location),
+            directory: VersionsDirectory::of(&location, branch.as_deref()),
             location,
+            branch,
             storage_options,
             caches,
             staleness,
@@ -92,8 +99,17 @@ impl Handle {
         &self.location
     }
 
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
     pub fn storage_options(&self) -> &StorageOptions {
         &self.storage_options
+    }
+
+    /// The store that holds the table, and the table's path in it.
+    pub async fn store(&self) -> Result<(Arc<ObjectStore>, Path)> {
+        store(&self.caches, &self.location, self.storage_options.clone()).await
     }
 
     /// A session for a table that is about to be created here.
@@ -203,7 +219,12 @@ impl Handle {
             return Ok((known.clone(), fully_checked));
         }
         let found = match self.load(known.dataset.session()).await {
-            Err(error) if error.code() == Code::TableNotFound => {
+            Err(error)
+                if matches!(
+                    error.code(),
+                    Code::TableNotFound | Code::TableBranchNotFound
+                ) =>
+            {
                 self.close();
                 return Err(error);
             }
@@ -223,17 +244,25 @@ impl Handle {
     }
 
     async fn load(&self, session: Arc<Session>) -> Result<Dataset> {
-        let opened = DatasetBuilder::from_uri(&self.location)
+        let mut builder = DatasetBuilder::from_uri(&self.location)
             .with_session(session)
-            .with_storage_options(self.storage_options.clone())
-            .load()
-            .await;
-        opened.map_err(|error| {
-            if error.is_not_found() {
-                Error::new(Code::TableNotFound, "the table's files do not exist")
-            } else {
-                error.into()
+            .with_storage_options(self.storage_options.clone());
+        if let Some(branch) = &self.branch {
+            builder = builder.with_branch(branch, None);
+        }
+        builder.load().await.map_err(|error| match &self.branch {
+            Some(branch)
+                if error.is_not_found() || matches!(error, lance::Error::RefNotFound { .. }) =>
+            {
+                Error::new(
+                    Code::TableBranchNotFound,
+                    format!("there is no branch `{branch}`"),
+                )
             }
+            None if error.is_not_found() => {
+                Error::new(Code::TableNotFound, "the table's files do not exist")
+            }
+            _ => error.into(),
         })
     }
 

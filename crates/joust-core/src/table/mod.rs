@@ -2,12 +2,22 @@
 //!
 //! Each file adds one capability to [`Table`]; [`handle`] keeps the open dataset current.
 
+mod branches;
+mod columns;
 mod count;
+mod data_type;
 mod delete;
 mod describe;
 mod directory;
 pub mod handle;
+mod merge;
+mod metadata;
+mod publish;
+mod restore;
 mod stats;
+mod tags;
+mod update;
+mod versions;
 mod write;
 
 use std::sync::Arc;
@@ -15,18 +25,26 @@ use std::time::SystemTime;
 
 use lance::Dataset;
 
+pub use branches::Branch;
+pub use columns::{Alteration, NewColumn};
 pub use delete::Deleted;
 pub use describe::Description;
 pub use handle::Handle;
+pub use merge::{Merge, Merged};
+pub use metadata::{FieldUpdate, FieldsUpdated};
 pub use stats::{Lengths, Stats};
+pub use tags::Tag;
+pub use update::{Update, Updated};
+pub use versions::Version;
 pub use write::Written;
 
-use crate::Result;
+use crate::{Engine, Result};
 
 /// A table's address. Cheap to clone; clones share the open dataset.
 #[derive(Clone)]
 pub struct Table {
     handle: Arc<Handle>,
+    engine: Engine,
 }
 
 /// Which state of a table to read.
@@ -39,8 +57,17 @@ pub struct ReadOptions {
 }
 
 impl Table {
-    pub(crate) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle }
+    pub(crate) fn new(handle: Arc<Handle>, engine: Engine) -> Self {
+        Self { handle, engine }
+    }
+
+    /// The same table on a branch; `main` or nothing is the main branch.
+    pub fn on_branch(&self, branch: Option<&str>) -> Self {
+        self.engine.branch(
+            self.handle.location(),
+            self.handle.storage_options().clone(),
+            branch,
+        )
     }
 
     pub fn handle(&self) -> &Handle {
@@ -54,6 +81,18 @@ impl Table {
     /// The newest version, whatever a remote store's staleness allows to readers: writes start here.
     pub(crate) async fn newest(&self) -> Result<Arc<Dataset>> {
         Ok(self.handle.current(None).await?.dataset)
+    }
+
+    /// A copy of the newest version for an operation that commits to it.
+    pub(crate) async fn writable(&self) -> Result<Dataset> {
+        Ok(self.newest().await?.as_ref().clone())
+    }
+
+    /// Makes a commit of this process visible; its version.
+    pub(crate) fn committed(&self, dataset: Dataset) -> u64 {
+        let version = dataset.version_id();
+        self.handle.publish(dataset);
+        version
     }
 
     /// The stamp of the newest version, when it is known without waiting for storage.

@@ -99,19 +99,11 @@ impl Table {
             .execute_stream(watch.clone().over(batches))
             .await
             // A broken upload reaches us through Lance's own errors: the first cause is the true one.
-            .map_err(|error| {
-                watch
-                    .failure
-                    .lock()
-                    .take()
-                    .unwrap_or_else(|| refused(error))
-            })?;
-        let written = Written {
-            version: dataset.version_id(),
-            num_rows: watch.rows.load(Ordering::Relaxed),
-        };
-        self.handle.publish(dataset);
-        Ok(written)
+            .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
+        Ok(Written {
+            version: self.committed(dataset),
+            num_rows: watch.rows(),
+        })
     }
 }
 
@@ -126,13 +118,23 @@ fn refused(error: lance::Error) -> Error {
 
 /// Counts the rows of a stream and keeps its first error.
 #[derive(Default)]
-struct Watch {
+pub(super) struct Watch {
     rows: AtomicU64,
     failure: Mutex<Option<Error>>,
 }
 
 impl Watch {
-    fn over(self: Arc<Self>, batches: BatchStream) -> BatchStream {
+    /// Rows that have come through.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// The first error of ours, once.
+    pub fn failure(&self) -> Option<Error> {
+        self.failure.lock().take()
+    }
+
+    pub fn over(self: Arc<Self>, batches: BatchStream) -> BatchStream {
         let schema = batches.schema();
         let watched = batches.inspect(move |batch| match batch {
             Ok(batch) => {

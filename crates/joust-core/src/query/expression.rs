@@ -1,9 +1,15 @@
-//! A bound on how deep a SQL expression may be, checked on its text.
+//! SQL expressions of clients, checked as text before Lance plans them.
 //!
-//! The parser limits nested parentheses but not chains: `n+1+1+1…` becomes a tree as deep as the
-//! chain is long. Planning walks it recursively and in more than linear time, so a long one would
-//! overflow a stack, which ends the process, or keep a thread busy for minutes. Chains of AND and OR
-//! and lists are planned flat and may be long.
+//! Three things Lance does not check itself:
+//!
+//! - It reads a condition from the front and ignores what it can't read: `id = 3 AN x = 1` would be
+//!   `id = 3`, and a delete would remove more than was meant. A condition is therefore put into
+//!   parentheses, which must close where the text ends.
+//! - Placeholders and comments have no meaning here and end in internal errors or worse.
+//! - The parser limits nested parentheses but not chains: `n+1+1+1…` becomes a tree as deep as the
+//!   chain is long. Planning walks it recursively and in more than linear time, so a long one would
+//!   overflow a stack, which ends the process, or keep a thread busy for minutes. Chains of AND and
+//!   OR and lists are planned flat and may be long.
 
 use crate::error::{Error, Result};
 
@@ -12,17 +18,32 @@ const MAX_CHAIN: usize = 500;
 /// ANDs and ORs in one expression.
 const MAX_CONDITIONS: usize = 20_000;
 
-/// Refuses an expression that is too deep to be planned.
+/// A condition as Lance may have it: all of the text or an error.
+pub fn condition(sql: &str) -> Result<String> {
+    check(sql)?;
+    Ok(format!("(\n{sql}\n)"))
+}
+
+/// Refuses an expression that Lance would misread or could not plan.
 pub fn check(sql: &str) -> Result<()> {
     let mut scan = Scan::default();
     let bytes = sql.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let end = token_end(bytes, at);
-        scan.token(&sql[at..end])?;
+        let token = &sql[at..end];
+        if matches!(token, "$" | "?") {
+            return Err(Error::invalid(format!(
+                "the expression has a placeholder (`{token}`); write the value itself"
+            )));
+        }
+        if matches!(&bytes[at..bytes.len().min(at + 2)], b"--" | b"/*") {
+            return Err(Error::invalid("the expression has a comment; leave it out"));
+        }
+        scan.token(token)?;
         at = end;
     }
-    Ok(())
+    scan.finish()
 }
 
 /// The end of the token that begins at a character's first byte.
@@ -68,13 +89,16 @@ impl Scan {
             ")" => {
                 // What was inside is an operand of what is outside.
                 let inner = self.chains.pop().unwrap_or(0);
+                if self.chains.is_empty() {
+                    return Err(unbalanced());
+                }
                 self.extend(inner)?;
             }
             "," => self.cut(),
-            "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "=" | "<" | ">" | "!" => {
-                if self.after_value {
-                    self.extend(1)?;
-                }
+            "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "=" | "<" | ">" | "!"
+                if self.after_value =>
+            {
+                self.extend(1)?;
             }
             _ if token.eq_ignore_ascii_case("and") || token.eq_ignore_ascii_case("or") => {
                 self.conditions += 1;
@@ -96,9 +120,6 @@ impl Scan {
     }
 
     fn extend(&mut self, by: usize) -> Result<()> {
-        if self.chains.is_empty() {
-            self.chains.push(0);
-        }
         if let Some(chain) = self.chains.last_mut() {
             *chain += by;
         }
@@ -110,11 +131,23 @@ impl Scan {
         Ok(())
     }
 
+    fn finish(&self) -> Result<()> {
+        if self.chains.len() == 1 {
+            Ok(())
+        } else {
+            Err(unbalanced())
+        }
+    }
+
     fn cut(&mut self) {
         if let Some(chain) = self.chains.last_mut() {
             *chain = 0;
         }
     }
+}
+
+fn unbalanced() -> Error {
+    Error::invalid("the expression's parentheses do not match")
 }
 
 #[cfg(test)]
@@ -159,8 +192,24 @@ mod tests {
     }
 
     #[test]
+    fn what_lance_would_misread_is_refused() {
+        for text in [
+            ")",
+            "(",
+            "id = 3) OR (true",
+            "id = $1",
+            "id = ?",
+            "id = 3 -- all",
+            "1 /* x */",
+        ] {
+            assert!(check(text).is_err(), "{text}");
+        }
+        assert!(check("s = '$1 -- ? ) /*'").is_ok());
+    }
+
+    #[test]
     fn text_that_is_no_expression_does_no_harm() {
-        for text in ["", ")", "))((", "'", "`é", "日本 + 1", "\u{0}"] {
+        for text in ["", "'", "`é", "日本 + 1", "\u{0}"] {
             assert!(check(text).is_ok(), "{text}");
         }
     }

@@ -1,0 +1,96 @@
+//! Branches: lines of versions beside the main one.
+
+use std::collections::HashMap;
+
+use lance::dataset::refs::BranchContents;
+
+use super::Table;
+use crate::error::{Code, Error, Result};
+
+/// A line of versions that began at a version of another.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    pub name: String,
+    /// Absent for the main branch.
+    pub parent_branch: Option<String>,
+    pub parent_version: u64,
+    /// Seconds since the epoch.
+    pub created_at_seconds: u64,
+    /// Bytes.
+    pub manifest_size: u64,
+    pub metadata: HashMap<String, String>,
+}
+
+impl Table {
+    /// All branches but the main one, in the order of their names.
+    pub async fn list_branches(&self) -> Result<Vec<Branch>> {
+        let dataset = self.newest().await?;
+        let mut branches: Vec<Branch> = dataset
+            .list_branches()
+            .await?
+            .into_iter()
+            .map(|(name, contents)| branch(name, contents))
+            .collect();
+        branches.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(branches)
+    }
+
+    /// Begins a branch at a version of this one; at the newest when `version` is `None`.
+    pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
+        let source = self.handle.at(version, None).await?;
+        let mut dataset = source.as_ref().clone();
+        if dataset.list_branches().await?.contains_key(name) {
+            return Err(taken(name));
+        }
+        let reference = (self.handle.branch(), Some(source.version_id()));
+        let created = dataset.create_branch(name, reference, None).await;
+        match created {
+            Ok(_) => Ok(()),
+            Err(lance::Error::RefConflict { .. } | lance::Error::DatasetAlreadyExists { .. }) => {
+                Err(taken(name))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes a branch and what only it holds.
+    pub async fn delete_branch(&self, name: &str) -> Result<()> {
+        let mut dataset = self.writable().await?;
+        if !dataset.list_branches().await?.contains_key(name) {
+            return Err(Error::new(
+                Code::TableBranchNotFound,
+                format!("there is no branch `{name}`"),
+            ));
+        }
+        dataset
+            .delete_branch(name)
+            .await
+            .map_err(|error| match error {
+                // Other branches began on it.
+                lance::Error::RefConflict { message } => {
+                    Error::new(Code::InvalidTableState, message)
+                }
+                error => error.into(),
+            })?;
+        self.on_branch(Some(name)).handle.close();
+        Ok(())
+    }
+}
+
+fn branch(name: String, contents: BranchContents) -> Branch {
+    Branch {
+        name,
+        parent_branch: contents.parent_branch,
+        parent_version: contents.parent_version,
+        created_at_seconds: contents.create_at,
+        manifest_size: contents.manifest_size as u64,
+        metadata: contents.metadata,
+    }
+}
+
+fn taken(name: &str) -> Error {
+    Error::new(
+        Code::TableBranchAlreadyExists,
+        format!("there is a branch `{name}` already; choose another name"),
+    )
+}

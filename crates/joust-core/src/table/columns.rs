@@ -1,0 +1,161 @@
+//! Add, alter and drop columns.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use lance::Dataset;
+use lance::dataset::{ColumnAlteration, NewColumnTransform};
+use lance::index::DatasetIndexExt;
+
+use super::Table;
+use super::data_type;
+use crate::error::{Code, Error, Result};
+use crate::query::{expression, unknown_column};
+
+/// A column to add.
+#[derive(Debug, Clone)]
+pub enum NewColumn {
+    /// Filled once from a SQL expression over the columns there are.
+    Expression { name: String, expression: String },
+    /// All null, with metadata.
+    Null(Field),
+}
+
+impl NewColumn {
+    /// An all-null column whose type is JSON text in either interface's form.
+    pub fn null(name: &str, data_type: &str, metadata: HashMap<String, String>) -> Result<Self> {
+        let field = Field::new(name, data_type::parse(data_type)?, true);
+        Ok(Self::Null(field.with_metadata(metadata)))
+    }
+}
+
+/// A change of one column.
+#[derive(Debug, Clone)]
+pub struct Alteration {
+    /// Field path.
+    pub path: String,
+    pub rename: Option<String>,
+    pub nullable: Option<bool>,
+    /// The new type as JSON text in either interface's form.
+    pub data_type: Option<String>,
+}
+
+impl Table {
+    /// Adds columns; the version that this made.
+    pub async fn add_columns(&self, columns: &[NewColumn]) -> Result<u64> {
+        let mut dataset = self.writable().await?;
+        check_new_names(&dataset, columns)?;
+        let mut expressions = Vec::new();
+        let mut nulls = Vec::new();
+        for column in columns {
+            match column {
+                NewColumn::Expression { name, expression } => {
+                    expressions.push((name.clone(), expression::condition(expression)?));
+                }
+                NewColumn::Null(field) => nulls.push(field.clone()),
+            }
+        }
+        // One commit each: the null columns first, since they can't fail on data.
+        if !nulls.is_empty() && !expressions.is_empty() {
+            return Err(Error::invalid(
+                "columns with an expression and columns without one can't be added in one request; \
+                 send two",
+            ));
+        }
+        let transform = if nulls.is_empty() {
+            NewColumnTransform::SqlExpressions(expressions)
+        } else {
+            NewColumnTransform::AllNulls(Arc::new(Schema::new(nulls)))
+        };
+        dataset
+            .add_columns(transform, None, None)
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        Ok(self.committed(dataset))
+    }
+
+    /// Renames columns, casts them, changes their nullability; the version that this made.
+    pub async fn alter_columns(&self, alterations: &[Alteration]) -> Result<u64> {
+        if alterations.is_empty() {
+            return Err(Error::invalid("`alterations` is empty; give at least one"));
+        }
+        let mut dataset = self.writable().await?;
+        let mut changes = Vec::with_capacity(alterations.len());
+        for alteration in alterations {
+            let path = &alteration.path;
+            if dataset.schema().resolve_case_insensitive(path).is_none() {
+                return Err(unknown_column(&dataset, path));
+            }
+            let change = ColumnAlteration {
+                path: path.clone(),
+                rename: alteration.rename.clone(),
+                nullable: alteration.nullable,
+                data_type: alteration
+                    .data_type
+                    .as_deref()
+                    .map(data_type::parse)
+                    .transpose()?,
+            };
+            if change.rename.is_none() && change.nullable.is_none() && change.data_type.is_none() {
+                return Err(Error::invalid(format!(
+                    "the alteration of `{path}` changes nothing; give rename, nullable or data_type"
+                )));
+            }
+            changes.push(change);
+        }
+        dataset
+            .alter_columns(&changes)
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        Ok(self.committed(dataset))
+    }
+
+    /// Removes columns and the indexes on them; the version that this made.
+    pub async fn drop_columns(&self, columns: &[String]) -> Result<u64> {
+        if columns.is_empty() {
+            return Err(Error::invalid("`columns` is empty; name at least one"));
+        }
+        let mut dataset = self.writable().await?;
+        for column in columns {
+            if dataset.schema().resolve_case_insensitive(column).is_none() {
+                return Err(unknown_column(&dataset, column));
+            }
+        }
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        dataset
+            .drop_columns(&names)
+            .await
+            .map_err(|error| Error::from(error).blame_input())?;
+        // Lance drops the indexes with their columns; a listing must not find them cached.
+        dataset.load_indices().await?;
+        Ok(self.committed(dataset))
+    }
+}
+
+fn check_new_names(dataset: &Dataset, columns: &[NewColumn]) -> Result<()> {
+    if columns.is_empty() {
+        return Err(Error::invalid("`new_columns` is empty; give at least one"));
+    }
+    let mut seen = HashSet::new();
+    for column in columns {
+        let name = match column {
+            NewColumn::Expression { name, .. } => name,
+            NewColumn::Null(field) => field.name(),
+        };
+        if name.trim().is_empty() || name.contains('.') || name.starts_with("_row") {
+            return Err(Error::invalid(format!(
+                "`{name}` is no column name; it must not be empty, hold a dot or begin with `_row`"
+            )));
+        }
+        if !seen.insert(name.to_lowercase())
+            || dataset.schema().resolve_case_insensitive(name).is_some()
+        {
+            return Err(Error::new(
+                Code::InvalidInput,
+                format!("the table has a column `{name}` already"),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Merge an upload into a table: update what matches, insert what does not, delete what is missing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMatchedBySource};
+
+use super::Table;
+use super::write::Watch;
+use crate::error::{Error, Result};
+use crate::ipc::{UploadReader, decode};
+use crate::query::{expression, unknown_column};
+
+/// How an upload's rows meet a table's.
+#[derive(Debug, Clone, Default)]
+pub struct Merge {
+    /// Columns whose equal values make two rows match.
+    pub on: Vec<String>,
+    pub when_matched_update_all: bool,
+    /// SQL over `source.` and `target.` columns: update only where it is true.
+    pub when_matched_update_all_filter: Option<String>,
+    pub when_not_matched_insert_all: bool,
+    pub when_not_matched_by_source_delete: bool,
+    /// SQL over the table's columns: delete only where it is true.
+    pub when_not_matched_by_source_delete_filter: Option<String>,
+    /// Find matches through a scalar index of the `on` column (the default) or by a scan.
+    pub use_index: Option<bool>,
+    /// How long a conflict with other writers may be retried.
+    pub timeout: Option<Duration>,
+}
+
+/// A committed merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merged {
+    pub version: u64,
+    pub num_inserted_rows: u64,
+    pub num_updated_rows: u64,
+    pub num_deleted_rows: u64,
+    /// How often the merge was tried because others wrote meanwhile.
+    pub num_attempts: u32,
+    /// Rows the upload held.
+    pub num_rows: u64,
+}
+
+impl Table {
+    /// Merges the upload's rows, in one commit.
+    pub async fn merge_insert(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
+        let dataset = self.newest().await?;
+        for column in &merge.on {
+            if dataset.schema().resolve_case_insensitive(column).is_none() {
+                return Err(unknown_column(&dataset, column));
+            }
+        }
+        if merge.on.is_empty() {
+            return Err(Error::invalid(
+                "`on` is missing; name at least one key column",
+            ));
+        }
+        let matched = match &merge.when_matched_update_all_filter {
+            Some(filter) => WhenMatched::UpdateIf(expression::condition(filter)?),
+            None if merge.when_matched_update_all => WhenMatched::UpdateAll,
+            None => WhenMatched::DoNothing,
+        };
+        let not_matched = match merge.when_not_matched_insert_all {
+            true => WhenNotMatched::InsertAll,
+            false => WhenNotMatched::DoNothing,
+        };
+        let missing = match &merge.when_not_matched_by_source_delete_filter {
+            Some(filter) => {
+                let filter = crate::query::predicate(&dataset, filter)?;
+                WhenNotMatchedBySource::delete_if(&dataset, &filter).map_err(blame)?
+            }
+            None if merge.when_not_matched_by_source_delete => WhenNotMatchedBySource::Delete,
+            None => WhenNotMatchedBySource::Keep,
+        };
+        let mut builder = MergeInsertBuilder::try_new(dataset.clone(), merge.on).map_err(blame)?;
+        builder
+            .when_matched(matched)
+            .when_not_matched(not_matched)
+            .when_not_matched_by_source(missing)
+            .use_index(merge.use_index.unwrap_or(true))
+            .skip_auto_cleanup(true);
+        if let Some(timeout) = merge.timeout {
+            builder.retry_timeout(timeout);
+        }
+        let job = builder.try_build().map_err(blame)?;
+        let (_, batches) = decode(upload).await?;
+        let watch = Arc::new(Watch::default());
+        let (merged, stats) = job
+            .execute(watch.clone().over(batches))
+            .await
+            .map_err(|error| watch.failure().unwrap_or_else(|| blame(error)))?;
+        let version = self.committed(Arc::unwrap_or_clone(merged));
+        Ok(Merged {
+            version,
+            num_inserted_rows: stats.num_inserted_rows,
+            num_updated_rows: stats.num_updated_rows,
+            num_deleted_rows: stats.num_deleted_rows,
+            num_attempts: stats.num_attempts,
+            num_rows: watch.rows(),
+        })
+    }
+}
+
+fn blame(error: lance::Error) -> Error {
+    Error::from(error).blame_input()
+}

@@ -1,0 +1,110 @@
+//! Tags: names for versions.
+
+use std::collections::HashMap;
+
+use lance::dataset::refs::TagContents;
+
+use super::Table;
+use crate::error::{Code, Error, Result};
+
+/// A named pointer to a version.
+#[derive(Debug, Clone)]
+pub struct Tag {
+    pub name: String,
+    pub version: u64,
+    /// Absent for the main branch.
+    pub branch: Option<String>,
+    /// Bytes.
+    pub manifest_size: u64,
+    pub created_at_millis: Option<i64>,
+    pub updated_at_millis: Option<i64>,
+    pub metadata: HashMap<String, String>,
+}
+
+impl Table {
+    /// All tags of the table, whatever branch they point to, in the order of their names.
+    pub async fn list_tags(&self) -> Result<Vec<Tag>> {
+        let dataset = self.newest().await?;
+        let mut tags: Vec<Tag> = dataset
+            .tags()
+            .list()
+            .await?
+            .into_iter()
+            .map(|(name, contents)| tag(name, contents))
+            .collect();
+        tags.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(tags)
+    }
+
+    pub async fn tag(&self, name: &str) -> Result<Tag> {
+        let dataset = self.newest().await?;
+        let contents = dataset
+            .tags()
+            .get(name)
+            .await
+            .map_err(|error| explain(name, error))?;
+        Ok(tag(name.to_string(), contents))
+    }
+
+    /// Names a version of this branch.
+    pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
+        self.dataset_at(version).await?;
+        let dataset = self.newest().await?;
+        let created = dataset
+            .tags()
+            .create(name, (self.handle.branch(), Some(version)))
+            .await;
+        created.map_err(|error| explain(name, error))
+    }
+
+    /// Moves a tag to another version of this branch.
+    pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
+        self.tag(name).await?;
+        self.dataset_at(version).await?;
+        let dataset = self.newest().await?;
+        let updated = dataset
+            .tags()
+            .update(name, (self.handle.branch(), Some(version)))
+            .await;
+        updated.map_err(|error| explain(name, error))
+    }
+
+    pub async fn delete_tag(&self, name: &str) -> Result<()> {
+        let dataset = self.newest().await?;
+        dataset
+            .tags()
+            .delete(name)
+            .await
+            .map_err(|error| explain(name, error))
+    }
+
+    /// Fails when there is no such version.
+    async fn dataset_at(&self, version: u64) -> Result<()> {
+        self.handle.at(Some(version), None).await.map(drop)
+    }
+}
+
+fn tag(name: String, contents: TagContents) -> Tag {
+    Tag {
+        name,
+        version: contents.version,
+        branch: contents.branch,
+        manifest_size: contents.manifest_size as u64,
+        created_at_millis: contents.created_at.map(|time| time.timestamp_millis()),
+        updated_at_millis: contents.updated_at.map(|time| time.timestamp_millis()),
+        metadata: contents.metadata,
+    }
+}
+
+fn explain(name: &str, error: lance::Error) -> Error {
+    match &error {
+        lance::Error::RefNotFound { .. } => {
+            Error::new(Code::TableTagNotFound, format!("there is no tag `{name}`"))
+        }
+        lance::Error::RefConflict { .. } => Error::new(
+            Code::TableTagAlreadyExists,
+            format!("there is a tag `{name}` already; update it or choose another name"),
+        ),
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,130 @@
+//! The versions of a table.
+
+use futures::TryStreamExt;
+use lance::Dataset;
+use lance_table::io::commit::ManifestNamingScheme;
+use object_store::ObjectMeta;
+
+use super::Table;
+use crate::error::{Code, Error, Result};
+
+/// A version as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    pub version: u64,
+    /// Path of the manifest in its store.
+    pub manifest_path: String,
+    /// Bytes.
+    pub manifest_size: u64,
+    pub e_tag: Option<String>,
+    /// When the manifest was written, milliseconds since the epoch.
+    pub timestamp_millis: i64,
+}
+
+impl Table {
+    /// All versions of this branch, oldest first. One listing of the store: no manifest is read.
+    pub async fn list_versions(&self) -> Result<Vec<Version>> {
+        let dataset = self.newest().await?;
+        let store = dataset.object_store(None).await?;
+        let listed = store
+            .inner
+            .list(Some(&dataset.versions_dir()))
+            .try_filter_map(|meta| async move { Ok(version(&meta)) })
+            .try_collect::<Vec<_>>()
+            .await;
+        let mut versions = listed?;
+        versions.sort_unstable_by_key(|version| version.version);
+        versions.dedup_by_key(|version| version.version);
+        Ok(versions)
+    }
+
+    pub async fn describe_version(&self, version: u64) -> Result<Version> {
+        self.list_versions()
+            .await?
+            .into_iter()
+            .find(|found| found.version == version)
+            .ok_or_else(|| {
+                Error::new(
+                    Code::TableVersionNotFound,
+                    format!("there is no version {version}"),
+                )
+            })
+    }
+
+    /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is
+    /// open); how many. The newest version and tagged ones can't be removed: then nothing is.
+    pub async fn delete_versions(&self, ranges: &[(u64, Option<u64>)]) -> Result<u64> {
+        let dataset = self.newest().await?;
+        let doomed: Vec<Version> = self
+            .list_versions()
+            .await?
+            .into_iter()
+            .filter(|version| {
+                ranges.iter().any(|(start, end)| {
+                    version.version >= *start && end.is_none_or(|end| version.version < end)
+                })
+            })
+            .collect();
+        self.check_unused(&dataset, &doomed).await?;
+        let store = dataset.object_store(None).await?;
+        for version in &doomed {
+            store
+                .delete(&object_store::path::Path::from(
+                    version.manifest_path.as_str(),
+                ))
+                .await?;
+        }
+        Ok(doomed.len() as u64)
+    }
+
+    async fn check_unused(&self, dataset: &Dataset, doomed: &[Version]) -> Result<()> {
+        let newest = dataset.version_id();
+        let holds = |wanted: u64| doomed.iter().any(|version| version.version == wanted);
+        if holds(newest) {
+            return Err(Error::new(
+                Code::InvalidTableState,
+                format!(
+                    "version {newest} is the newest and can't be deleted; drop the table instead"
+                ),
+            ));
+        }
+        for tag in self.list_tags().await? {
+            if tag.branch.as_deref() == self.handle.branch() && holds(tag.version) {
+                return Err(Error::new(
+                    Code::InvalidTableState,
+                    format!(
+                        "version {} has the tag `{}`; delete the tag first",
+                        tag.version, tag.name
+                    ),
+                ));
+            }
+        }
+        for branch in self.list_branches().await? {
+            if branch.parent_branch.as_deref() == self.handle.branch()
+                && holds(branch.parent_version)
+            {
+                return Err(Error::new(
+                    Code::InvalidTableState,
+                    format!(
+                        "branch `{}` began at version {}; delete the branch first",
+                        branch.name, branch.parent_version
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The version that an object in `_versions` is the manifest of.
+fn version(meta: &ObjectMeta) -> Option<Version> {
+    let name = meta.location.filename()?;
+    let scheme = ManifestNamingScheme::detect_scheme(name)?;
+    Some(Version {
+        version: scheme.parse_version(name)?,
+        manifest_path: meta.location.to_string(),
+        manifest_size: meta.size,
+        e_tag: meta.e_tag.clone(),
+        timestamp_millis: meta.last_modified.timestamp_millis(),
+    })
+}

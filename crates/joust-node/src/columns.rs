@@ -1,0 +1,170 @@
+//! Columns and metadata.
+
+use std::collections::{BTreeMap, HashMap};
+
+use joust_core::{Error, Result, table};
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::table::Table;
+
+/// A column to add: filled once from a SQL expression, or all null with a type.
+#[napi(object)]
+pub struct NewColumn {
+    pub name: String,
+    /// SQL over the columns there are.
+    pub expression: Option<String>,
+    /// JSON text, in either interface's form; needed without an expression.
+    pub data_type: Option<String>,
+    /// Of a column without an expression.
+    pub metadata: Option<HashMap<String, String>>,
+}
+
+/// A change of one column.
+#[napi(object)]
+pub struct ColumnAlteration {
+    /// Field path.
+    pub path: String,
+    pub rename: Option<String>,
+    pub nullable: Option<bool>,
+    /// JSON text, in either interface's form.
+    pub data_type: Option<String>,
+}
+
+/// A change of one field's metadata.
+#[napi(object)]
+pub struct FieldMetadataUpdate {
+    /// Field path.
+    pub path: String,
+    /// Keys to set.
+    pub set: HashMap<String, String>,
+    /// Keys to remove.
+    pub unset: Vec<String>,
+    /// Drop all other keys.
+    pub replace: bool,
+}
+
+#[napi(object)]
+pub struct FieldMetadataResult {
+    pub version: f64,
+    /// The metadata of each changed field, by canonical path.
+    pub fields: HashMap<String, HashMap<String, String>>,
+}
+
+fn new_column(column: NewColumn) -> Result<table::NewColumn> {
+    match (column.expression, column.data_type) {
+        (Some(expression), None) => Ok(table::NewColumn::Expression {
+            name: column.name,
+            expression,
+        }),
+        (None, Some(data_type)) => table::NewColumn::null(
+            &column.name,
+            &data_type,
+            column.metadata.unwrap_or_default(),
+        ),
+        _ => Err(Error::invalid(format!(
+            "column `{}` needs an expression or a data type, not both",
+            column.name
+        ))),
+    }
+}
+
+#[napi]
+impl Table {
+    /// Adds columns; the version that this made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn add_columns<'env>(
+        &self,
+        env: &'env Env,
+        columns: Vec<NewColumn>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let work = async move {
+            let columns = columns
+                .into_iter()
+                .map(new_column)
+                .collect::<Result<Vec<_>>>()?;
+            table.add_columns(&columns).await
+        };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// Renames columns, casts them, changes their nullability; the version that this made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn alter_columns<'env>(
+        &self,
+        env: &'env Env,
+        alterations: Vec<ColumnAlteration>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let work = async move {
+            let alterations = alterations
+                .into_iter()
+                .map(|change| table::Alteration {
+                    path: change.path,
+                    rename: change.rename,
+                    nullable: change.nullable,
+                    data_type: change.data_type,
+                })
+                .collect::<Vec<_>>();
+            table.alter_columns(&alterations).await
+        };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// Removes columns and the indexes on them; the version that this made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn drop_columns<'env>(
+        &self,
+        env: &'env Env,
+        columns: Vec<String>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let work = async move { table.drop_columns(&columns).await };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// Replaces the schema's metadata; the version that this made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn replace_schema_metadata<'env>(
+        &self,
+        env: &'env Env,
+        metadata: HashMap<String, String>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let work = async move { table.replace_schema_metadata(metadata).await };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// Changes the metadata of fields, all in one commit.
+    #[napi(ts_return_type = "Promise<FieldMetadataResult>")]
+    pub fn update_field_metadata<'env>(
+        &self,
+        env: &'env Env,
+        updates: Vec<FieldMetadataUpdate>,
+    ) -> napi::Result<PromiseRaw<'env, FieldMetadataResult>> {
+        let table = self.inner.clone();
+        let updates: Vec<table::FieldUpdate> = updates
+            .into_iter()
+            .map(|update| {
+                let set = update
+                    .set
+                    .into_iter()
+                    .map(|(key, value)| (key, Some(value)));
+                let unset = update.unset.into_iter().map(|key| (key, None));
+                table::FieldUpdate {
+                    path: update.path,
+                    metadata: set.chain(unset).collect::<BTreeMap<_, _>>(),
+                    replace: update.replace,
+                }
+            })
+            .collect();
+        let work = async move { table.update_field_metadata(&updates).await };
+        promise(env, work, |updated| FieldMetadataResult {
+            version: updated.version as f64,
+            fields: updated.fields.into_iter().collect(),
+        })
+    }
+}

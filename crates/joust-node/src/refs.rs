@@ -1,0 +1,275 @@
+//! Versions, tags and branches.
+
+use std::collections::HashMap;
+
+use joust_core::table;
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::table::Table;
+
+/// A version as a listing shows it.
+#[napi(object)]
+pub struct TableVersion {
+    pub version: f64,
+    /// Path of the manifest in its store.
+    pub manifest_path: String,
+    /// Bytes.
+    pub manifest_size: f64,
+    pub e_tag: Option<String>,
+    /// When the manifest was written, ms since the epoch.
+    pub timestamp_millis: f64,
+}
+
+/// A range of versions, for deletion.
+#[napi(object)]
+pub struct VersionRange {
+    /// Inclusive.
+    pub start: f64,
+    /// Exclusive; open when absent.
+    pub end: Option<f64>,
+}
+
+/// A named pointer to a version.
+#[napi(object)]
+pub struct TableTag {
+    pub name: String,
+    pub version: f64,
+    /// Absent for the main branch.
+    pub branch: Option<String>,
+    /// Bytes.
+    pub manifest_size: f64,
+    pub created_at_millis: Option<f64>,
+    pub updated_at_millis: Option<f64>,
+    pub metadata: HashMap<String, String>,
+}
+
+/// A line of versions that began at a version of another.
+#[napi(object)]
+pub struct TableBranch {
+    pub name: String,
+    /// Absent for the main branch.
+    pub parent_branch: Option<String>,
+    pub parent_version: f64,
+    /// Seconds since the epoch.
+    pub created_at_seconds: f64,
+    /// Bytes.
+    pub manifest_size: f64,
+    pub metadata: HashMap<String, String>,
+}
+
+#[napi]
+impl Table {
+    /// The same table on a branch; `main` or nothing is the main branch. Touches no storage.
+    #[napi]
+    pub fn on_branch(&self, branch: Option<String>) -> Table {
+        Table::new(self.inner.on_branch(branch.as_deref()))
+    }
+
+    /// All versions of this branch, oldest first.
+    #[napi(ts_return_type = "Promise<Array<TableVersion>>")]
+    pub fn list_versions<'env>(
+        &self,
+        env: &'env Env,
+    ) -> napi::Result<PromiseRaw<'env, Vec<TableVersion>>> {
+        let table = self.inner.clone();
+        promise(
+            env,
+            async move { table.list_versions().await },
+            |versions| versions.into_iter().map(TableVersion::from).collect(),
+        )
+    }
+
+    #[napi(ts_return_type = "Promise<TableVersion>")]
+    pub fn describe_version<'env>(
+        &self,
+        env: &'env Env,
+        version: f64,
+    ) -> napi::Result<PromiseRaw<'env, TableVersion>> {
+        let table = self.inner.clone();
+        let work = async move { table.describe_version(version as u64).await };
+        promise(env, work, TableVersion::from)
+    }
+
+    /// Removes the records of versions; how many. The newest version and those that tags or branches
+    /// hold can't be removed (code 19): then nothing is.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn delete_versions<'env>(
+        &self,
+        env: &'env Env,
+        ranges: Vec<VersionRange>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let ranges: Vec<(u64, Option<u64>)> = ranges
+            .into_iter()
+            .map(|range| (range.start as u64, range.end.map(|end| end as u64)))
+            .collect();
+        let work = async move { table.delete_versions(&ranges).await };
+        promise(env, work, |count| count as f64)
+    }
+
+    /// Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
+    /// The same bytes again succeed, others are a conflict (code 14). `v1`: the old manifest names;
+    /// absent keeps the table's.
+    #[napi(ts_return_type = "Promise<TableVersion>")]
+    pub fn publish_version<'env>(
+        &self,
+        env: &'env Env,
+        version: f64,
+        staged: String,
+        v1: Option<bool>,
+    ) -> napi::Result<PromiseRaw<'env, TableVersion>> {
+        let table = self.inner.clone();
+        let work = async move { table.publish_version(version as u64, &staged, v1).await };
+        promise(env, work, TableVersion::from)
+    }
+
+    /// Makes an old version's state the newest version; the version that this made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn restore<'env>(
+        &self,
+        env: &'env Env,
+        version: f64,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let work = async move { table.restore(version as u64).await };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// All tags, in the order of their names.
+    #[napi(ts_return_type = "Promise<Array<TableTag>>")]
+    pub fn list_tags<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Vec<TableTag>>> {
+        let table = self.inner.clone();
+        promise(env, async move { table.list_tags().await }, |tags| {
+            tags.into_iter().map(TableTag::from).collect()
+        })
+    }
+
+    #[napi(ts_return_type = "Promise<TableTag>")]
+    pub fn tag<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+    ) -> napi::Result<PromiseRaw<'env, TableTag>> {
+        let table = self.inner.clone();
+        promise(env, async move { table.tag(&name).await }, TableTag::from)
+    }
+
+    /// Names a version of this branch.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn create_tag<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+        version: f64,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let work = async move { table.create_tag(&name, version as u64).await };
+        promise(env, work, |()| ())
+    }
+
+    /// Moves a tag to another version of this branch.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn update_tag<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+        version: f64,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let work = async move { table.update_tag(&name, version as u64).await };
+        promise(env, work, |()| ())
+    }
+
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn delete_tag<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        promise(env, async move { table.delete_tag(&name).await }, |()| ())
+    }
+
+    /// All branches but the main one, in the order of their names.
+    #[napi(ts_return_type = "Promise<Array<TableBranch>>")]
+    pub fn list_branches<'env>(
+        &self,
+        env: &'env Env,
+    ) -> napi::Result<PromiseRaw<'env, Vec<TableBranch>>> {
+        let table = self.inner.clone();
+        promise(
+            env,
+            async move { table.list_branches().await },
+            |branches| branches.into_iter().map(TableBranch::from).collect(),
+        )
+    }
+
+    /// Begins a branch at a version of this one; at the newest when absent.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn create_branch<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+        version: Option<f64>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let version = version.map(|version| version as u64);
+        let work = async move { table.create_branch(&name, version).await };
+        promise(env, work, |()| ())
+    }
+
+    /// Removes a branch and what only it holds.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn delete_branch<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        promise(env, async move { table.delete_branch(&name).await }, |()| {
+            ()
+        })
+    }
+}
+
+impl From<table::Version> for TableVersion {
+    fn from(version: table::Version) -> Self {
+        Self {
+            version: version.version as f64,
+            manifest_path: version.manifest_path,
+            manifest_size: version.manifest_size as f64,
+            e_tag: version.e_tag,
+            timestamp_millis: version.timestamp_millis as f64,
+        }
+    }
+}
+
+impl From<table::Tag> for TableTag {
+    fn from(tag: table::Tag) -> Self {
+        Self {
+            name: tag.name,
+            version: tag.version as f64,
+            branch: tag.branch,
+            manifest_size: tag.manifest_size as f64,
+            created_at_millis: tag.created_at_millis.map(|millis| millis as f64),
+            updated_at_millis: tag.updated_at_millis.map(|millis| millis as f64),
+            metadata: tag.metadata,
+        }
+    }
+}
+
+impl From<table::Branch> for TableBranch {
+    fn from(branch: table::Branch) -> Self {
+        Self {
+            name: branch.name,
+            parent_branch: branch.parent_branch,
+            parent_version: branch.parent_version as f64,
+            created_at_seconds: branch.created_at_seconds as f64,
+            manifest_size: branch.manifest_size as f64,
+            metadata: branch.metadata,
+        }
+    }
+}

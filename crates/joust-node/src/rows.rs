@@ -1,0 +1,126 @@
+//! Update and merge rows.
+
+use std::time::Duration;
+
+use joust_core::table;
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::table::Table;
+use crate::upload::Upload;
+
+/// What an update sets, and where.
+#[napi(object)]
+pub struct UpdateOptions {
+    /// [column, SQL expression] pairs.
+    pub updates: Vec<Vec<String>>,
+    /// SQL; all rows when absent.
+    pub predicate: Option<String>,
+}
+
+#[napi(object)]
+pub struct UpdateResult {
+    pub version: f64,
+    pub num_updated_rows: f64,
+}
+
+/// How an upload's rows meet a table's.
+#[napi(object)]
+pub struct MergeOptions {
+    /// Columns whose equal values make two rows match.
+    pub on: Vec<String>,
+    pub when_matched_update_all: Option<bool>,
+    /// SQL over `source.` and `target.` columns.
+    pub when_matched_update_all_filter: Option<String>,
+    pub when_not_matched_insert_all: Option<bool>,
+    pub when_not_matched_by_source_delete: Option<bool>,
+    /// SQL over the table's columns.
+    pub when_not_matched_by_source_delete_filter: Option<String>,
+    /// Find matches through a scalar index where there is one; default true.
+    pub use_index: Option<bool>,
+    /// How long a conflict with other writers may be retried, ms.
+    pub timeout_ms: Option<f64>,
+}
+
+#[napi(object)]
+pub struct MergeResult {
+    pub version: f64,
+    pub num_inserted_rows: f64,
+    pub num_updated_rows: f64,
+    pub num_deleted_rows: f64,
+    /// How often the merge was tried because others wrote meanwhile.
+    pub num_attempts: f64,
+    /// Rows the upload held.
+    pub num_rows: f64,
+}
+
+#[napi]
+impl Table {
+    /// Sets columns of the rows for which the predicate is true, in one commit.
+    #[napi(ts_return_type = "Promise<UpdateResult>")]
+    pub fn update<'env>(
+        &self,
+        env: &'env Env,
+        options: UpdateOptions,
+    ) -> napi::Result<PromiseRaw<'env, UpdateResult>> {
+        let table = self.inner.clone();
+        let set = options.updates.into_iter().map(|pair| {
+            let mut pair = pair.into_iter();
+            (
+                pair.next().unwrap_or_default(),
+                pair.next().unwrap_or_default(),
+            )
+        });
+        let update = table::Update {
+            set: set.collect(),
+            predicate: options.predicate,
+        };
+        promise(env, async move { table.update(update).await }, |updated| {
+            UpdateResult {
+                version: updated.version as f64,
+                num_updated_rows: updated.num_updated_rows as f64,
+            }
+        })
+    }
+
+    /// Merges the upload's rows, in one commit.
+    #[napi(ts_return_type = "Promise<MergeResult>")]
+    pub fn merge_insert<'env>(
+        &self,
+        env: &'env Env,
+        upload: &Upload,
+        options: MergeOptions,
+    ) -> napi::Result<PromiseRaw<'env, MergeResult>> {
+        let table = self.inner.clone();
+        let reader = Self::reader(upload);
+        let merge = table::Merge {
+            on: options.on,
+            when_matched_update_all: options.when_matched_update_all.unwrap_or(false),
+            when_matched_update_all_filter: options.when_matched_update_all_filter,
+            when_not_matched_insert_all: options.when_not_matched_insert_all.unwrap_or(false),
+            when_not_matched_by_source_delete: options
+                .when_not_matched_by_source_delete
+                .unwrap_or(false),
+            when_not_matched_by_source_delete_filter: options
+                .when_not_matched_by_source_delete_filter,
+            use_index: options.use_index,
+            timeout: options
+                .timeout_ms
+                .map(|ms| Duration::from_secs_f64(ms.clamp(0.0, 1e12) / 1000.0)),
+        };
+        promise(
+            env,
+            async move { table.merge_insert(reader?, merge).await },
+            |merged| MergeResult {
+                version: merged.version as f64,
+                num_inserted_rows: merged.num_inserted_rows as f64,
+                num_updated_rows: merged.num_updated_rows as f64,
+                num_deleted_rows: merged.num_deleted_rows as f64,
+                num_attempts: f64::from(merged.num_attempts),
+                num_rows: merged.num_rows as f64,
+            },
+        )
+    }
+}
