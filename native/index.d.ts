@@ -38,6 +38,8 @@ export declare class QueryResult {
 export declare class Table {
   /** Adds columns; the version that this made. */
   addColumns(columns: Array<NewColumn>): Promise<number>
+  /** Keeps a function's payload in the table under its SHA-256 (hex); its path in the table. */
+  keepFunction(sha256: string, payload: Uint8Array): Promise<string>
   /** Renames columns, casts them, changes their nullability; the version that this made. */
   alterColumns(alterations: Array<ColumnAlteration>): Promise<number>
   /** Removes columns and the indexes on them; the version that this made. */
@@ -59,11 +61,11 @@ export declare class Table {
   /** Removes an index. */
   dropIndex(name: string): Promise<DropIndexResult>
   /** Runs a query. `body` is its JSON as it came, copied before the call returns. */
-  query(body: Uint8Array, options: QueryOptions, task?: Task | undefined | null): Promise<QueryResult>
+  query(body: Uint8Array, options: QueryOptions, task: Task): Promise<QueryResult>
   /** The plan of a query as text. `body`: JSON `{query, verbose}`. */
   explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
   /** Runs a query and tells what each step of its plan did. `body`: the query's JSON. */
-  analyzePlan(body: Uint8Array, options: QueryOptions): Promise<string>
+  analyzePlan(body: Uint8Array, options: QueryOptions, task: Task): Promise<string>
   /** The same table on a branch; `main` or nothing is the main branch. Touches no storage. */
   onBranch(branch?: string | undefined | null): Table
   /** All versions of this branch, oldest first. */
@@ -74,12 +76,19 @@ export declare class Table {
    * hold can't be removed (code 19): then nothing is.
    */
   deleteVersions(ranges: Array<VersionRange>): Promise<number>
+  /** How many versions `deleteVersions` would remove; fails where it would. */
+  countDeletable(ranges: Array<VersionRange>): Promise<number>
   /**
    * Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
    * The same bytes again succeed, others are a conflict (code 14). `v1`: the old manifest names;
    * absent keeps the table's.
    */
   publishVersion(version: number, staged: string, v1?: boolean | undefined | null): Promise<TableVersion>
+  /**
+   * Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
+   * goes back to `staged`.
+   */
+  withdrawVersion(version: number, staged: string): Promise<void>
   /** Makes an old version's state the newest version; the version that this made. */
   restore(version: number): Promise<number>
   /** All tags, in the order of their names. */
@@ -283,15 +292,22 @@ export interface MergeResult {
   numRows: number
 }
 
-/** A column to add: filled once from a SQL expression, or all null with a type. */
+/**
+ * A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
+ * expression. Exactly one of `expression`, `dataType` and `computed`.
+ */
 export interface NewColumn {
   name: string
   /** SQL over the columns there are. */
   expression?: string
-  /** JSON text, in either interface's form; needed without an expression. */
+  /** JSON text, in either interface's form. */
   dataType?: string
-  /** Of a column without an expression. */
+  /** SQL over the columns there are; kept in the metadata. */
+  computed?: string
+  /** Of an all-null column. */
   metadata?: Record<string, string>
+  /** Field paths that a column with a `dataType` is computed from; they must exist. */
+  inputs?: Array<string>
 }
 
 /** An index that could be built. */

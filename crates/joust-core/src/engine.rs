@@ -120,7 +120,8 @@ impl Engine {
         root::scan(&self.shared.caches, root, storage_options).await
     }
 
-    /// Removes all files of a table; succeeds when there are none.
+    /// Removes all files of a table; succeeds when there are none. The caller sees to it that nothing
+    /// is being written there: a commit that comes after would bring back a table without its data.
     pub async fn remove_table(
         &self,
         location: &str,

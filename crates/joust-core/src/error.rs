@@ -71,6 +71,11 @@ impl Error {
         }
     }
 
+    /// A failure while the engine did what a client's input asked for.
+    pub(crate) fn of_input(error: impl Into<Self>) -> Self {
+        error.into().blame_input()
+    }
+
     pub fn code(&self) -> Code {
         self.code
     }
@@ -86,7 +91,7 @@ impl Error {
 
     /// The same failure, known to be caused by what the client asked for: a failure inside the
     /// engine while it plans or evaluates a client's expressions is the client's to mend.
-    pub(crate) fn blame_input(mut self) -> Self {
+    fn blame_input(mut self) -> Self {
         if let (Code::Internal, Some(source)) = (self.code, &self.source)
             && !is_storage_failure(source.as_ref())
         {
@@ -207,28 +212,24 @@ fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Erro
     }
 }
 
-/// Failures of disks, stores and files, which no other request would avoid.
-fn is_storage_failure(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+/// Failures of disks, stores and files, which no other request would avoid. DataFusion's internal
+/// errors come as Lance's `IO` too, so what lies underneath decides.
+fn is_storage_failure(error: &(dyn std::error::Error + 'static)) -> bool {
     use lance::Error as L;
-    matches!(
+    let here = matches!(
         error.downcast_ref::<L>(),
-        Some(L::IO { .. } | L::CorruptFile { .. } | L::NotFound { .. } | L::DiskCapExceeded { .. })
+        Some(L::CorruptFile { .. } | L::NotFound { .. } | L::DiskCapExceeded { .. })
     ) || error.is::<std::io::Error>()
-        || error.is::<object_store::Error>()
+        || error.is::<object_store::Error>();
+    here || error.source().is_some_and(is_storage_failure)
 }
 
 /// A message without source positions (`, /x/y.rs:1:2`) and without the prefixes that name an
 /// error's variant.
 fn clean(message: &str) -> String {
-    let mut text = message.trim().to_string();
-    while let Some(at) = text.rfind(".rs:") {
-        let start = text[..at].rfind(", ").unwrap_or(at);
-        let end = text[at + 4..]
-            .find(|c: char| !(c.is_ascii_digit() || c == ':'))
-            .map_or(text.len(), |offset| at + 4 + offset);
-        text.replace_range(start..end, "");
-    }
+    let text = without_positions(message.trim());
     const PREFIXES: &[&str] = &[
+        "Error applying filter expression to batch: ",
         "LanceError(Arrow): ",
         "LanceError(IO): ",
         "LanceError(Schema): ",
@@ -257,6 +258,35 @@ fn clean(message: &str) -> String {
     shorten(rest.trim().trim_end_matches('.'))
 }
 
+/// Source positions end what one layer of the engine has said: `…, /x/y.rs:12:34`.
+fn without_positions(text: &str) -> String {
+    // More than this is a client's own text come back.
+    const MOST: usize = 4_000;
+    let end = text
+        .char_indices()
+        .nth(MOST)
+        .map_or(text.len(), |(at, _)| at);
+    let mut kept = String::with_capacity(end);
+    for part in text[..end].split_inclusive(", ") {
+        let (word, rest) = part
+            .split_once([' ', '\n'])
+            .unwrap_or((part.trim_end_matches(", "), ""));
+        let is_position = word
+            .split_once(".rs:")
+            .is_some_and(|(_, place)| place.starts_with(|c: char| c.is_ascii_digit()));
+        if is_position {
+            kept.truncate(kept.trim_end_matches([',', ' ']).len());
+            if !rest.is_empty() {
+                kept.push(' ');
+                kept.push_str(rest);
+            }
+        } else {
+            kept.push_str(part);
+        }
+    }
+    kept
+}
+
 /// One line of bounded length: a client may have put anything into its expression.
 fn shorten(text: &str) -> String {
     const MOST: usize = 500;
@@ -282,9 +312,11 @@ fn without_dump(text: &str) -> &str {
         return text;
     };
     let name = text[..brace]
-        .rfind(|c: char| !(c.is_ascii_alphanumeric() || "_(".contains(c)))
+        .rfind(|c: char| !(c.is_ascii_alphanumeric() || "_([".contains(c)))
         .map_or(0, |at| at + 1);
-    let is_type = text[name..brace].starts_with(|c: char| c.is_ascii_uppercase());
+    let is_type = text[name..brace]
+        .trim_start_matches(['(', '['])
+        .starts_with(|c: char| c.is_ascii_uppercase());
     if is_type { &text[..name] } else { text }
 }
 

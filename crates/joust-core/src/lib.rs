@@ -8,6 +8,7 @@ pub mod engine;
 pub mod error;
 pub mod index;
 pub mod ipc;
+mod names;
 pub mod query;
 pub mod root;
 pub mod table;

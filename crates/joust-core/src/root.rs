@@ -70,6 +70,15 @@ pub(crate) async fn open(
         Error::invalid(format!("the root {root} can't be used: {error}"))
     };
     if !root.contains("://") {
+        // Lance encodes them on the way to some files and not to others.
+        if let Some(odd) = root
+            .chars()
+            .find(|c| !c.is_ascii() || "~%#?[]".contains(*c))
+        {
+            return Err(unusable(&format!(
+                "Lance can't keep all its files under a path with `{odd}`; choose another"
+            )));
+        }
         std::fs::create_dir_all(root).map_err(|error| unusable(&error))?;
     }
     let (store, base) = store(caches, root, storage_options)
@@ -185,8 +194,15 @@ pub(crate) async fn remove(
     storage_options: StorageOptions,
 ) -> Result<()> {
     let (store, base) = store(caches, location, storage_options).await?;
-    match store.remove_dir_all(base).await {
-        Err(error) if !error.is_not_found() => Err(error.into()),
-        _ => Ok(()),
+    // A file that appears while a directory is emptied keeps it from going.
+    const TRIES: usize = 3;
+    for attempt in 1..=TRIES {
+        match store.remove_dir_all(base.clone()).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) if attempt == TRIES => return Err(error.into()),
+            Err(_) => {}
+            Ok(()) => return Ok(()),
+        }
     }
+    Ok(())
 }

@@ -10,16 +10,21 @@ use napi_derive::napi;
 use crate::promise::promise;
 use crate::table::Table;
 
-/// A column to add: filled once from a SQL expression, or all null with a type.
+/// A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
+/// expression. Exactly one of `expression`, `dataType` and `computed`.
 #[napi(object)]
 pub struct NewColumn {
     pub name: String,
     /// SQL over the columns there are.
     pub expression: Option<String>,
-    /// JSON text, in either interface's form; needed without an expression.
+    /// JSON text, in either interface's form.
     pub data_type: Option<String>,
-    /// Of a column without an expression.
+    /// SQL over the columns there are; kept in the metadata.
+    pub computed: Option<String>,
+    /// Of an all-null column.
     pub metadata: Option<HashMap<String, String>>,
+    /// Field paths that a column with a `dataType` is computed from; they must exist.
+    pub inputs: Option<Vec<String>>,
 }
 
 /// A change of one column.
@@ -54,19 +59,21 @@ pub struct FieldMetadataResult {
 }
 
 fn new_column(column: NewColumn) -> Result<table::NewColumn> {
-    match (column.expression, column.data_type) {
-        (Some(expression), None) => Ok(table::NewColumn::Expression {
-            name: column.name,
+    let name = column.name;
+    let metadata = column.metadata.unwrap_or_default();
+    match (column.expression, column.data_type, column.computed) {
+        (Some(expression), None, None) => Ok(table::NewColumn::Expression { name, expression }),
+        (None, Some(data_type), None) => {
+            let inputs = column.inputs.unwrap_or_default();
+            table::NewColumn::null(&name, &data_type, metadata, inputs)
+        }
+        (None, None, Some(expression)) => Ok(table::NewColumn::Computed {
+            name,
             expression,
+            metadata,
         }),
-        (None, Some(data_type)) => table::NewColumn::null(
-            &column.name,
-            &data_type,
-            column.metadata.unwrap_or_default(),
-        ),
         _ => Err(Error::invalid(format!(
-            "column `{}` needs an expression or a data type, not both",
-            column.name
+            "column `{name}` needs exactly one of an expression, a data type, a computed expression"
         ))),
     }
 }
@@ -89,6 +96,20 @@ impl Table {
             table.add_columns(&columns).await
         };
         promise(env, work, |version| version as f64)
+    }
+
+    /// Keeps a function's payload in the table under its SHA-256 (hex); its path in the table.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn keep_function<'env>(
+        &self,
+        env: &'env Env,
+        sha256: String,
+        payload: &[u8],
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let table = self.inner.clone();
+        let payload = payload.to_vec();
+        let work = async move { table.keep_function(&sha256, payload).await };
+        promise(env, work, |path| path)
     }
 
     /// Renames columns, casts them, changes their nullability; the version that this made.

@@ -1,7 +1,6 @@
 //! The engine and the roots it looks into.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use joust_core::root;
 use napi::Env;
@@ -9,7 +8,7 @@ use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
 use crate::promise::promise;
-use crate::table::Table;
+use crate::table::{Table, millis};
 
 /// What an engine may use; absent values suit a server that has the machine to itself.
 #[napi(object)]
@@ -56,9 +55,7 @@ impl Engine {
             chosen.index_cache_bytes = bytes(options.index_cache_bytes, chosen.index_cache_bytes);
             chosen.metadata_cache_bytes =
                 bytes(options.metadata_cache_bytes, chosen.metadata_cache_bytes);
-            chosen.staleness = options.staleness_ms.map_or(chosen.staleness, |ms| {
-                Duration::from_secs_f64(ms.max(0.0) / 1000.0)
-            });
+            chosen.staleness = options.staleness_ms.map_or(chosen.staleness, millis);
         }
         Self {
             inner: joust_core::Engine::new(chosen),

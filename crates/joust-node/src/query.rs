@@ -101,7 +101,7 @@ impl Table {
         env: &'env Env,
         body: &[u8],
         options: QueryOptions,
-        task: Option<&Task>,
+        task: &Task,
     ) -> napi::Result<PromiseRaw<'env, QueryResult>> {
         let table = self.inner.clone();
         let body = body.to_vec();
@@ -117,10 +117,7 @@ impl Table {
             rest: Arc::new(Mutex::new((!answer.is_done()).then_some(answer))),
             task: Task::new(),
         };
-        match task {
-            Some(task) => promise(env, task.guard(work), convert),
-            None => promise(env, work, convert),
-        }
+        promise(env, task.guard(work), convert)
     }
 
     /// The plan of a query as text. `body`: JSON `{query, verbose}`.
@@ -147,13 +144,11 @@ impl Table {
         env: &'env Env,
         body: &[u8],
         options: QueryOptions,
+        task: &Task,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let table = self.inner.clone();
         let body = body.to_vec();
-        promise(
-            env,
-            async move { table.analyze_plan(&body, options.into()).await },
-            |plan| plan,
-        )
+        let work = task.guard(async move { table.analyze_plan(&body, options.into()).await });
+        promise(env, work, |plan| plan)
     }
 }

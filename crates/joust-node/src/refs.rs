@@ -8,7 +8,7 @@ use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
 use crate::promise::promise;
-use crate::table::Table;
+use crate::table::{Table, version_number};
 
 /// A version as a listing shows it.
 #[napi(object)]
@@ -89,7 +89,7 @@ impl Table {
         version: f64,
     ) -> napi::Result<PromiseRaw<'env, TableVersion>> {
         let table = self.inner.clone();
-        let work = async move { table.describe_version(version as u64).await };
+        let work = async move { table.describe_version(version_number(version)).await };
         promise(env, work, TableVersion::from)
     }
 
@@ -102,12 +102,20 @@ impl Table {
         ranges: Vec<VersionRange>,
     ) -> napi::Result<PromiseRaw<'env, f64>> {
         let table = self.inner.clone();
-        let ranges: Vec<(u64, Option<u64>)> = ranges
-            .into_iter()
-            .map(|range| (range.start as u64, range.end.map(|end| end as u64)))
-            .collect();
-        let work = async move { table.delete_versions(&ranges).await };
+        let work = async move { table.delete_versions(&bounds(&ranges)).await };
         promise(env, work, |count| count as f64)
+    }
+
+    /// How many versions `deleteVersions` would remove; fails where it would.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn count_deletable<'env>(
+        &self,
+        env: &'env Env,
+        ranges: Vec<VersionRange>,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let work = async move { table.deletable(&bounds(&ranges)).await };
+        promise(env, work, |versions| versions.len() as f64)
     }
 
     /// Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
@@ -122,8 +130,30 @@ impl Table {
         v1: Option<bool>,
     ) -> napi::Result<PromiseRaw<'env, TableVersion>> {
         let table = self.inner.clone();
-        let work = async move { table.publish_version(version as u64, &staged, v1).await };
+        let work = async move {
+            table
+                .publish_version(version_number(version), &staged, v1)
+                .await
+        };
         promise(env, work, TableVersion::from)
+    }
+
+    /// Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
+    /// goes back to `staged`.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn withdraw_version<'env>(
+        &self,
+        env: &'env Env,
+        version: f64,
+        staged: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let work = async move {
+            table
+                .withdraw_version(version_number(version), &staged)
+                .await
+        };
+        promise(env, work, |()| ())
     }
 
     /// Makes an old version's state the newest version; the version that this made.
@@ -134,7 +164,7 @@ impl Table {
         version: f64,
     ) -> napi::Result<PromiseRaw<'env, f64>> {
         let table = self.inner.clone();
-        let work = async move { table.restore(version as u64).await };
+        let work = async move { table.restore(version_number(version)).await };
         promise(env, work, |version| version as f64)
     }
 
@@ -166,7 +196,7 @@ impl Table {
         version: f64,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
-        let work = async move { table.create_tag(&name, version as u64).await };
+        let work = async move { table.create_tag(&name, version_number(version)).await };
         promise(env, work, |()| ())
     }
 
@@ -179,7 +209,7 @@ impl Table {
         version: f64,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
-        let work = async move { table.update_tag(&name, version as u64).await };
+        let work = async move { table.update_tag(&name, version_number(version)).await };
         promise(env, work, |()| ())
     }
 
@@ -216,7 +246,7 @@ impl Table {
         version: Option<f64>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
-        let version = version.map(|version| version as u64);
+        let version = version.map(version_number);
         let work = async move { table.create_branch(&name, version).await };
         promise(env, work, |()| ())
     }
@@ -233,6 +263,13 @@ impl Table {
             ()
         })
     }
+}
+
+fn bounds(ranges: &[VersionRange]) -> Vec<(u64, Option<u64>)> {
+    ranges
+        .iter()
+        .map(|range| (version_number(range.start), range.end.map(version_number)))
+        .collect()
 }
 
 impl From<table::Version> for TableVersion {

@@ -1,14 +1,12 @@
 //! Update and merge rows.
 
-use std::time::Duration;
-
 use joust_core::table;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
 use crate::promise::promise;
-use crate::table::Table;
+use crate::table::{Table, millis};
 use crate::upload::Upload;
 
 /// What an update sets, and where.
@@ -106,9 +104,7 @@ impl Table {
             when_not_matched_by_source_delete_filter: options
                 .when_not_matched_by_source_delete_filter,
             use_index: options.use_index,
-            timeout: options
-                .timeout_ms
-                .map(|ms| Duration::from_secs_f64(ms.clamp(0.0, 1e12) / 1000.0)),
+            timeout: options.timeout_ms.map(millis),
         };
         promise(
             env,

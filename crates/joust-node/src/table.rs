@@ -230,14 +230,31 @@ impl Table {
 /// Read options from JavaScript numbers.
 pub fn read_options(version: Option<f64>, min_timestamp_millis: Option<f64>) -> table::ReadOptions {
     table::ReadOptions {
-        version: version.map(|version| version as u64),
+        version: version.map(version_number),
         not_before: min_timestamp_millis.map(time),
     }
 }
 
+/// A version from a JavaScript number. What is no version becomes one that no table has.
+pub fn version_number(number: f64) -> u64 {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    if number.fract() == 0.0 && (0.0..=LARGEST).contains(&number) {
+        number as u64
+    } else {
+        u64::MAX - 1
+    }
+}
+
+/// A duration from milliseconds; zero when there is none such.
+pub fn millis(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number / 1000.0).unwrap_or_default()
+}
+
 /// A time from milliseconds since the epoch.
-pub fn time(millis: f64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs_f64(millis.clamp(0.0, 1e15) / 1000.0)
+pub fn time(number: f64) -> SystemTime {
+    SystemTime::UNIX_EPOCH
+        .checked_add(millis(number))
+        .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 impl From<ReadOptions> for table::ReadOptions {

@@ -37,8 +37,8 @@ impl Table {
         })
     }
 
-    /// Builds an index and commits it. Dropping the future stops the build and leaves the table as
-    /// it was.
+    /// Builds an index and commits it. Dropping the future stops the build; when that happens during
+    /// the commit, the index may be there all the same.
     pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
         let spec = Spec::decode(spec)?;
         let newest = self.newest().await?;
@@ -53,7 +53,7 @@ impl Table {
             .replace(spec.replaces())
             .progress(Arc::new(Reporter::new(on_progress)))
             .await
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(Error::of_input)?;
         self.handle().publish(dataset);
         Ok(())
     }

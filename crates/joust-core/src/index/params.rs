@@ -190,10 +190,17 @@ fn hnsw(spec: &Spec) -> Result<HnswBuildParams> {
 
 fn bloom(spec: &Spec) -> Result<Option<Value>> {
     if let Some(rate) = spec.probability
-        && !(rate > 0.0 && rate < 1.0)
+        && !(1e-9..1.0).contains(&rate)
     {
         return Err(Error::invalid(format!(
-            "`probability` {rate} is not possible; give a number between 0 and 1"
+            "`probability` {rate} is not possible; give a number from 1e-9 to below 1"
+        )));
+    }
+    if let Some(items) = spec.number_of_items
+        && !(1..=10_000_000).contains(&items)
+    {
+        return Err(Error::invalid(format!(
+            "`number_of_items` {items} is not possible; give a number from 1 to 10000000"
         )));
     }
     let mut params = Map::new();

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 pub const MAX_METADATA: usize = 16 << 20;
 /// Bytes of one record batch, as sent and as decompressed.
 const MAX_BATCH: u64 = 2 << 30;
+/// Rows of one record batch that need no bytes.
+const MAX_FREE_ROWS: u64 = 1_000_000;
 /// Rows of one record batch.
 const MAX_ROWS: i64 = i32::MAX as i64;
 
@@ -50,6 +52,15 @@ pub fn check_batch(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<()
     }
     if total > MAX_BATCH {
         return Err(too_large(total));
+    }
+    // Rows of nulls, or of nothing, have no bytes.
+    let paid_for = MAX_FREE_ROWS.saturating_add(total.saturating_mul(64));
+    if batch.length() as u64 > paid_for {
+        return Err(Error::invalid(format!(
+            "a record batch of {total} bytes says it has {} rows; send batches of at most \
+             {MAX_FREE_ROWS} rows without content",
+            batch.length()
+        )));
     }
     Ok(())
 }

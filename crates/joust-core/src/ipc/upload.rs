@@ -22,6 +22,8 @@ enum Event {
     Aborted,
 }
 
+/// Both ends change `queued` and `full` and read what the other changed: only one order of all these
+/// steps keeps each from missing the other's.
 struct Shared {
     queued: AtomicUsize,
     full: AtomicBool,
@@ -63,17 +65,17 @@ impl Upload {
     /// reader that has gone is dropped: the body is only being read to its end.
     pub fn push(&self, chunk: Bytes) -> bool {
         let length = chunk.len();
-        let queued = self.shared.queued.fetch_add(length, Ordering::AcqRel) + length;
+        let queued = self.shared.queued.fetch_add(length, Ordering::SeqCst) + length;
         if self.sender.send(Event::Chunk(chunk)).is_err() {
             return true;
         }
         if queued < HIGH_WATER {
             return true;
         }
-        self.shared.full.store(true, Ordering::Release);
+        self.shared.full.store(true, Ordering::SeqCst);
         // The reader may have emptied the queue between the two stores and would then never call.
-        if self.shared.queued.load(Ordering::Acquire) <= LOW_WATER {
-            return !self.shared.full.swap(false, Ordering::AcqRel);
+        if self.shared.queued.load(Ordering::SeqCst) <= LOW_WATER {
+            return !self.shared.full.swap(false, Ordering::SeqCst);
         }
         self.sender.is_closed()
     }
@@ -99,8 +101,8 @@ impl UploadReader {
         match self.receiver.recv().await {
             Some(Event::Chunk(chunk)) => {
                 let length = chunk.len();
-                let queued = self.shared.queued.fetch_sub(length, Ordering::AcqRel) - length;
-                if queued <= LOW_WATER && self.shared.full.swap(false, Ordering::AcqRel) {
+                let queued = self.shared.queued.fetch_sub(length, Ordering::SeqCst) - length;
+                if queued <= LOW_WATER && self.shared.full.swap(false, Ordering::SeqCst) {
                     (self.shared.on_drain)();
                 }
                 Ok(Some(chunk))
@@ -120,7 +122,7 @@ impl Drop for UploadReader {
     fn drop(&mut self) {
         // Nobody reads on: a paused pusher must be let go so that it can read the body to its end.
         self.receiver.close();
-        if self.shared.full.swap(false, Ordering::AcqRel) {
+        if self.shared.full.swap(false, Ordering::SeqCst) {
             (self.shared.on_drain)();
         }
     }

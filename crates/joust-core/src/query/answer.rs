@@ -1,11 +1,13 @@
 //! Runs a scan and encodes what comes out, part by part.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
 use futures::StreamExt;
+use lance::dataset::ROW_ID;
 use lance::dataset::scanner::{DatasetRecordBatchStream, Scanner};
 use lance::io::RecordBatchStream;
 
@@ -18,7 +20,7 @@ const FIRST_PART: usize = 4 << 20;
 /// Later parts are at least this large.
 const NEXT_PART: usize = 1 << 20;
 /// The column that tells whose neighbours a row belongs to when there are several query vectors.
-const QUERY_INDEX: &str = "query_index";
+pub const QUERY_INDEX: &str = "query_index";
 
 /// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
 pub struct Answer {
@@ -26,6 +28,8 @@ pub struct Answer {
     batches: DatasetRecordBatchStream,
     encoder: Encoder,
     skip: Option<SkipPerQuery>,
+    /// The columns to send, when the scan has one more.
+    keep: Option<Vec<usize>>,
     done: bool,
 }
 
@@ -36,19 +40,29 @@ impl Answer {
         version: u64,
         format: Format,
     ) -> Result<Self> {
-        let batches = scanner
-            .try_into_stream()
-            .await
-            .map_err(|error| Error::from(error).blame_input())?;
+        let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
         let skip = match (&query.vector, query.offset) {
             (Vectors::Many(_), Some(offset)) if offset > 0 => Some(SkipPerQuery::new(offset)),
             _ => None,
         };
+        let scanned = batches.schema();
+        let keep = query.needs_row_id().then(|| {
+            let columns = scanned.fields().iter().enumerate();
+            columns
+                .filter(|(_, field)| field.name() != ROW_ID)
+                .map(|(index, _)| index)
+                .collect::<Vec<_>>()
+        });
+        let schema = match &keep {
+            Some(keep) => Arc::new(scanned.project(keep)?),
+            None => scanned,
+        };
         Ok(Self {
             version,
-            encoder: Encoder::new(format, &batches.schema())?,
+            encoder: Encoder::new(format, &schema)?,
             batches,
             skip,
+            keep,
             done: false,
         })
     }
@@ -80,9 +94,12 @@ impl Answer {
         while self.encoder.pending() < size && !self.done {
             match self.batches.next().await {
                 Some(batch) => {
-                    let mut batch = batch.map_err(|error| Error::from(error).blame_input())?;
+                    let mut batch = batch.map_err(Error::of_input)?;
                     if let Some(skip) = &mut self.skip {
                         batch = skip.apply(&batch)?;
+                    }
+                    if let Some(keep) = &self.keep {
+                        batch = batch.project(keep)?;
                     }
                     if batch.num_rows() > 0 {
                         self.encoder.write(&batch)?;
@@ -113,11 +130,13 @@ impl SkipPerQuery {
     }
 
     fn apply(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let Some(index) = batch.column_by_name(QUERY_INDEX) else {
+        let index = batch
+            .column_by_name(QUERY_INDEX)
+            .and_then(|column| column.as_primitive_opt::<Int32Type>());
+        let Some(index) = index else {
             return Ok(batch.clone());
         };
         let keep: BooleanArray = index
-            .as_primitive::<Int32Type>()
             .values()
             .iter()
             .map(|query| {
@@ -132,8 +151,6 @@ impl SkipPerQuery {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{ArrayRef, Int32Array};
 
     use super::*;

@@ -3,11 +3,13 @@
 use std::fmt;
 
 use lance::Dataset;
+use lance_core::datatypes::format_field_path;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::expression;
 use crate::error::{Code, Error, Result};
+use crate::names::short;
 
 /// Columns that are not part of a table's schema and can be asked for by name.
 const SYSTEM_COLUMNS: &[&str] = &[
@@ -38,18 +40,20 @@ impl Columns {
         match self {
             Self::All => Ok(None),
             Self::Names(names) => {
-                for name in names {
-                    check(dataset, name)?;
-                }
-                let same = |name: &String| (name.clone(), path_expression(name));
-                Ok(Some(names.iter().map(same).collect()))
+                let named = names.iter().map(|name| {
+                    if SYSTEM_COLUMNS.contains(&name.as_str()) {
+                        return Ok((name.clone(), name.clone()));
+                    }
+                    Ok((name.clone(), canonical(dataset, name)?))
+                });
+                named.collect::<Result<_>>().map(Some)
             }
             Self::Aliases(aliases) => {
                 let checked = aliases.iter().map(|(alias, sql)| {
                     if is_column(dataset, sql) {
                         return Ok((alias.clone(), sql.clone()));
                     }
-                    Ok((alias.clone(), expression::condition(sql)?))
+                    Ok((alias.clone(), expression::whole(sql)?))
                 });
                 checked.collect::<Result<_>>().map(Some)
             }
@@ -57,13 +61,15 @@ impl Columns {
     }
 }
 
-/// Refuses a column that neither the table nor the engine has.
-pub fn check(dataset: &Dataset, name: &str) -> Result<()> {
-    if is_column(dataset, name) {
-        Ok(())
-    } else {
-        Err(unknown(dataset, name))
-    }
+/// The path of a column in the schema's own spelling, quoted where SQL would misread it; the case of
+/// letters does not matter to clients.
+pub fn canonical(dataset: &Dataset, path: &str) -> Result<String> {
+    let fields = dataset
+        .schema()
+        .resolve_case_insensitive(path)
+        .ok_or_else(|| unknown(dataset, path))?;
+    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    Ok(format_field_path(&names))
 }
 
 fn is_column(dataset: &Dataset, name: &str) -> bool {
@@ -77,7 +83,7 @@ pub fn unknown(dataset: &Dataset, name: &str) -> Error {
         .iter()
         .map(|field| field.name.as_str())
         .collect();
-    let name: String = name.chars().take(100).collect();
+    let name = short(name);
     Error::new(
         Code::TableColumnNotFound,
         format!(
@@ -85,18 +91,6 @@ pub fn unknown(dataset: &Dataset, name: &str) -> Error {
             known.join(", ")
         ),
     )
-}
-
-/// A field path as SQL: segments that SQL would read differently are quoted.
-fn path_expression(path: &str) -> String {
-    if path.contains('`') {
-        return path.to_string();
-    }
-    let quoted: Vec<String> = path
-        .split('.')
-        .map(|segment| format!("`{segment}`"))
-        .collect();
-    quoted.join(".")
 }
 
 impl<'de> Deserialize<'de> for Columns {

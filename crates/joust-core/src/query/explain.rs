@@ -13,10 +13,7 @@ impl Table {
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
         let (scanner, _) = self.plan(&explain.query, &options).await?;
-        let plan = scanner
-            .create_plan()
-            .await
-            .map_err(|error| Error::from(error).blame_input())?;
+        let plan = scanner.create_plan().await.map_err(Error::of_input)?;
         let verbose = explain.verbose == Some(true);
         let text = displayable(plan.as_ref())
             .set_show_schema(verbose)
@@ -29,10 +26,7 @@ impl Table {
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let query = Query::decode(body)?;
         let (scanner, _) = self.plan(&query, &options).await?;
-        let plan = scanner
-            .analyze_plan()
-            .await
-            .map_err(|error| Error::from(error).blame_input())?;
+        let plan = scanner.analyze_plan().await.map_err(Error::of_input)?;
         Ok(self.without_location(&plan))
     }
 

@@ -10,6 +10,8 @@
 //!   chain is long. Planning walks it recursively and in more than linear time, so a long one would
 //!   overflow a stack, which ends the process, or keep a thread busy for minutes. Chains of AND and
 //!   OR and lists are planned flat and may be long.
+//! - A few functions make much out of little (`repeat('x', 1000000000)`), and a failed allocation ends
+//!   the process.
 
 use crate::error::{Error, Result};
 
@@ -17,9 +19,32 @@ use crate::error::{Error, Result};
 const MAX_CHAIN: usize = 500;
 /// ANDs and ORs in one expression.
 const MAX_CONDITIONS: usize = 20_000;
+/// Words that join two values or come after one, as operators do.
+const OPERATOR_WORDS: &[&str] = &[
+    "is", "like", "ilike", "in", "between", "not", "div", "collate", "at", "similar", "rlike",
+    "regexp", "escape", "xor", "mod", "isnull", "notnull",
+];
+/// Functions whose result is as large as a number says.
+const UNBOUNDED_FUNCTIONS: &[&str] = &[
+    "repeat",
+    "lpad",
+    "rpad",
+    "space",
+    "array_repeat",
+    "list_repeat",
+    "array_resize",
+    "list_resize",
+    "range",
+    "generate_series",
+    "gen_series",
+];
+/// Functions whose result grows with each nesting.
+const GROWING_FUNCTIONS: &[&str] = &["replace", "regexp_replace", "encode"];
+/// Bytes of an expression that uses one of them.
+const MAX_GROWING_TEXT: usize = 10_000;
 
-/// A condition as Lance may have it: all of the text or an error.
-pub fn condition(sql: &str) -> Result<String> {
+/// An expression as Lance may have it: all of the text or an error.
+pub fn whole(sql: &str) -> Result<String> {
     check(sql)?;
     Ok(format!("(\n{sql}\n)"))
 }
@@ -27,6 +52,7 @@ pub fn condition(sql: &str) -> Result<String> {
 /// Refuses an expression that Lance would misread or could not plan.
 pub fn check(sql: &str) -> Result<()> {
     let mut scan = Scan::default();
+    let mut growing = 0;
     let bytes = sql.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -40,10 +66,31 @@ pub fn check(sql: &str) -> Result<()> {
         if matches!(&bytes[at..bytes.len().min(at + 2)], b"--" | b"/*") {
             return Err(Error::invalid("the expression has a comment; leave it out"));
         }
+        if sql[end..].trim_start().starts_with('(') {
+            growing += usize::from(check_function(token)?);
+        }
         scan.token(token)?;
         at = end;
     }
+    if growing > 1 || growing == 1 && sql.len() > MAX_GROWING_TEXT {
+        return Err(Error::invalid(format!(
+            "the expression may use one of {} once, in at most {MAX_GROWING_TEXT} bytes",
+            GROWING_FUNCTIONS.join(", ")
+        )));
+    }
     scan.finish()
+}
+
+/// Refuses a function that could ask for any amount of memory; whether it is one whose result grows
+/// with its arguments.
+fn check_function(token: &str) -> Result<bool> {
+    let name = token.trim_matches(['"', '`']).to_ascii_lowercase();
+    if UNBOUNDED_FUNCTIONS.contains(&name.as_str()) {
+        return Err(Error::invalid(format!(
+            "the function `{name}` is not available"
+        )));
+    }
+    Ok(GROWING_FUNCTIONS.contains(&name.as_str()))
 }
 
 /// The end of the token that begins at a character's first byte.
@@ -64,18 +111,27 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// What is known after a part of the text: for each open parenthesis the length of its chain.
+/// What is known after a part of the text.
 struct Scan {
-    chains: Vec<usize>,
+    /// The chain in each open parenthesis.
+    open: Vec<Chain>,
     conditions: usize,
     /// The last token was a value, so that an operator after it joins two.
     after_value: bool,
 }
 
+/// Operators that apply to one another.
+#[derive(Default)]
+struct Chain {
+    length: usize,
+    /// BETWEENs whose AND is still to come.
+    between: usize,
+}
+
 impl Default for Scan {
     fn default() -> Self {
         Self {
-            chains: vec![0],
+            open: vec![Chain::default()],
             conditions: 0,
             after_value: false,
         }
@@ -84,23 +140,26 @@ impl Default for Scan {
 
 impl Scan {
     fn token(&mut self, token: &str) -> Result<()> {
-        match token {
-            "(" => self.chains.push(0),
+        let word = token.to_ascii_lowercase();
+        match word.as_str() {
+            "(" => self.open.push(Chain::default()),
             ")" => {
                 // What was inside is an operand of what is outside.
-                let inner = self.chains.pop().unwrap_or(0);
-                if self.chains.is_empty() {
+                let inner = self.open.pop().map_or(0, |chain| chain.length);
+                if self.open.is_empty() {
                     return Err(unbalanced());
                 }
                 self.extend(inner)?;
             }
             "," => self.cut(),
-            "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "=" | "<" | ">" | "!"
+            "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "=" | "<" | ">" | "!" | ":" | "["
+            | "#" | "~" | "@"
                 if self.after_value =>
             {
                 self.extend(1)?;
             }
-            _ if token.eq_ignore_ascii_case("and") || token.eq_ignore_ascii_case("or") => {
+            "and" if self.closes_between() => {}
+            "and" | "or" => {
                 self.conditions += 1;
                 if self.conditions > MAX_CONDITIONS {
                     return Err(Error::invalid(format!(
@@ -110,20 +169,36 @@ impl Scan {
                 }
                 self.cut();
             }
+            operator if OPERATOR_WORDS.contains(&operator) => {
+                self.extend(1)?;
+                if let (true, Some(chain)) = (operator == "between", self.open.last_mut()) {
+                    chain.between += 1;
+                }
+            }
             _ => {}
         }
         if !token.trim().is_empty() {
-            self.after_value =
-                token == ")" || token.starts_with(['\'', '"', '`']) || is_word(token.as_bytes()[0]);
+            let first = token.as_bytes()[0];
+            self.after_value = matches!(first, b')' | b']' | b'\'' | b'"' | b'`') || is_word(first);
         }
         Ok(())
     }
 
-    fn extend(&mut self, by: usize) -> Result<()> {
-        if let Some(chain) = self.chains.last_mut() {
-            *chain += by;
+    fn closes_between(&mut self) -> bool {
+        match self.open.last_mut() {
+            Some(chain) if chain.between > 0 => {
+                chain.between -= 1;
+                true
+            }
+            _ => false,
         }
-        if self.chains.iter().sum::<usize>() > MAX_CHAIN {
+    }
+
+    fn extend(&mut self, by: usize) -> Result<()> {
+        if let Some(chain) = self.open.last_mut() {
+            chain.length += by;
+        }
+        if self.open.iter().map(|chain| chain.length).sum::<usize>() > MAX_CHAIN {
             return Err(Error::invalid(format!(
                 "the expression applies more than {MAX_CHAIN} operators to one another; split it"
             )));
@@ -132,7 +207,7 @@ impl Scan {
     }
 
     fn finish(&self) -> Result<()> {
-        if self.chains.len() == 1 {
+        if self.open.len() == 1 {
             Ok(())
         } else {
             Err(unbalanced())
@@ -140,8 +215,8 @@ impl Scan {
     }
 
     fn cut(&mut self) {
-        if let Some(chain) = self.chains.last_mut() {
-            *chain = 0;
+        if let Some(chain) = self.open.last_mut() {
+            *chain = Chain::default();
         }
     }
 }
@@ -166,6 +241,12 @@ mod tests {
             ),
             format!("n{}", "+1+1+1+1+1+1+1+1+1+1+1+1+(1".repeat(45)),
             format!("a{}", " = b".repeat(600)),
+            format!("n{} = 1", "::int".repeat(600)),
+            format!("true{}", " is true".repeat(600)),
+            format!("n{}", " is null".repeat(600)),
+            format!("n{}", " between 1 and 2".repeat(600)),
+            format!("{}n", "not ".repeat(600)),
+            format!("n{}", "[1]".repeat(600)),
         ] {
             assert!(check(&deep).is_err(), "{}", &deep[..60]);
         }
@@ -183,6 +264,19 @@ mod tests {
         ] {
             assert!(check(&wide).is_ok(), "{}", &wide[..20]);
         }
+    }
+
+    #[test]
+    fn functions_that_ask_for_any_memory_are_refused() {
+        for greedy in [
+            "repeat(s, 1000000000) = 'x'",
+            "\"REPEAT\" ('a', 9) = s",
+            "array_length(range(1, 1000000000)) = 1",
+            "replace(replace(s, 'a', 'aaaa'), 'a', 'aaaa') = 'x'",
+        ] {
+            assert!(check(greedy).is_err(), "{greedy}");
+        }
+        assert!(check("replace(s, 'a', 'b') = 'x' AND repeat = 1").is_ok());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use lance::Dataset;
 
 pub use answer::Answer;
-pub(crate) use columns::unknown as unknown_column;
+pub(crate) use columns::{canonical as canonical_column, unknown as unknown_column};
 pub(crate) use vector::{distance_type, element as vector_element, is_vector};
 
 use crate::error::{Error, Result};
@@ -73,13 +73,13 @@ pub(crate) fn predicate(dataset: &Dataset, sql: &str) -> Result<String> {
             "the predicate is empty; give a SQL condition, or `true` for all rows",
         ));
     }
-    let condition = expression::condition(sql)?;
+    let condition = expression::whole(sql)?;
     let mut scanner = dataset.scan();
     let checked = scanner
         .filter(&condition)
         .and_then(|scanner| scanner.get_expr_filter().map(drop));
     match checked {
         Ok(()) => Ok(condition),
-        Err(error) => Err(Error::from(error).blame_input()),
+        Err(error) => Err(Error::of_input(error)),
     }
 }

@@ -6,6 +6,7 @@ use lance::Dataset;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
 
+use super::answer::QUERY_INDEX;
 use super::request::{Query, Vectors};
 use super::{columns, expression, text, vector};
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ const READ_AHEAD_BYTES: u64 = 32 << 20;
 
 /// A scan that answers the query, errors of the query included.
 pub async fn scanner(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
-    build(dataset, query).await.map_err(Error::blame_input)
+    build(dataset, query).await.map_err(Error::of_input)
 }
 
 async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
@@ -29,7 +30,7 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
         .as_deref()
         .filter(|filter| !filter.trim().is_empty())
     {
-        scanner.filter(&expression::condition(filter)?)?;
+        scanner.filter(&expression::whole(filter)?)?;
     }
     let scored = match (vector::dimension(&query.vector)?, &query.full_text_query) {
         (Some(_), Some(_)) => {
@@ -94,7 +95,12 @@ async fn search_by_vector(
     if let Some(mode) = &query.approx_mode {
         scanner.approx_mode(approx_mode(mode)?);
     }
-    let refine = query.refine_factor.filter(|factor| *factor > 0);
+    // Lance makes room for every row that is refined: no more than there are.
+    let most = u32::try_from(rows.div_ceil(k)).unwrap_or(u32::MAX).max(1);
+    let refine = query
+        .refine_factor
+        .filter(|factor| *factor > 0)
+        .map(|factor| factor.min(most));
     if let Some(ef) = query.ef.filter(|ef| *ef > 0) {
         // As many candidates as are refined must be found: Lance refuses fewer.
         let candidates = k.saturating_mul(refine.map_or(1, u64::from));
@@ -121,6 +127,9 @@ fn approx_mode(name: &str) -> Result<ApproxMode> {
 /// Limit and offset over the whole result. Several vectors have theirs each: see the answer.
 fn limit(scanner: &mut Scanner, query: &Query) -> Result<()> {
     if matches!(query.vector, Vectors::Many(_)) {
+        if query.k == 0 {
+            scanner.limit(Some(0), None)?;
+        }
         return Ok(());
     }
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
@@ -137,6 +146,14 @@ fn project(
     scored: Option<&str>,
 ) -> Result<()> {
     if let Some(mut expressions) = query.columns.expressions(dataset)? {
+        if matches!(query.vector, Vectors::Many(_))
+            && expressions.iter().any(|(name, _)| name == QUERY_INDEX)
+        {
+            return Err(Error::invalid(format!(
+                "with several vectors `{QUERY_INDEX}` is the column that tells them apart; choose \
+                 another alias"
+            )));
+        }
         scanner.disable_scoring_autoprojection();
         if let Some(score) = scored
             && expressions.iter().all(|(name, _)| name != score)
@@ -145,7 +162,7 @@ fn project(
         }
         scanner.project_with_transform(&expressions)?;
     }
-    if query.with_row_id == Some(true) {
+    if query.with_row_id == Some(true) || query.needs_row_id() {
         scanner.with_row_id();
     }
     Ok(())
@@ -155,11 +172,10 @@ fn ordering(dataset: &Dataset, order: &[super::request::Ordering]) -> Result<Vec
     order
         .iter()
         .map(|key| {
-            columns::check(dataset, &key.column_name)?;
             Ok(ColumnOrdering {
                 ascending: key.ascending,
                 nulls_first: key.nulls_first,
-                column_name: key.column_name.clone(),
+                column_name: columns::canonical(dataset, &key.column_name)?,
             })
         })
         .collect()

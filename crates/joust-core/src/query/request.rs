@@ -107,6 +107,17 @@ impl Query {
         check_id(self.id.as_deref(), id)
     }
 
+    /// Whether Lance needs row ids that the client did not ask for: to sort by a column that is not
+    /// returned it looks the rest up by them.
+    pub fn needs_row_id(&self) -> bool {
+        self.with_row_id != Some(true)
+            && self
+                .order_by
+                .as_ref()
+                .is_some_and(|order| !order.is_empty())
+            && !matches!(self.columns, Columns::All)
+    }
+
     /// The rows to find before the offset is skipped.
     pub fn reach(&self) -> u64 {
         self.k.saturating_add(self.offset.unwrap_or(0))

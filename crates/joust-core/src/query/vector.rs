@@ -22,10 +22,10 @@ pub struct VectorColumn {
 /// dimension is theirs.
 pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Result<VectorColumn> {
     if let Some(path) = named {
+        let path = &columns::canonical(dataset, path)?;
         let field = dataset
             .schema()
-            .resolve_case_insensitive(path)
-            .and_then(|path| path.last().copied())
+            .field(path)
             .ok_or_else(|| columns::unknown(dataset, path))?;
         let column = describe(path, &field.data_type()).ok_or_else(|| {
             Error::invalid(format!(

@@ -6,6 +6,7 @@ use lance::dataset::refs::BranchContents;
 
 use super::Table;
 use crate::error::{Code, Error, Result};
+use crate::names::{Reference, check_reference, short};
 
 /// A line of versions that began at a version of another.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ impl Table {
 
     /// Begins a branch at a version of this one; at the newest when `version` is `None`.
     pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
+        check_reference(Reference::Branch, name)?;
         let source = self.handle.at(version, None).await?;
         let mut dataset = source.as_ref().clone();
         if dataset.list_branches().await?.contains_key(name) {
@@ -59,17 +61,19 @@ impl Table {
         if !dataset.list_branches().await?.contains_key(name) {
             return Err(Error::new(
                 Code::TableBranchNotFound,
-                format!("there is no branch `{name}`"),
+                format!("there is no branch `{}`", short(name)),
             ));
         }
         dataset
             .delete_branch(name)
             .await
             .map_err(|error| match error {
-                // Other branches began on it.
-                lance::Error::RefConflict { message } => {
-                    Error::new(Code::InvalidTableState, message)
-                }
+                lance::Error::RefConflict { .. } => Error::new(
+                    Code::InvalidTableState,
+                    format!(
+                        "other branches began on `{name}` or tags point to it; delete those first"
+                    ),
+                ),
                 error => error.into(),
             })?;
         self.on_branch(Some(name)).handle.close();

@@ -9,24 +9,46 @@ use lance::dataset::{ColumnAlteration, NewColumnTransform};
 use lance::index::DatasetIndexExt;
 
 use super::Table;
-use super::data_type;
-use crate::error::{Code, Error, Result};
-use crate::query::{expression, unknown_column};
+use super::{computed, data_type};
+use crate::error::{Error, Result};
+use crate::names::check_column;
+use crate::query::{canonical_column, expression, unknown_column};
 
 /// A column to add.
 #[derive(Debug, Clone)]
 pub enum NewColumn {
     /// Filled once from a SQL expression over the columns there are.
     Expression { name: String, expression: String },
-    /// All null, with metadata.
-    Null(Field),
+    /// All null; declared to be computed from `inputs` by something outside the table.
+    Null { field: Field, inputs: Vec<String> },
+    /// All null; declared to be a SQL expression over the columns there are, which gives its type.
+    Computed {
+        name: String,
+        expression: String,
+        metadata: HashMap<String, String>,
+    },
 }
 
 impl NewColumn {
     /// An all-null column whose type is JSON text in either interface's form.
-    pub fn null(name: &str, data_type: &str, metadata: HashMap<String, String>) -> Result<Self> {
+    pub fn null(
+        name: &str,
+        data_type: &str,
+        metadata: HashMap<String, String>,
+        inputs: Vec<String>,
+    ) -> Result<Self> {
         let field = Field::new(name, data_type::parse(data_type)?, true);
-        Ok(Self::Null(field.with_metadata(metadata)))
+        Ok(Self::Null {
+            field: field.with_metadata(metadata),
+            inputs,
+        })
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Expression { name, .. } | Self::Computed { name, .. } => name,
+            Self::Null { field, .. } => field.name(),
+        }
     }
 }
 
@@ -51,12 +73,24 @@ impl Table {
         for column in columns {
             match column {
                 NewColumn::Expression { name, expression } => {
-                    expressions.push((name.clone(), expression::condition(expression)?));
+                    expressions.push((name.clone(), expression::whole(expression)?));
                 }
-                NewColumn::Null(field) => nulls.push(field.clone()),
+                NewColumn::Null { field, inputs } => {
+                    for input in inputs {
+                        if dataset.schema().resolve_case_insensitive(input).is_none() {
+                            return Err(unknown_column(&dataset, input));
+                        }
+                    }
+                    nulls.push(field.clone());
+                }
+                NewColumn::Computed {
+                    name,
+                    expression,
+                    metadata,
+                } => nulls.push(computed::field(&dataset, name, expression, metadata)?),
             }
         }
-        // One commit each: the null columns first, since they can't fail on data.
+        // Lance adds one kind at a time, and two commits would not be one change.
         if !nulls.is_empty() && !expressions.is_empty() {
             return Err(Error::invalid(
                 "columns with an expression and columns without one can't be added in one request; \
@@ -71,7 +105,7 @@ impl Table {
         dataset
             .add_columns(transform, None, None)
             .await
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(Error::of_input)?;
         Ok(self.committed(dataset))
     }
 
@@ -84,11 +118,11 @@ impl Table {
         let mut changes = Vec::with_capacity(alterations.len());
         for alteration in alterations {
             let path = &alteration.path;
-            if dataset.schema().resolve_case_insensitive(path).is_none() {
-                return Err(unknown_column(&dataset, path));
+            if let Some(name) = &alteration.rename {
+                check_column(name)?;
             }
             let change = ColumnAlteration {
-                path: path.clone(),
+                path: canonical_column(&dataset, path)?,
                 rename: alteration.rename.clone(),
                 nullable: alteration.nullable,
                 data_type: alteration
@@ -107,7 +141,10 @@ impl Table {
         dataset
             .alter_columns(&changes)
             .await
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(|error| match taken_name(&error) {
+                Some(name) => exists(name),
+                None => Error::of_input(error),
+            })?;
         Ok(self.committed(dataset))
     }
 
@@ -117,16 +154,15 @@ impl Table {
             return Err(Error::invalid("`columns` is empty; name at least one"));
         }
         let mut dataset = self.writable().await?;
-        for column in columns {
-            if dataset.schema().resolve_case_insensitive(column).is_none() {
-                return Err(unknown_column(&dataset, column));
-            }
-        }
-        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let paths: Vec<String> = columns
+            .iter()
+            .map(|column| canonical_column(&dataset, column))
+            .collect::<Result<_>>()?;
+        let names: Vec<&str> = paths.iter().map(String::as_str).collect();
         dataset
             .drop_columns(&names)
             .await
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(Error::of_input)?;
         // Lance drops the indexes with their columns; a listing must not find them cached.
         dataset.load_indices().await?;
         Ok(self.committed(dataset))
@@ -139,23 +175,26 @@ fn check_new_names(dataset: &Dataset, columns: &[NewColumn]) -> Result<()> {
     }
     let mut seen = HashSet::new();
     for column in columns {
-        let name = match column {
-            NewColumn::Expression { name, .. } => name,
-            NewColumn::Null(field) => field.name(),
-        };
-        if name.trim().is_empty() || name.contains('.') || name.starts_with("_row") {
-            return Err(Error::invalid(format!(
-                "`{name}` is no column name; it must not be empty, hold a dot or begin with `_row`"
-            )));
-        }
+        let name = column.name();
+        check_column(name)?;
         if !seen.insert(name.to_lowercase())
             || dataset.schema().resolve_case_insensitive(name).is_some()
         {
-            return Err(Error::new(
-                Code::InvalidInput,
-                format!("the table has a column `{name}` already"),
-            ));
+            return Err(exists(name));
         }
     }
     Ok(())
+}
+
+fn exists(name: &str) -> Error {
+    Error::invalid(format!("the table has a column `{name}` already"))
+}
+
+/// The name that a rename would give to a second column; Lance's message holds the whole schema.
+fn taken_name(error: &lance::Error) -> Option<&str> {
+    let lance::Error::Schema { message, .. } = error else {
+        return None;
+    };
+    let rest = message.split_once("Duplicate field name \"")?.1;
+    Some(rest.split_once('"')?.0)
 }

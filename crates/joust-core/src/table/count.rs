@@ -14,7 +14,7 @@ impl Table {
         let count = dataset
             .count_rows(Some(predicate))
             .await
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(Error::of_input)?;
         Ok(count as u64)
     }
 }

@@ -20,7 +20,7 @@ impl Table {
         let deleted = DeleteBuilder::new(dataset, predicate)
             .execute()
             .await
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(Error::of_input)?;
         let result = Deleted {
             version: deleted.new_dataset.version_id(),
             num_deleted_rows: deleted.num_deleted_rows,

@@ -24,6 +24,14 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// The same look, proving nothing about what came before it.
+    pub fn unsettled(self) -> Self {
+        Self {
+            settled: false,
+            ..self
+        }
+    }
+
     /// Whether the directory was removed and made anew between two looks: it is another table's.
     pub fn is_other_directory(before: Option<Self>, now: Option<Self>) -> bool {
         matches!((before, now), (Some(before), Some(now)) if before.identity != now.identity)
@@ -60,18 +68,15 @@ impl VersionsDirectory {
         })
     }
 
-    /// Proves that `dataset` is still the newest version, given the look at which it last was; the
+    /// Proves that `dataset` is still the newest version, given the last look at its directory; the
     /// look that proved it. `None`: it may not be.
     pub fn confirm(&self, dataset: &Dataset, last: Option<Seen>) -> Option<Seen> {
-        let now = self.look()?;
-        // Without a last look the directory has changed for a reason we know: our own commit.
-        if let Some(last) = last {
-            if (last.changed, last.identity) != (now.changed, now.identity) {
-                return None;
-            }
-            if last.settled {
-                return Some(last);
-            }
+        let (now, last) = (self.look()?, last?);
+        if (last.changed, last.identity) != (now.changed, now.identity) {
+            return None;
+        }
+        if last.settled {
+            return Some(last);
         }
         let version = dataset.version_id();
         let newest = self.holds(dataset, version) && !self.holds(dataset, version + 1);

@@ -24,6 +24,7 @@ use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
 use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
+use crate::names::{Reference, is_reference, short};
 use crate::root::store;
 
 /// How long a remote table is checked by successor alone.
@@ -51,8 +52,7 @@ impl Current {
 
 struct Open {
     current: Current,
-    /// The state of a local `_versions` at which `current` was the newest; `None` right after a
-    /// commit of our own.
+    /// The state of a local `_versions` at which `current` was the newest.
     seen: Option<Seen>,
     checked: Instant,
     fully_checked: Instant,
@@ -248,16 +248,16 @@ impl Handle {
             .with_session(session)
             .with_storage_options(self.storage_options.clone());
         if let Some(branch) = &self.branch {
+            if !is_reference(Reference::Branch, branch) {
+                return Err(unknown_branch(branch));
+            }
             builder = builder.with_branch(branch, None);
         }
         builder.load().await.map_err(|error| match &self.branch {
             Some(branch)
                 if error.is_not_found() || matches!(error, lance::Error::RefNotFound { .. }) =>
             {
-                Error::new(
-                    Code::TableBranchNotFound,
-                    format!("there is no branch `{branch}`"),
-                )
+                unknown_branch(branch)
             }
             None if error.is_not_found() => {
                 Error::new(Code::TableNotFound, "the table's files do not exist")
@@ -288,7 +288,9 @@ impl Handle {
         }
         match newest.checkout_version(version).await {
             Ok(dataset) => Ok(Arc::new(dataset)),
-            Err(lance::Error::VersionNotFound { .. }) => Err(missing()),
+            Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {
+                Err(missing())
+            }
             Err(error) if error.is_not_found() => Err(missing()),
             Err(error) => Err(error.into()),
         }
@@ -307,9 +309,21 @@ impl Handle {
         let fully_checked = open.as_ref().map_or(now, |open| open.fully_checked);
         *open = Some(Open {
             current: Current::new(dataset),
-            seen: None,
+            // Others may have written since: not proven to be the newest, but the same directory.
+            seen: self
+                .directory
+                .as_ref()
+                .and_then(VersionsDirectory::look)
+                .map(Seen::unsettled),
             checked: now,
             fully_checked,
         });
     }
+}
+
+fn unknown_branch(branch: &str) -> Error {
+    Error::new(
+        Code::TableBranchNotFound,
+        format!("there is no branch `{}`", short(branch)),
+    )
 }

@@ -57,7 +57,7 @@ impl Table {
             ));
         }
         let matched = match &merge.when_matched_update_all_filter {
-            Some(filter) => WhenMatched::UpdateIf(expression::condition(filter)?),
+            Some(filter) => WhenMatched::UpdateIf(expression::whole(filter)?),
             None if merge.when_matched_update_all => WhenMatched::UpdateAll,
             None => WhenMatched::DoNothing,
         };
@@ -68,12 +68,13 @@ impl Table {
         let missing = match &merge.when_not_matched_by_source_delete_filter {
             Some(filter) => {
                 let filter = crate::query::predicate(&dataset, filter)?;
-                WhenNotMatchedBySource::delete_if(&dataset, &filter).map_err(blame)?
+                WhenNotMatchedBySource::delete_if(&dataset, &filter).map_err(Error::of_input)?
             }
             None if merge.when_not_matched_by_source_delete => WhenNotMatchedBySource::Delete,
             None => WhenNotMatchedBySource::Keep,
         };
-        let mut builder = MergeInsertBuilder::try_new(dataset.clone(), merge.on).map_err(blame)?;
+        let mut builder =
+            MergeInsertBuilder::try_new(dataset.clone(), merge.on).map_err(Error::of_input)?;
         builder
             .when_matched(matched)
             .when_not_matched(not_matched)
@@ -83,13 +84,13 @@ impl Table {
         if let Some(timeout) = merge.timeout {
             builder.retry_timeout(timeout);
         }
-        let job = builder.try_build().map_err(blame)?;
+        let job = builder.try_build().map_err(Error::of_input)?;
         let (_, batches) = decode(upload).await?;
         let watch = Arc::new(Watch::default());
         let (merged, stats) = job
             .execute(watch.clone().over(batches))
             .await
-            .map_err(|error| watch.failure().unwrap_or_else(|| blame(error)))?;
+            .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
         let version = self.committed(Arc::unwrap_or_clone(merged));
         Ok(Merged {
             version,
@@ -100,8 +101,4 @@ impl Table {
             num_rows: watch.rows(),
         })
     }
-}
-
-fn blame(error: lance::Error) -> Error {
-    Error::from(error).blame_input()
 }

@@ -69,7 +69,7 @@ impl Table {
                 true => builder.replace(path.as_str(), entries),
                 false => builder.update(path.as_str(), entries),
             }
-            .map_err(|error| Error::from(error).blame_input())?;
+            .map_err(Error::of_input)?;
         }
         builder.await?;
         let fields = paths

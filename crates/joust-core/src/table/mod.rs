@@ -4,11 +4,13 @@
 
 mod branches;
 mod columns;
+mod computed;
 mod count;
 mod data_type;
 mod delete;
 mod describe;
 mod directory;
+mod functions;
 pub mod handle;
 mod merge;
 mod metadata;
@@ -80,7 +82,8 @@ impl Table {
 
     /// The newest version, whatever a remote store's staleness allows to readers: writes start here.
     pub(crate) async fn newest(&self) -> Result<Arc<Dataset>> {
-        Ok(self.handle.current(None).await?.dataset)
+        let now = SystemTime::now();
+        Ok(self.handle.current(Some(now)).await?.dataset)
     }
 
     /// A copy of the newest version for an operation that commits to it.

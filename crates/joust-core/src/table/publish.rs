@@ -4,7 +4,9 @@
 //! name, then ask for it to become a version. Put-if-absent makes that safe among any writers: of
 //! several manifests for one version exactly one wins.
 
+use lance::Dataset;
 use lance_io::object_store::ObjectStore;
+use lance_table::format::BasePath;
 use lance_table::io::commit::ManifestNamingScheme;
 use lance_table::io::manifest::read_manifest;
 use object_store::path::Path;
@@ -27,19 +29,16 @@ impl Table {
         v1: Option<bool>,
     ) -> Result<Version> {
         let (store, table) = self.handle.store().await?;
-        let staged = inside(&table, staged)?;
         let base = match self.handle.branch() {
             Some(branch) => branch
                 .split('/')
-                .fold(table.clone().join("tree"), |path, part| path.join(part)),
+                .fold(table.clone().join("tree"), Path::join),
             None => table,
         };
-        let scheme = match v1 {
-            Some(true) => ManifestNamingScheme::V1,
-            Some(false) => ManifestNamingScheme::V2,
-            None => self.naming_scheme().await,
-        };
+        let newest = self.newest().await.ok();
+        let scheme = scheme(newest.as_deref(), v1)?;
         let place = scheme.manifest_path(&base, version);
+        let staged = staged_path(&base, staged, &place)?;
         let bytes = match read(&store, &staged).await? {
             Some(bytes) => bytes,
             // A repeated request: the staged file is gone because the first one succeeded.
@@ -48,7 +47,8 @@ impl Table {
                 return Err(Error::invalid("there is no file at `manifest_path`"));
             }
         };
-        check(&store, &staged, version).await?;
+        self.check(&store, &staged, version, newest.as_deref())
+            .await?;
         if staged != place {
             match store.put_if_absent(&place, bytes.clone().into()).await {
                 Ok(()) => {}
@@ -70,29 +70,109 @@ impl Table {
         self.describe_version(version).await
     }
 
-    /// The table's own scheme; the newer one for a table without versions.
-    async fn naming_scheme(&self) -> ManifestNamingScheme {
-        match self.newest().await {
-            Ok(dataset) => dataset.manifest_location().naming_scheme,
-            Err(_) => ManifestNamingScheme::V2,
+    /// Takes back `publish_version`: the manifest of `version` goes back to `staged`. Refused (code 14)
+    /// once there is a version after it.
+    pub async fn withdraw_version(&self, version: u64, staged: &str) -> Result<()> {
+        let (store, _) = self.handle.store().await?;
+        let versions = self.list_versions().await?;
+        if versions.iter().any(|found| found.version > version) {
+            return Err(Error::new(
+                Code::ConcurrentModification,
+                format!("version {version} can't be taken back: there is one after it"),
+            ));
         }
+        let Some(published) = versions.iter().find(|found| found.version == version) else {
+            return Ok(());
+        };
+        let place = Path::parse(&published.manifest_path).map_err(object_store::Error::from)?;
+        let mut base: Vec<_> = place.parts().collect();
+        base.truncate(base.len().saturating_sub(2));
+        let staged = staged_path(&base.into_iter().collect(), staged, &place)?;
+        if staged != place
+            && let Some(bytes) = read(&store, &place).await?
+        {
+            store.put_if_absent(&staged, bytes.into()).await?;
+            store.delete(&place).await?;
+        }
+        self.handle.close();
+        Ok(())
+    }
+
+    /// Refuses a file that is not the manifest of that version of this branch, or that refers to files
+    /// outside the table.
+    async fn check(
+        &self,
+        store: &ObjectStore,
+        path: &Path,
+        version: u64,
+        newest: Option<&Dataset>,
+    ) -> Result<()> {
+        let manifest = read_manifest(store, path, None)
+            .await
+            .map_err(|_| Error::invalid("the file at `manifest_path` is not a Lance manifest"))?;
+        if manifest.version != version {
+            return Err(Error::invalid(format!(
+                "the manifest at `manifest_path` is of version {}, not {version}",
+                manifest.version
+            )));
+        }
+        if manifest.branch.as_deref() != self.handle.branch() {
+            return Err(Error::invalid(
+                "the manifest at `manifest_path` is of another branch",
+            ));
+        }
+        let known = newest.map(|dataset| &dataset.manifest().base_paths);
+        let is_known = |path: &BasePath| {
+            known.is_some_and(|known| known.values().any(|base| base.path == path.path))
+        };
+        if !manifest.base_paths.values().all(is_known) {
+            return Err(Error::invalid(
+                "the manifest at `manifest_path` refers to files outside the table",
+            ));
+        }
+        Ok(())
     }
 }
 
-/// A client's path, when it lies inside the table.
-fn inside(table: &Path, path: &str) -> Result<Path> {
+/// The names that a table's manifests have: its own, or for a new table what the client asks for.
+fn scheme(newest: Option<&Dataset>, v1: Option<bool>) -> Result<ManifestNamingScheme> {
+    let wanted = v1.map(|v1| match v1 {
+        true => ManifestNamingScheme::V1,
+        false => ManifestNamingScheme::V2,
+    });
+    let own = newest.map(|dataset| dataset.manifest_location().naming_scheme);
+    match (own, wanted) {
+        (Some(own), Some(wanted)) if own != wanted => Err(Error::invalid(format!(
+            "the table's manifests have {own:?} names; a table can't have both kinds"
+        ))),
+        (Some(scheme), _) | (None, Some(scheme)) => Ok(scheme),
+        (None, None) => Ok(ManifestNamingScheme::V2),
+    }
+}
+
+/// A client's path of a manifest in the making: directly in the branch's `_versions`, and not the
+/// manifest of another version, which would be gone afterwards.
+fn staged_path(base: &Path, path: &str, place: &Path) -> Result<Path> {
     let refused = || {
         Error::invalid(
-            "`manifest_path` is not inside the table; give the path of a file under the table's \
-             location",
+            "`manifest_path` is not a staged manifest of this table; give the path of a file in its \
+             `_versions` directory that is not a version already",
         )
     };
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);
     let path = Path::parse(path.trim_start_matches('/')).map_err(|_| refused())?;
-    let is_inside = path
-        .prefix_match(table)
-        .is_some_and(|mut rest| rest.next().is_some());
-    if is_inside { Ok(path) } else { Err(refused()) }
+    if path == *place {
+        return Ok(path);
+    }
+    let rest: Vec<String> = path
+        .prefix_match(&base.clone().join("_versions"))
+        .ok_or_else(refused)?
+        .map(|part| part.as_ref().to_string())
+        .collect();
+    match rest.as_slice() {
+        [name] if ManifestNamingScheme::detect_scheme(name).is_none() => Ok(path),
+        _ => Err(refused()),
+    }
 }
 
 async fn read(store: &ObjectStore, path: &Path) -> Result<Option<bytes::Bytes>> {
@@ -104,38 +184,30 @@ async fn read(store: &ObjectStore, path: &Path) -> Result<Option<bytes::Bytes>> 
     }
 }
 
-/// Refuses a file that is not the manifest of that version.
-async fn check(store: &ObjectStore, path: &Path, version: u64) -> Result<()> {
-    let manifest = read_manifest(store, path, None)
-        .await
-        .map_err(|_| Error::invalid("the file at `manifest_path` is not a Lance manifest"))?;
-    if manifest.version == version {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "the manifest at `manifest_path` is of version {}, not {version}",
-        manifest.version
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_files_inside_the_table_are_taken() {
+    fn only_staged_manifests_of_the_table_are_taken() {
         let table = Path::from("data/t.lance");
-        assert!(inside(&table, "data/t.lance/_versions/1.manifest-staged").is_ok());
-        assert!(inside(&table, "/data/t.lance/_versions/1.manifest").is_ok());
-        for outside in [
+        let place = ManifestNamingScheme::V1.manifest_path(&table, 3);
+        let taken = |path: &str| staged_path(&table, path, &place).is_ok();
+        assert!(taken("data/t.lance/_versions/3.manifest-staged"));
+        assert!(taken("/data/t.lance/_versions/3.manifest-staged"));
+        assert!(taken("data/t.lance/_versions/3.manifest"));
+        for other in [
+            "data/t.lance/_versions/2.manifest",
+            "data/t.lance/_versions/18446744073709551612.manifest",
+            "data/t.lance/_versions/deep/x",
+            "data/t.lance/data/x.lance",
             "data/t.lance",
-            "data/t.lance.other/x",
-            "data/other.lance/_versions/1.manifest",
-            "data/t.lance/../other.lance/x",
+            "data/t.lance.other/_versions/x",
+            "data/t.lance/../other.lance/_versions/x",
             "etc/passwd",
             "",
         ] {
-            assert!(inside(&table, outside).is_err(), "{outside}");
+            assert!(!taken(other), "{other}");
         }
     }
 }

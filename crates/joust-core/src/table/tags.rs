@@ -6,6 +6,7 @@ use lance::dataset::refs::TagContents;
 
 use super::Table;
 use crate::error::{Code, Error, Result};
+use crate::names::{Reference, check_reference, is_reference, short};
 
 /// A named pointer to a version.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ impl Table {
     }
 
     pub async fn tag(&self, name: &str) -> Result<Tag> {
+        check(name)?;
         let dataset = self.newest().await?;
         let contents = dataset
             .tags()
@@ -48,6 +50,7 @@ impl Table {
 
     /// Names a version of this branch.
     pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
+        check_reference(Reference::Tag, name)?;
         self.dataset_at(version).await?;
         let dataset = self.newest().await?;
         let created = dataset
@@ -70,6 +73,7 @@ impl Table {
     }
 
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
+        check(name)?;
         let dataset = self.newest().await?;
         dataset
             .tags()
@@ -96,11 +100,25 @@ fn tag(name: String, contents: TagContents) -> Tag {
     }
 }
 
+/// Refuses a name that no tag can have.
+fn check(name: &str) -> Result<()> {
+    if is_reference(Reference::Tag, name) {
+        Ok(())
+    } else {
+        Err(unknown(name))
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(
+        Code::TableTagNotFound,
+        format!("there is no tag `{}`", short(name)),
+    )
+}
+
 fn explain(name: &str, error: lance::Error) -> Error {
     match &error {
-        lance::Error::RefNotFound { .. } => {
-            Error::new(Code::TableTagNotFound, format!("there is no tag `{name}`"))
-        }
+        lance::Error::RefNotFound { .. } => unknown(name),
         lance::Error::RefConflict { .. } => Error::new(
             Code::TableTagAlreadyExists,
             format!("there is a tag `{name}` already; update it or choose another name"),

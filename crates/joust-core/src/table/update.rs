@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Schema;
+use lance::Dataset;
 use lance::dataset::UpdateBuilder;
+use lance_datafusion::planner::Planner;
 
 use super::Table;
 use crate::error::{Error, Result};
-use crate::query::{expression, unknown_column};
+use crate::query::{canonical_column, expression};
 
 /// What an update sets, and where.
 #[derive(Debug, Clone, Default)]
@@ -33,25 +36,23 @@ impl Table {
             ));
         }
         let dataset = self.newest().await?;
+        let set = resolve(&dataset, &update.set)?;
+        check_independent(&dataset, &set)?;
         let before = dataset.version_id();
         let mut builder = UpdateBuilder::new(dataset.clone());
         if let Some(predicate) = &update.predicate {
             let predicate = crate::query::predicate(&dataset, predicate)?;
-            builder = builder.update_where(&predicate).map_err(blame)?;
+            builder = builder.update_where(&predicate).map_err(Error::of_input)?;
         }
-        for (column, value) in &update.set {
-            if dataset.schema().resolve_case_insensitive(column).is_none() {
-                return Err(unknown_column(&dataset, column));
-            }
-            let value = expression::condition(value)?;
-            builder = builder.set(column, &value).map_err(blame)?;
+        for (column, value) in &set {
+            builder = builder.set(column, value).map_err(Error::of_input)?;
         }
         let updated = builder
             .build()
-            .map_err(blame)?
+            .map_err(Error::of_input)?
             .execute()
             .await
-            .map_err(blame)?;
+            .map_err(Error::of_input)?;
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
         self.handle.publish(dataset);
@@ -62,6 +63,40 @@ impl Table {
     }
 }
 
-fn blame(error: lance::Error) -> Error {
-    Error::from(error).blame_input()
+/// The columns in the schema's spelling, and the values as Lance may have them.
+fn resolve(dataset: &Dataset, set: &[(String, String)]) -> Result<Vec<(String, String)>> {
+    let resolved = set.iter().map(|(column, value)| {
+        Ok((
+            canonical_column(dataset, column)?,
+            expression::whole(value)?,
+        ))
+    });
+    resolved.collect()
+}
+
+/// Refuses a value that reads another column of the same update: Lance sets the columns one after
+/// the other, in an order of its own, so that it might read the new value.
+fn check_independent(dataset: &Dataset, set: &[(String, String)]) -> Result<()> {
+    let planner = Planner::new(Arc::new(Schema::from(dataset.schema())));
+    for (column, value) in set {
+        // What is no expression is refused where it is used.
+        let Ok(parsed) = planner.parse_expr(value) else {
+            continue;
+        };
+        for read in Planner::column_names_in_expr(&parsed) {
+            let same = |other: &str| root(other).eq_ignore_ascii_case(root(&read));
+            if !same(column) && set.iter().any(|(other, _)| same(other)) {
+                return Err(Error::invalid(format!(
+                    "the value of `{column}` reads `{read}`, which the same update sets; \
+                     send two updates"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The column that a field path leads into.
+fn root(path: &str) -> &str {
+    path.split('.').next().unwrap_or(path).trim_matches('`')
 }

@@ -54,6 +54,21 @@ impl Table {
     /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is
     /// open); how many. The newest version and tagged ones can't be removed: then nothing is.
     pub async fn delete_versions(&self, ranges: &[(u64, Option<u64>)]) -> Result<u64> {
+        let doomed = self.deletable(ranges).await?;
+        let (store, _) = self.handle.store().await?;
+        for version in &doomed {
+            store
+                .delete(
+                    &object_store::path::Path::parse(&version.manifest_path)
+                        .map_err(object_store::Error::from)?,
+                )
+                .await?;
+        }
+        Ok(doomed.len() as u64)
+    }
+
+    /// What `delete_versions` would remove; fails where it would.
+    pub async fn deletable(&self, ranges: &[(u64, Option<u64>)]) -> Result<Vec<Version>> {
         let dataset = self.newest().await?;
         let doomed: Vec<Version> = self
             .list_versions()
@@ -66,15 +81,7 @@ impl Table {
             })
             .collect();
         self.check_unused(&dataset, &doomed).await?;
-        let store = dataset.object_store(None).await?;
-        for version in &doomed {
-            store
-                .delete(&object_store::path::Path::from(
-                    version.manifest_path.as_str(),
-                ))
-                .await?;
-        }
-        Ok(doomed.len() as u64)
+        Ok(doomed)
     }
 
     async fn check_unused(&self, dataset: &Dataset, doomed: &[Version]) -> Result<()> {

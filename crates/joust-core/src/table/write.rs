@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::Table;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
+use crate::names::check_column;
 use crate::root::store_params;
 
 /// A committed write.
@@ -92,7 +93,12 @@ impl Table {
         destination: WriteDestination<'_>,
         params: WriteParams,
     ) -> Result<Written> {
-        let (_, batches) = decode(upload).await?;
+        let (schema, batches) = decode(upload).await?;
+        if !matches!(params.mode, WriteMode::Append) {
+            for field in schema.fields() {
+                check_column(field.name())?;
+            }
+        }
         let watch = Arc::new(Watch::default());
         let dataset = InsertBuilder::new(destination)
             .with_params(&params)
@@ -109,7 +115,7 @@ impl Table {
 
 /// Lance checks the data against the table while it writes: what it finds is the upload's fault.
 fn refused(error: lance::Error) -> Error {
-    let error = Error::from(error).blame_input();
+    let error = Error::of_input(error);
     match error.code() {
         Code::TableColumnNotFound => Error::new(Code::TableSchemaValidationError, error.message()),
         _ => error,

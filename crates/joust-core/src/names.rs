@@ -1,0 +1,94 @@
+//! Names that clients give to columns, tags and branches, checked before Lance sees them: it stores some
+//! that it can't read back.
+
+use crate::error::{Error, Result};
+
+/// Columns that the engine adds to answers.
+const ANSWER_COLUMNS: &[&str] = &["_distance", "_score", "query_index"];
+/// Bytes of a tag's or branch's name. Lance and the store add up to 45 while they write, and most file
+/// systems take 255.
+const MAX_REFERENCE: usize = 200;
+
+/// Refuses a name that no column can have and still be asked for.
+pub fn check_column(name: &str) -> Result<()> {
+    let refused = name.trim().is_empty()
+        || name.contains(['.', '`'])
+        || name.starts_with("_row")
+        || ANSWER_COLUMNS.contains(&name)
+        || name.chars().any(char::is_control);
+    if !refused {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "`{}` is no column name; it must not be empty, hold a dot, a backtick or a control \
+         character, begin with `_row`, or be one of {}",
+        short(name),
+        ANSWER_COLUMNS.join(", ")
+    )))
+}
+
+/// What a name is given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reference {
+    Tag,
+    /// May be in groups: `team/work`.
+    Branch,
+}
+
+/// Whether there can be a tag or branch of that name.
+pub fn is_reference(kind: Reference, name: &str) -> bool {
+    let is_segment = |part: &str| {
+        !matches!(part, "" | "." | "..")
+            && !part.ends_with(".lock")
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+    };
+    let is_whole = match kind {
+        Reference::Tag => is_segment(name),
+        Reference::Branch => name.split('/').all(is_segment),
+    };
+    // In a file's name Lance writes a slash as three bytes.
+    name.len() + 2 * name.matches('/').count() <= MAX_REFERENCE && is_whole
+}
+
+/// Refuses a name for a new tag or branch.
+pub fn check_reference(kind: Reference, name: &str) -> Result<()> {
+    if is_reference(kind, name) {
+        return Ok(());
+    }
+    let what = match kind {
+        Reference::Tag => "tag",
+        Reference::Branch => "branch",
+    };
+    Err(Error::invalid(format!(
+        "`{}` is no {what} name; use up to {MAX_REFERENCE} letters, digits, `.`, `_` and `-`",
+        short(name)
+    )))
+}
+
+/// The beginning of a name, for a message.
+pub fn short(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lance_could_not_read_back_are_refused() {
+        for name in ["", " ", "a.b", "a`b", "_rowid", "_distance", "a\nb"] {
+            assert!(check_column(name).is_err(), "{name}");
+        }
+        for name in ["a", "Größe", "_private", "two words"] {
+            assert!(check_column(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "é", "a b", "a/b", "x.lock"] {
+            assert!(!is_reference(Reference::Tag, name), "{name}");
+        }
+        assert!(is_reference(Reference::Branch, "team/work-1"));
+        assert!(!is_reference(Reference::Branch, "team//x"));
+        assert!(!is_reference(Reference::Branch, &"x".repeat(300)));
+    }
+}

@@ -1,0 +1,49 @@
+//! Columns that are declared by a SQL expression and filled later.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use lance::Dataset;
+use lance_datafusion::planner::Planner;
+
+use crate::error::{Error, Result};
+use crate::query::{expression, unknown_column};
+
+/// Metadata key that marks such a column.
+pub const COMPUTED: &str = "computed";
+/// Metadata key of its SQL.
+pub const EXPRESSION: &str = "computed.expression";
+/// Metadata key of the paths of the columns it reads, a JSON list.
+pub const INPUTS: &str = "computed.inputs";
+
+/// The field of a column that `sql` computes: the expression's type, and in the metadata what it is
+/// computed from.
+pub fn field(
+    dataset: &Dataset,
+    name: &str,
+    sql: &str,
+    metadata: &HashMap<String, String>,
+) -> Result<Field> {
+    let schema = Arc::new(Schema::from(dataset.schema()));
+    let planner = Planner::new(schema.clone());
+    let condition = expression::whole(sql)?;
+    let parsed = planner.parse_expr(&condition).map_err(Error::of_input)?;
+    let mut inputs = Planner::column_names_in_expr(&parsed);
+    inputs.sort_unstable();
+    for input in &inputs {
+        if dataset.schema().resolve_case_insensitive(input).is_none() {
+            return Err(unknown_column(dataset, input));
+        }
+    }
+    let planned = planner
+        .optimize_expr(parsed)
+        .and_then(|expr| planner.create_physical_expr(&expr))
+        .map_err(Error::of_input)?;
+    let data_type = planned.data_type(&schema).map_err(Error::of_input)?;
+    let mut metadata = metadata.clone();
+    metadata.insert(COMPUTED.into(), "true".into());
+    metadata.insert(EXPRESSION.into(), sql.into());
+    metadata.insert(INPUTS.into(), serde_json::json!(inputs).to_string());
+    Ok(Field::new(name, data_type, true).with_metadata(metadata))
+}
