@@ -3,8 +3,9 @@
  * sources, each only when it is stale. Needs Node and Rust and nothing else; every npm script goes
  * through here. `--check` changes nothing and ends with 1 when something is stale.
  */
-import { addonStale, buildAddon } from "./build/addon.mjs";
+import { addonStale, buildAddon, firstBuildHint } from "./build/addon.mjs";
 import { dependenciesStale, installDependencies } from "./build/dependencies.mjs";
+import { exclusively } from "./build/lock.mjs";
 import { buildTypescript, typescriptStale } from "./build/typescript.mjs";
 
 const steps = [
@@ -14,7 +15,13 @@ const steps = [
     make: installDependencies,
     doing: "installing",
   },
-  { what: "the engine", stale: addonStale, make: buildAddon, doing: "compiling" },
+  {
+    what: "the engine",
+    stale: addonStale,
+    make: buildAddon,
+    doing: "compiling",
+    hint: firstBuildHint,
+  },
   {
     what: "the TypeScript sources",
     stale: typescriptStale,
@@ -25,10 +32,13 @@ const steps = [
 
 export async function setup() {
   requireNode(20, 17);
-  for (const { what, stale, make, doing } of steps) {
+  if (staleParts().length > 0) await exclusively(makeStaleParts);
+}
+
+async function makeStaleParts() {
+  for (const { what, stale, make, doing, hint } of steps) {
     if (!stale()) continue;
-    const hint = what === "the engine" ? ", which takes half an hour the first time" : "";
-    console.error(`${doing} ${what}${hint}`);
+    console.error(`${doing} ${what}${hint?.() ?? ""}`);
     await make();
   }
 }

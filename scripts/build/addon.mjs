@@ -25,6 +25,12 @@ export function addonStale() {
   return prebuiltInputs() !== inputs;
 }
 
+/** What a first build should be told; lance and its dependencies are compiled once. */
+export function firstBuildHint() {
+  const compiled = existsSync(join(targetDir, "release", "deps"));
+  return compiled ? "" : ", which takes half an hour this first time";
+}
+
 function prebuiltInputs() {
   try {
     return createRequire(join(root, "package.json"))(`joust-${platform}/package.json`).joust.inputs;
@@ -40,7 +46,7 @@ function prebuiltInputs() {
  * dependency a second time beside those that `cargo test` uses. The parts of @napi-rs/cli that
  * make the loader and the declarations are called here instead.
  */
-export async function buildAddon(profile = "release") {
+export async function buildAddon({ profile = "release" } = {}) {
   const inputs = addonInputs();
   const progress = new CompileProgress();
   const code = await cargo(["build", "--profile", profile, "--workspace"], {
@@ -52,7 +58,7 @@ export async function buildAddon(profile = "release") {
   if (code !== 0) throw new Error("the engine did not compile; see cargo's message above");
 
   // A rename, because a running server has the old file mapped.
-  const fresh = `${addonPath}.new`;
+  const fresh = `${addonPath}.${process.pid}`;
   copyFileSync(join(targetDir, profile, libraryName()), fresh);
   renameSync(fresh, addonPath);
   await writeBindings();

@@ -3,22 +3,35 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./paths.mjs";
 
-/** Whether npm packages are missing or older than the lock file in a package's folder. */
-export function dependenciesStale(folder = root) {
-  const installed = join(folder, "node_modules", ".package-lock.json");
-  const lock = join(folder, "package-lock.json");
-  return !existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs;
+/** Whether the npm packages are missing or older than the lock file. */
+export function dependenciesStale() {
+  return isStale(root, "package-lock.json");
 }
 
-/**
- * Installs exactly what the lock file says. No package needs its install script: all that carry
- * native code ship it built.
- */
-export function installDependencies(folder = root) {
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  execFileSync(npm, ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
+/** Installs exactly what the lock file says. */
+export function installDependencies() {
+  npm(root, "ci");
+}
+
+/** The same for a folder of its own without a lock file, whose package.json names exact versions. */
+export function installFolder(folder) {
+  if (isStale(folder, "package.json")) npm(folder, "install", "--no-package-lock");
+}
+
+function isStale(folder, source) {
+  const installed = join(folder, "node_modules", ".package-lock.json");
+  return (
+    !existsSync(installed) || statSync(installed).mtimeMs < statSync(join(folder, source)).mtimeMs
+  );
+}
+
+/** No package needs its install script: all that carry native code ship it built. */
+function npm(folder, ...args) {
+  const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const isWindows = process.platform === "win32";
+  execFileSync(isWindows ? "npm.cmd" : "npm", [...args, ...quiet], {
     cwd: folder,
     stdio: ["ignore", 2, 2],
-    shell: process.platform === "win32",
+    shell: isWindows,
   });
 }

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { dependenciesStale, installDependencies } from "../build/dependencies.mjs";
+import { installFolder } from "../build/dependencies.mjs";
 import { fingerprint, isStamped, stamp } from "../build/fingerprint.mjs";
 import { root } from "../build/paths.mjs";
 import { describe, nothing, pytestCounts, withExitCode } from "./counts.mjs";
@@ -23,7 +23,7 @@ export async function run() {
 /** The SDK wants an older apache-arrow than the other tests, so it has a package of its own. */
 function nodeClients() {
   const folder = join(CLIENTS, "node");
-  if (dependenciesStale(folder)) installDependencies(folder);
+  installFolder(folder);
   return vitest(["--config", join(folder, "vitest.config.ts")]);
 }
 
