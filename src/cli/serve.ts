@@ -5,6 +5,8 @@ import { createLogger } from "../telemetry/logger.js";
 export async function serve(args: readonly string[]): Promise<void> {
   const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
   const log = createLogger(config.logLevel);
+  // One request's forgotten promise must not end the server for all others.
+  process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
   // Lance reads this once, when it is loaded.
   if (config.cpuThreads !== undefined) process.env.LANCE_CPU_THREADS = String(config.cpuThreads);
   const { start } = await import("./start.js");

@@ -53,7 +53,8 @@ async function startOn(
     log,
   });
   const unwatch = watchUnfinished(unfinished);
-  const services: Services = { config, engine, catalog, jobs, log };
+  const { transactions } = store;
+  const services: Services = { config, engine, catalog, jobs, transactions, log };
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {

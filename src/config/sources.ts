@@ -117,8 +117,12 @@ function scalar(value: unknown, label: string): string {
 
 /** The name that a mistyped one was most likely meant to be, else all of them. */
 function suggestion(text: string, prefix: string): string {
+  const meant = text.replaceAll("_", "-");
   const close = names
-    .map((name) => ({ name, distance: editDistance(text.replaceAll("_", "-"), name) }))
+    .map((name) => ({
+      name,
+      distance: editDistance(meant, name) - (name[0] === meant[0] ? 0.5 : 0),
+    }))
     .sort((a, b) => a.distance - b.distance)[0];
   if (close && close.distance <= 3) return `: did you mean ${prefix}${close.name}?`;
   return `; options are ${names.map((name) => prefix + name).join(", ")}`;

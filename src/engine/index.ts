@@ -7,21 +7,7 @@
  */
 import { native } from "./native.js";
 
-export type {
-  DeleteResult,
-  EngineOptions,
-  FoundTable,
-  IndexDescription,
-  IndexProgress,
-  IndexStats,
-  QueryOptions,
-  QueryResult,
-  ReadOptions,
-  RootContents,
-  TableDescription,
-  TableStats,
-  WriteResult,
-} from "../../native/index.js";
+export type * from "../../native/index.js";
 
 export const { Engine, Table, Task, Upload } = native;
 export type Engine = InstanceType<typeof Engine>;

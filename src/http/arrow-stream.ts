@@ -1,21 +1,25 @@
 import type { QueryResult } from "../../native/index.js";
 import type { Outgoing } from "./reply.js";
 
-/** Written at once: what the socket does not take of it is copied and kept by uWebSockets.js. */
-const pieceBytes = 256 * 1024;
+/**
+ * Bytes written at once. With its framing a piece must fit uWebSockets.js' cork buffer of 16 KiB:
+ * when the socket is full while a longer one is corked, builds 20.30 and 20.57 send its frame and
+ * lose its content.
+ */
+const pieceBytes = 16_000;
 
 /**
  * Written after the socket was full. uWebSockets.js does not tell how much of its buffer has left,
  * only, at the next write, whether all of it has; a small write finds out and adds little.
  */
-const probeBytes = 1024;
+const probeBytes = 1_000;
 
 /** Kept back of each part, and sent in probes at the end: so that the end is known to be with the kernel. */
 const tailBytes = 32 * probeBytes;
 
 /**
  * Sends a result part by part, no faster than the peer reads. In memory are at most two parts of the
- * engine's and one piece in the socket's buffer.
+ * engine's and a few pieces in the socket's buffer.
  */
 export class ArrowStream {
   #wake: (() => void) | undefined;

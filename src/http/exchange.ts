@@ -90,7 +90,12 @@ export class Exchange implements Outgoing {
     this.res.pause();
   }
 
+  /** After the end of the body it can wait: resuming starts the socket's limit of 10 s. */
   resume(): void {
+    if (!this.#bodyEnded) this.#unpause();
+  }
+
+  #unpause(): void {
     if (!this.#paused) return;
     this.#paused = false;
     if (!this.aborted) this.res.resume();
@@ -107,8 +112,6 @@ export class Exchange implements Outgoing {
     this.host.inFlight.add(this);
     this.res.onAborted(() => this.#abort());
     if (this.#bodyEnded) return;
-    // Without a handler here, the socket's 10 s limit starts again after each pause.
-    this.res.onWritable(() => true);
     this.res.onData((chunk, isLast) => {
       this.#corked = true;
       this.#take(new Uint8Array(chunk), isLast);
@@ -121,7 +124,6 @@ export class Exchange implements Outgoing {
     if (isLast) {
       this.#bodyEnded = true;
       this.#waitsForPeer = false;
-      this.resume();
     }
     this.#feed(chunk, isLast);
     const enough = this.#discarded > discardLimit && !this.#trusted;
@@ -176,6 +178,7 @@ export class Exchange implements Outgoing {
 
   #send(reply: Ready, close: boolean): void {
     this.#held = undefined;
+    this.#unpause();
     sendReply(this, reply, close || this.host.draining);
   }
 
@@ -209,11 +212,16 @@ export class Exchange implements Outgoing {
     return this.#bodyEnded;
   }
 
-  /** Called every few seconds: a stream that moves, or waits for the engine, outlives the socket's 10 s limit. */
+  /** Called every few seconds: a stream that may still move outlives the socket's limit of 10 s. */
   tick(now: number): void {
     if (!this.#waitsForPeer || this.#paused || this.aborted) return;
-    if (now - this.#lastActivity > idleLimit) this.res.close();
-    else this.res.resume();
+    if (now - this.#lastActivity > idleLimit) {
+      this.res.close();
+      return;
+    }
+    // Resuming starts the limit anew; without a pause before it, it would stop all events for good.
+    this.res.pause();
+    this.res.resume();
   }
 
   /** Drops the connection at the end of a drain. */

@@ -6,8 +6,11 @@ import { sendWhole } from "./whole-body.js";
 /** Feature level of the LanceDB protocol that this server speaks. Its SDKs look for it on every answer. */
 const protocolVersion = "0.3.0";
 
-/** Up to this size a body is handed to the socket in one go, whether it takes all of it or not. */
-const atOnce = 16 * 1024;
+/**
+ * Characters of a text that goes to the socket in one go. Head and body must fit uWebSockets.js'
+ * cork buffer of 16 KiB: see arrow-stream.ts.
+ */
+const atOnce = 4_096;
 
 /** A reply whose body is text or Arrow by now. */
 export type Ready = Exclude<Reply, { kind: "json" }>;
@@ -73,14 +76,13 @@ function sendArrow(out: Outgoing, reply: Extract<Ready, { kind: "arrow" }>, clos
   void new ArrowStream(out, result).run();
 }
 
-/** Ends the answer with a body: short ones in one go, long ones as the peer takes them. */
+/** Ends the answer with a body: text in one go, bytes as the peer takes them. */
 function end(out: Outgoing, body: string | Uint8Array, status: number, close: boolean): void {
-  const isLong = typeof body !== "string" && body.byteLength > atOnce;
   if (out.isHead) {
     const length = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
     out.res.writeHeader("content-length", String(length));
     endBare(out, close);
-  } else if (isLong) {
+  } else if (typeof body !== "string") {
     if (close) announceClose(out);
     sendWhole(out, body, status);
     return;

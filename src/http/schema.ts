@@ -27,12 +27,23 @@ export class BodyCheck {
 }
 
 /** What a validator found, as a sentence: "`k` must be an integer >= 0, got \"ten\"". */
-export function mismatch(wrong: ValueError): JoustError {
+export function mismatch(found: ValueError): JoustError {
+  const wrong = innermost(found);
   const name = wrong.path.slice(1).split("/").map(unescapePointer).join(".");
   const subject = name === "" ? "the body" : `\`${name}\``;
   if (wrong.value === undefined)
     return invalidInput(`${subject} is missing: it must be ${expected(wrong.schema)}`);
   return invalidInput(`${subject} must be ${expected(wrong.schema)}, got ${shown(wrong.value)}`);
+}
+
+/** Of a value that is not null where it may be null or one other thing: what makes it not that thing. */
+function innermost(found: ValueError): ValueError {
+  if (found.value === null || found.value === undefined) return found;
+  const options: TSchema[] = found.schema.anyOf ?? [];
+  const other = options.findIndex((schema) => schema.type !== "null");
+  if (options.length !== 2 || options[1 - other]?.type !== "null") return found;
+  const inner = found.errors[other]?.First();
+  return inner === undefined ? found : innermost(inner);
 }
 
 /** `~1` and `~0` of JSON pointers. */

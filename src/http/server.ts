@@ -1,3 +1,4 @@
+import { createServer } from "node:net";
 import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Operation, Translation } from "../operations/operation.js";
@@ -48,11 +49,7 @@ export class Server implements Host {
         .any("/*", (res, req) => this.#guard(res, () => this.#accept(res, req)))
         .listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
           if (!socket) {
-            reject(
-              new Error(
-                `cannot listen on ${host}:${port}: the port is taken or the address is not this host's`,
-              ),
-            );
+            refusal(host, port).then(reject, reject);
             return;
           }
           this.#listening = socket;
@@ -186,4 +183,21 @@ export class Server implements Host {
       "request failed",
     );
   }
+}
+
+/** Why the system refuses an address: uWebSockets.js only says that it does. */
+async function refusal(host: string, port: number): Promise<Error> {
+  const code = await new Promise<string | undefined>((resolve) => {
+    const probe = createServer();
+    probe.on("error", (error: NodeJS.ErrnoException) => resolve(error.code));
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
+  });
+  const reasons: Record<string, string> = {
+    EADDRINUSE: "the port is taken",
+    EACCES: "the port needs more rights",
+    EADDRNOTAVAIL: "the address is not this host's",
+    ENOTFOUND: "no such host is known",
+  };
+  const reason = reasons[code ?? ""] ?? code ?? "the address is not free";
+  return new Error(`cannot listen on ${host}:${port}: ${reason}`);
 }

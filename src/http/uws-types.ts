@@ -30,7 +30,9 @@ export interface UwsResponse {
   /** The chunk's memory is gone when the handler returns. Runs once with an empty last chunk when there is no body. */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): UwsResponse;
   cork(write: () => void): UwsResponse;
+  /** Stops all events of the socket, `onAborted` included. */
   pause(): void;
+  /** Only after `pause`: on its own it may stop the socket's events for good. Starts the limit of 10 s. */
   resume(): void;
 }
 

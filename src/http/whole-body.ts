@@ -5,10 +5,14 @@ import type { Outgoing } from "./reply.js";
  * as the peer reads; the exchange counts as in flight until the last byte is with the kernel.
  */
 export function sendWhole(out: Outgoing, body: Uint8Array, status: number): void {
-  const sendFrom = (offset: number): boolean => {
-    const [ok, done] = out.res.tryEnd(body.subarray(offset), body.byteLength);
-    if (done) out.sent(status);
-    else out.blocked(true);
+  let ok = false;
+  const sendFrom = (offset: number) => {
+    out.write(() => {
+      let done: boolean;
+      [ok, done] = out.res.tryEnd(body.subarray(offset), body.byteLength);
+      out.blocked(!done);
+      if (done) out.sent(status);
+    });
     return ok;
   };
   if (!sendFrom(0)) out.res.onWritable(sendFrom);

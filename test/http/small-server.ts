@@ -32,7 +32,7 @@ export interface SmallServerOptions {
 export function useSmallServer(options: SmallServerOptions): SmallServer {
   const config = { maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
   const server = new Server({
-    services: { config, log: createLogger("warn") } as unknown as Services,
+    services: { config, log: createLogger("silent") } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],
     authenticator: options.authenticator ?? anyone,

@@ -1,0 +1,95 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { tempDir } from "../harness/temp.js";
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+interface Ended {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs `joust` until it ends by itself. */
+function joust(args: string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
+  return new Promise<Ended>((resolve) => {
+    const { cwd = tempDir("cli"), env = {} } = options;
+    const settings = { cwd, env: { PATH: process.env.PATH, ...env }, timeout: 20_000 };
+    execFile(process.execPath, [main, ...args], settings, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    });
+  });
+}
+
+describe("joust", () => {
+  it("shows its help and its version", async () => {
+    const help = await joust(["--help"]);
+    expect(help).toMatchObject({ code: 0, err: "" });
+    expect(help.out).toContain("joust serve [ROOT] [options]");
+    expect(help.out).toContain("--drain-timeout TIME");
+    expect(await joust(["serve", "--help"])).toEqual(help);
+    expect((await joust(["--version"])).out).toMatch(/^joust \d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([
+    [[], "joust: no command is given: try joust serve, joust key or joust --help\n"],
+    [["server"], "joust: server is no command: try joust serve, joust key or joust --help\n"],
+    [["serve", "--prot", "1"], "joust: --prot is no option: did you mean --port?\n"],
+    [["serve", "--port", "x"], 'joust: --port must be an integer from 0 to 65535, got "x"\n'],
+    [["key"], "joust: joust key takes create, list or revoke\n"],
+    [
+      ["key", "create"],
+      "joust: joust key create needs --name, to tell the key from others in the list\n",
+    ],
+    [
+      ["key", "create", "--name", "a", "--role", "god"],
+      'joust: --role must be one of read, write, admin, got "god"\n',
+    ],
+    [["key", "revoke"], "joust: joust key revoke needs the ID that joust key list shows\n"],
+  ])("%j ends with 2 and one sentence", async (args, err) => {
+    expect(await joust(args)).toEqual({ code: 2, out: "", err });
+  });
+});
+
+describe("joust serve", () => {
+  it("says in one sentence why it cannot use a root", async () => {
+    const dir = tempDir("cli");
+    writeFileSync(join(dir, "file"), "");
+    const { code, out, err } = await joust(["serve", join(dir, "file")]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(/^joust: [^\n]+\n$/);
+    expect(err).not.toMatch(/\bat \S+ \(|Error:/);
+  });
+});
+
+describe("joust key", () => {
+  it("creates, lists and revokes", async () => {
+    const cwd = tempDir("cli");
+    const made = await joust(["key", "create", "--name", "reader one", "data"], { cwd });
+    expect(made).toMatchObject({ code: 0, err: "" });
+    const [, key = "", id = ""] =
+      /^read key \(shown once\): (\S+)\nid: (\S+)\n$/.exec(made.out) ?? [];
+    expect(key).toMatch(/^joust_[\w-]{43}$/);
+
+    await joust(["key", "create", "--role=admin", "--name=boss", "--root", "data"], { cwd });
+    const { out } = await joust(["key", "list", "data"], { cwd });
+    expect(out).toMatch(
+      new RegExp(`^${id}  read   \\S+Z  reader one\\n\\S+  admin  \\S+Z  boss\\n$`),
+    );
+    expect(out).not.toContain(key);
+
+    expect(await joust(["key", "revoke", id, "data"], { cwd })).toMatchObject({
+      code: 0,
+      out: `revoked ${id}\n`,
+    });
+    expect((await joust(["key", "list", "data"], { cwd })).out).not.toContain(id);
+    expect(await joust(["key", "revoke", id, "data"], { cwd })).toEqual({
+      code: 1,
+      out: "",
+      err: `joust: there is no key with the id ${id}\n`,
+    });
+  });
+});

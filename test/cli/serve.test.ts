@@ -1,0 +1,107 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { Client } from "../harness/client.js";
+import { type Server, type ServerOptions, startServer } from "../harness/server.js";
+import { tempDir } from "../harness/temp.js";
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const running: Server[] = [];
+
+async function serve(options: ServerOptions): Promise<Server> {
+  const server = await startServer(options);
+  running.push(server);
+  return server;
+}
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.stop()));
+});
+
+const shownKey = (server: Server) =>
+  /^admin key \(shown once\): (\S+)$/m.exec(server.output())?.[1];
+const status = async (server: Server, key: string) =>
+  (await new Client(server.url, key).get("/v1/table")).status;
+
+describe("the first start on a root", () => {
+  it("makes an admin key, and shows it only then", async () => {
+    const root = tempDir("root");
+    const first = await serve({ root, key: null });
+    const key = shownKey(first) ?? "";
+    expect(key).toMatch(/^joust_[\w-]{43}$/);
+    expect(await status(first, key)).toBe(200);
+    expect(await status(first, "")).toBe(401);
+    expect(await first.stop()).toBe(0);
+
+    const second = await serve({ root, key: null });
+    expect(shownKey(second)).toBeUndefined();
+    expect(await status(second, key)).toBe(200);
+  });
+
+  it("makes none where one is given from outside", async () => {
+    const server = await serve({ key: "a-key-of-my-own" });
+    expect(shownKey(server)).toBeUndefined();
+    expect(await status(server, "a-key-of-my-own")).toBe(200);
+    expect(await status(server, "another")).toBe(401);
+  });
+});
+
+describe("keys of a running server", () => {
+  it("are made and revoked from beside it", async () => {
+    const server = await serve({});
+    const joust = (...args: string[]) =>
+      execFileSync(process.execPath, [main, "key", ...args, server.root], { encoding: "utf8" });
+    const made = joust("create", "--name", "reader");
+    const [, key = "", id = ""] = /: (\S+)\nid: (\S+)/.exec(made) ?? [];
+    expect(await status(server, key)).toBe(200);
+    joust("revoke", id);
+    await expect.poll(() => status(server, key), { timeout: 3_000 }).toBe(401);
+  });
+});
+
+describe("--auth none", () => {
+  it("lets everybody in, and warns", async () => {
+    const server = await serve({ key: null, args: ["--auth", "none"] });
+    expect(await status(server, "")).toBe(200);
+    expect(server.output()).toContain("--auth none");
+    expect(shownKey(server)).toBeUndefined();
+  });
+});
+
+describe("a port", () => {
+  it("that is taken is told in one sentence", async () => {
+    const server = await serve({});
+    const args = [main, "serve", tempDir("root"), "--port", String(server.port)];
+    const second = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 20_000 });
+    expect(second.status).toBe(1);
+    expect(second.stderr).toBe(
+      `joust: cannot listen on 127.0.0.1:${server.port}: the port is taken\n`,
+    );
+  });
+});
+
+describe("the access log", () => {
+  it("has a line per request at the level debug, and none above", async () => {
+    const server = await serve({ args: ["--log-level", "debug"] });
+    await server.client.request("/v1/table", {
+      method: "GET",
+      headers: { "x-request-id": "seen" },
+    });
+    const line = () =>
+      server
+        .output()
+        .split("\n")
+        .find((text) => text.includes('"seen"'));
+    await expect.poll(line).toBeDefined();
+    expect(JSON.parse(line() ?? "")).toMatchObject({
+      operation: "ListAllTables",
+      path: "/v1/table",
+      status: 200,
+      ms: expect.any(Number),
+      requestId: "seen",
+    });
+    const quiet = await serve({});
+    await quiet.client.get("/v1/table");
+    expect(quiet.output()).not.toContain('"requestId"');
+  });
+});

@@ -1,0 +1,167 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { optionHelp } from "../../src/config/help.js";
+import { isLoopback, loadConfig } from "../../src/config/load.js";
+import { ConfigError } from "../../src/config/option.js";
+import { serverOptions } from "../../src/config/options.js";
+import { tempDir } from "../harness/temp.js";
+
+const cwd = tempDir("config");
+const load = (args: string[] = [], env: Record<string, string> = {}, dir = cwd) =>
+  loadConfig(args, { env, cwd: dir });
+
+function withFile(toml: string): string {
+  const dir = tempDir("config");
+  writeFileSync(join(dir, "joust.toml"), toml);
+  return dir;
+}
+
+describe("without anything said", () => {
+  it("the server is on loopback and asks for keys", () => {
+    expect(load()).toEqual({
+      root: join(cwd, "joust-data"),
+      host: "127.0.0.1",
+      port: 2333,
+      auth: "keys",
+      logLevel: "info",
+      catalog: join(cwd, "joust-data", ".joust", "catalog.db"),
+      maxJsonBytes: 16 * 2 ** 20,
+      maxUploadBytes: 0,
+      storageOptions: {},
+      drainTimeoutMs: 30_000,
+    });
+  });
+});
+
+describe("strength", () => {
+  const dir = withFile('port = 1001\nhost = "127.0.0.3"\nlog-level = "error"\n');
+
+  it("is flag, environment, file", () => {
+    const env = { JOUST_PORT: "1002", JOUST_LOG_LEVEL: "warn" };
+    const config = load(["--port", "1003"], env, dir);
+    expect(config).toMatchObject({ port: 1003, logLevel: "warn", host: "127.0.0.3" });
+    expect(load([], env, dir).port).toBe(1002);
+    expect(load([], {}, dir).port).toBe(1001);
+    expect(load([], { JOUST_PORT: "" }, dir).port).toBe(1001);
+  });
+
+  it("joins storage options key by key", () => {
+    const toml = withFile('[storage-option]\nregion = "file"\nendpoint = "file"\ntimeout = 5\n');
+    const config = load(
+      ["--storage-option", "region=flag", "--storage-option=token=a=b"],
+      { JOUST_STORAGE_OPTION: "region=env,endpoint=env" },
+      toml,
+    );
+    expect(config.storageOptions).toEqual({
+      region: "flag",
+      endpoint: "env",
+      timeout: "5",
+      token: "a=b",
+    });
+  });
+
+  it("is the named file's, by flag or environment, before joust.toml", () => {
+    writeFileSync(join(dir, "other.toml"), "port = 1004\n");
+    expect(load(["--config", "other.toml"], {}, dir).port).toBe(1004);
+    expect(load([], { JOUST_CONFIG: "other.toml" }, dir).port).toBe(1004);
+  });
+});
+
+describe("ROOT", () => {
+  it("is a directory or a URI", () => {
+    expect(load(["data"]).root).toBe(join(cwd, "data"));
+    expect(load(["--root", "/var/data/"]).root).toBe("/var/data");
+    expect(load(["file:///var/data"]).root).toBe("/var/data");
+    expect(load([], { JOUST_ROOT: "s3://bucket/prefix/" }).root).toBe("s3://bucket/prefix");
+  });
+
+  it("holds the catalog when it can", () => {
+    expect(load(["/var/data"]).catalog).toBe("/var/data/.joust/catalog.db");
+    expect(load(["s3://bucket"]).catalog).toBe(join(cwd, "joust-catalog.db"));
+    expect(load(["s3://bucket", "--catalog", "c.db"]).catalog).toBe(join(cwd, "c.db"));
+    expect(load(["--catalog", "postgres://u@h/db"]).catalog).toBe("postgres://u@h/db");
+  });
+});
+
+describe("sizes and times", () => {
+  it.each([
+    ["4096", 4096],
+    ["1KiB", 1024],
+    ["512MiB", 512 * 2 ** 20],
+    ["1.5g", 1.5 * 2 ** 30],
+    ["2 TB", 2 * 2 ** 40],
+  ])("%s", (text, bytes) => {
+    expect(load(["--max-upload-bytes", text]).maxUploadBytes).toBe(bytes);
+  });
+
+  it.each([
+    ["250", 250],
+    ["250ms", 250],
+    ["1.5s", 1500],
+    ["5m", 300_000],
+  ])("%s", (text, ms) => {
+    expect(load(["--staleness", text]).stalenessMs).toBe(ms);
+  });
+});
+
+describe("a mistake", () => {
+  it.each([
+    [["--prot", "1"], "--prot is no option: did you mean --port?"],
+    [["-p", "1"], /^-p is no option/],
+    [["--port"], "--port needs a value"],
+    [["--port", "99999"], '--port must be an integer from 0 to 65535, got "99999"'],
+    [["--port", "1", "--port", "2"], "--port is given twice: give it once"],
+    [["a", "b"], "ROOT is given twice: give it once"],
+    [["--auth", "off"], '--auth must be one of keys, none, got "off"'],
+    [["--index-cache", "lots"], '--index-cache must be a size such as 512MiB, got "lots"'],
+    [
+      ["--drain-timeout", "soon"],
+      '--drain-timeout must be a time such as 500ms or 30s, got "soon"',
+    ],
+    [
+      ["--storage-option", "region"],
+      '--storage-option must be of the form key=value, got "region"',
+    ],
+    [["--config", "none.toml"], "the configuration file none.toml cannot be read (ENOENT)"],
+    [["--auth", "none", "--host", "0.0.0.0"], /^--auth none is for loopback addresses: 0\.0\.0\.0/],
+  ])("in %j is told", (args, message) => {
+    expect(() => load(args)).toThrow(ConfigError);
+    expect(() => load(args)).toThrow(message);
+  });
+
+  it("in the environment is told by its name there", () => {
+    expect(() => load([], { JOUST_MAX_JSON_BYTES: "x" })).toThrow(/^JOUST_MAX_JSON_BYTES must be/);
+  });
+
+  it("in the file is told with the file", () => {
+    expect(() => load([], {}, withFile("prot = 1"))).toThrow(
+      "prot in joust.toml is no option: did you mean port?",
+    );
+    expect(() => load([], {}, withFile('port = "x"'))).toThrow(/^port in joust.toml must be/);
+    expect(() => load([], {}, withFile("[port]\na = 1"))).toThrow(
+      "port in joust.toml must be a string or a number",
+    );
+    expect(() => load([], {}, withFile("\nport = = 1"))).toThrow(
+      /^joust.toml is not TOML, line 2: /,
+    );
+  });
+});
+
+describe("loopback", () => {
+  it("is what only this host can reach", () => {
+    for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "::1"])
+      expect(isLoopback(host)).toBe(true);
+    for (const host of ["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.org", "joust"]) {
+      expect(isLoopback(host)).toBe(false);
+    }
+  });
+});
+
+describe("the help", () => {
+  it("names every option", () => {
+    for (const name of Object.keys(serverOptions).filter((name) => name !== "root")) {
+      expect(optionHelp()).toContain(`--${name} `);
+    }
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { loadUws } from "../../src/http/uws.js";
+
+const failing = (name: string, message: string) => ({
+  name,
+  load: () => {
+    throw new Error(message);
+  },
+});
+
+describe("uWebSockets.js", () => {
+  it("is a compiled build, never an imitation in JavaScript", () => {
+    expect(String(loadUws().App)).toContain("[native code]");
+  });
+
+  it("is the newest build that loads", () => {
+    const build = { App: () => {} };
+    const older = { name: "older", load: () => build };
+    expect(loadUws([failing("newer", "version `GLIBC_2.38' not found"), older])).toBe(build);
+    const newest = { App: () => {} };
+    expect(loadUws([{ name: "newest", load: () => newest }, older])).toBe(newest);
+  });
+
+  it("that loads nowhere is told in one sentence", () => {
+    const builds = [
+      failing("A", "/lib/x86_64/libc.so.6: version `GLIBC_2.38' not found (required by /x/y.node)"),
+      failing(
+        "B",
+        "Cannot find module 'uws-20-30/binaries/uws_linux_x64_115.node'\nRequire stack:\n- /a/b.js",
+      ),
+    ];
+    expect(() => loadUws(builds)).toThrow(
+      /^no build of uWebSockets\.js loads on \S+ with Node \S+ \(A: needs GLIBC_2\.38; B: has no binary for \S+ or is not installed\): use Node [^\n]*$/,
+    );
+  });
+});
