@@ -27,6 +27,7 @@ export async function adoptFound(
   self: string,
   found: RootContents,
 ): Promise<Adoption> {
+  await confirmDeclared(db, found.tables);
   const unknown = await unknownTables(db, found.tables);
   const namespaces = await unknownNamespaces(db, found.namespaces, unknown);
   if (unknown.length === 0 && namespaces.length === 0) return { adopted: [], refused: [] };
@@ -66,6 +67,26 @@ async function insertLive(t: Write, owner: string, table: FoundTable): Promise<s
   return inserted ? undefined : "its name belongs to another table";
 }
 
+/** Declared tables whose first version somebody has written are tables like others. */
+async function confirmDeclared(db: CatalogDatabase, tables: readonly FoundTable[]): Promise<void> {
+  const declared = await available(
+    db.read
+      .selectFrom("tables")
+      .select("location")
+      .where("declared", "<>", 0)
+      .where("state", "=", "live")
+      .execute(),
+  );
+  if (declared.length === 0) return;
+  const found = new Set(tables.map((table) => table.location));
+  const written = declared.map((row) => row.location).filter((location) => found.has(location));
+  for (const chunk of chunks(written)) {
+    await db.write((t) =>
+      t.updateTable("tables").set({ declared: 0 }).where("location", "in", chunk).execute(),
+    );
+  }
+}
+
 /** Those whose files a manifest lists but nobody has any more are left out. */
 async function unknownTables(
   db: CatalogDatabase,
@@ -78,6 +99,14 @@ async function unknownTables(
       db.read.selectFrom("tables").select("location").where("location", "in", locations).execute(),
     );
     for (const row of rows) known.add(row.location);
+    const deregistered = await available(
+      db.read
+        .selectFrom("deregistered_locations")
+        .select("location")
+        .where("location", "in", locations)
+        .execute(),
+    );
+    for (const row of deregistered) known.add(row.location);
   }
   const unknown = tables.filter((table) => !known.has(table.location));
   const there = await Promise.all(unknown.map((table) => mayExist(table.location)));

@@ -1,8 +1,8 @@
 import type { Engine } from "../../native/index.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Catalog, NamespacePath, PageRequest, TableId } from "./catalog.js";
-import { isRemote } from "./location.js";
+import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
+import { isRemote, newLocation, surelyExists } from "./location.js";
 import { shown } from "./path.js";
 import type { SqlCatalog } from "./sql-catalog.js";
 
@@ -78,14 +78,14 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.listNamespaces(parent, page);
   }
 
-  async listTables(parent: NamespacePath, page: PageRequest) {
+  async listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
     await this.#refresh(this.#listingAge);
-    return this.catalog.listTables(parent, page);
+    return this.catalog.listTables(parent, page, options);
   }
 
-  async listAllTables(page: PageRequest) {
+  async listAllTables(page: PageRequest, options?: { declared: boolean }) {
     await this.#refresh(this.#listingAge);
-    return this.catalog.listAllTables(page);
+    return this.catalog.listAllTables(page, options);
   }
 
   createNamespace(
@@ -108,8 +108,29 @@ export class AdoptingCatalog implements Catalog {
     id: TableId,
     options: { properties: Record<string, string>; storageOptions: Record<string, string> },
   ) {
-    await this.#refresh(this.#listingAge);
+    const written = await surelyExists(newLocation(this.options.root, id));
+    await this.#refresh(written ? 0 : this.#listingAge);
     return this.#found(() => this.catalog.reserveTable(id, options));
+  }
+
+  changeTables(changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] }) {
+    return this.#found(() => this.catalog.changeTables(changes));
+  }
+
+  registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
+    return this.#found(() => this.catalog.registerTable(table, options));
+  }
+
+  claimFirstVersion(key: string) {
+    return this.catalog.claimFirstVersion(key);
+  }
+
+  releaseFirstVersion(key: string) {
+    return this.catalog.releaseFirstVersion(key);
+  }
+
+  confirmTable(key: string) {
+    return this.catalog.confirmTable(key);
   }
 
   tableByKey(key: string) {

@@ -15,6 +15,15 @@ export interface TableRecord {
   location: string;
   properties: Record<string, string>;
   storageOptions: Record<string, string>;
+  /** Only a name and a location so far: nobody here has seen a version of it. */
+  declared: boolean;
+}
+
+/** A table to declare. Without a location the catalog chooses one. */
+export interface Declaration {
+  id: TableId;
+  location?: string | undefined;
+  properties: Record<string, string>;
 }
 
 export interface PageRequest {
@@ -49,9 +58,14 @@ export interface Catalog {
   tableSync(id: TableId): TableRecord | undefined;
   /** The live table of that key, whatever its name by now. */
   tableByKey(key: string): Promise<TableRecord | undefined>;
-  listTables(parent: NamespacePath, page: PageRequest): Promise<Page<string>>;
+  /** `declared` false leaves tables out that are only declared. */
+  listTables(
+    parent: NamespacePath,
+    page: PageRequest,
+    options?: { declared: boolean },
+  ): Promise<Page<string>>;
   /** Over all namespaces; full identifiers. */
-  listAllTables(page: PageRequest): Promise<Page<string[]>>;
+  listAllTables(page: PageRequest, options?: { declared: boolean }): Promise<Page<string[]>>;
   /** Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken. */
   reserveTable(
     id: TableId,
@@ -62,6 +76,30 @@ export interface Catalog {
   /** Gives a reserved name up. */
   releaseTable(key: string): Promise<void>;
   setTableProperties(key: string, properties: Record<string, string>): Promise<void>;
+  /**
+   * Declares tables and takes others out of the catalog, their files staying where they are: all
+   * or nothing. Code 1 without a parent, 4 without a table, 5 when a name or a location is taken.
+   */
+  changeTables(changes: {
+    declare?: readonly Declaration[];
+    deregister?: readonly TableId[];
+  }): Promise<{ declared: TableRecord[]; deregistered: TableRecord[] }>;
+  /**
+   * Gives files that are a table's a name. Code 5 when the name is taken, unless `replace` says to
+   * take it over (`replaced`, whose files stay), or when the location is another table's.
+   */
+  registerTable(
+    table: Declaration & { location: string },
+    options: { replace: boolean },
+  ): Promise<{ table: TableRecord; replaced?: TableRecord }>;
+  /**
+   * Takes the right to write a declared table's first version; false when somebody else has it, or
+   * when there is a version. Ends with `confirmTable` or `releaseFirstVersion`.
+   */
+  claimFirstVersion(key: string): Promise<boolean>;
+  releaseFirstVersion(key: string): Promise<void>;
+  /** A declared table has a version now. */
+  confirmTable(key: string): Promise<void>;
   /** Hides the table and cancels its jobs at once; its files are then removed by the caller, who calls `forgetTable`. */
   dropTable(id: TableId): Promise<TableRecord>;
   /** The files are gone: nothing is left of the table. */

@@ -31,6 +31,12 @@ export const tableNotFound = (id: TableId): JoustError =>
 export const tableExists = (id: TableId): JoustError =>
   new JoustError(ErrorCode.TableAlreadyExists, `table ${shown(id)} already exists`);
 
+export const locationTaken = (): JoustError =>
+  new JoustError(
+    ErrorCode.TableAlreadyExists,
+    "another table already exists at that location, around it or inside it: choose another location",
+  );
+
 export const tableGone = (): JoustError =>
   new JoustError(
     ErrorCode.ConcurrentModification,

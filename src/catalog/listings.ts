@@ -29,6 +29,7 @@ export function listTables(
   db: CatalogDatabase,
   parent: NamespacePath,
   page: PageRequest,
+  { declared } = { declared: true },
 ): Promise<Page<string>> {
   return listNames(db, tablesListing(parent), parent, page, (after, limit) =>
     db.read
@@ -36,6 +37,7 @@ export function listTables(
       .select("name")
       .where("namespace", "=", encodePath(parent))
       .where("state", "=", "live")
+      .$if(!declared, (query) => query.where("declared", "=", 0))
       .$if(after !== undefined, (query) => query.where("name", ">", after ?? ""))
       .orderBy("name")
       .limit(limit)
@@ -47,6 +49,7 @@ export function listTables(
 export async function listAllTables(
   db: CatalogDatabase,
   page: PageRequest,
+  { declared } = { declared: true },
 ): Promise<Page<string[]>> {
   const listing = "all tables";
   const size = pageSize(page.limit);
@@ -56,6 +59,7 @@ export async function listAllTables(
       .selectFrom("tables")
       .select(["namespace", "name"])
       .where("state", "=", "live")
+      .$if(!declared, (query) => query.where("declared", "=", 0))
       .$if(after !== undefined, (query) =>
         query.where(sql<boolean>`(namespace, name) > (${after?.[0]}, ${after?.[1]})`),
       )

@@ -2,6 +2,8 @@ import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { JobStore } from "../jobs/store.js";
 import type { Logger } from "../telemetry/logger.js";
+import { TransactionStore } from "../transactions/store.js";
+import type { Transactions } from "../transactions/transactions.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
 import { openPostgres } from "./postgres/open.js";
 import { Servers } from "./servers.js";
@@ -24,6 +26,7 @@ export interface OpenCatalog {
   readonly catalog: SqlCatalog;
   readonly keys: KeyStore;
   readonly jobs: JobStore;
+  readonly transactions: Transactions;
   close(): Promise<void>;
 }
 
@@ -31,7 +34,8 @@ export interface OpenCatalog {
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
   const { root, url, log, role } = options;
   const postgres = /^postgres(ql)?:\/\//.test(url);
-  if (!postgres) await mkdir(dirname(url), { recursive: true });
+  // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
+  if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
   const lock = !postgres && role === "server" ? takeServerLock(url) : undefined;
   try {
     const db = await (postgres ? openPostgres(url, log) : openSqlite(url)).catch(rethrow);
@@ -41,6 +45,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       catalog: new SqlCatalog(db, servers, root),
       keys: new SqlKeyStore(db),
       jobs: new JobStore(db, servers),
+      transactions: new TransactionStore(db),
       async close() {
         try {
           if (role === "server") await servers.leave();

@@ -1,3 +1,4 @@
+import type { Selectable } from "kysely";
 import type { NamespaceRecord, TableRecord } from "./catalog.js";
 import { decodePath } from "./path.js";
 import type { NamespacesRow, TablesRow } from "./schema.js";
@@ -17,12 +18,16 @@ export const TABLE_COLUMNS = [
   "location",
   "properties",
   "storage_options",
+  "declared",
 ] as const;
 
-export const tableRecord = (row: Pick<TablesRow, (typeof TABLE_COLUMNS)[number]>): TableRecord => ({
+export const tableRecord = (
+  row: Pick<Selectable<TablesRow>, (typeof TABLE_COLUMNS)[number]>,
+): TableRecord => ({
   key: row.key,
   id: [...decodePath(row.namespace ?? ""), row.name],
   location: row.location,
   properties: JSON.parse(row.properties),
   storageOptions: JSON.parse(row.storage_options),
+  declared: row.declared !== 0,
 });

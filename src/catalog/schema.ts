@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /** The rows of the catalog, the same on SQLite and Postgres. Times are ms since the epoch. */
 
 export interface NamespacesRow {
@@ -30,8 +32,29 @@ export interface TablesRow {
   properties: string;
   /** JSON text. */
   storage_options: string;
-  /** The server that writes (reserved) or removes (dropped) its files. */
+  /**
+   * 1: a live table that is a name and a location only, as far as anybody has looked; 2: `owner`
+   * writes its first version.
+   */
+  declared: Generated<0 | 1 | 2>;
+  /** The server that writes (reserved, declared 2) or removes (dropped) its files. */
   owner: string;
+  created_at: number;
+}
+
+/** Files of tables that were deregistered: never adopted, and no new table's. */
+export interface DeregisteredLocationsRow {
+  location: string;
+}
+
+/** Records of what was done; see src/transactions. */
+export interface TransactionsRow {
+  /** A job's id where the work is a job. */
+  id: string;
+  /** Of work that is no job, or of a job that is forgotten. */
+  status: "Queued" | "Running" | "Succeeded" | "Failed" | "Canceled";
+  /** JSON text. */
+  properties: string;
   created_at: number;
 }
 
@@ -50,6 +73,8 @@ export interface JobsRow {
   error_message: string | null;
   /** The server that runs it. */
   owner: string | null;
+  /** 1: waits in the queue until it is resumed. */
+  paused: Generated<0 | 1>;
   /** How often it was started. */
   attempts: number;
   created_at: number;
@@ -76,6 +101,8 @@ export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
   tables: TablesRow;
+  deregistered_locations: DeregisteredLocationsRow;
+  transactions: TransactionsRow;
   jobs: JobsRow;
   api_keys: ApiKeysRow;
   servers: ServersRow;

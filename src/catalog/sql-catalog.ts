@@ -1,11 +1,18 @@
 import type { RootContents } from "../../native/index.js";
 import { adoptFound } from "./adopt-found.js";
-import type { Catalog, NamespacePath, PageRequest, TableId } from "./catalog.js";
+import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findTable, findTableByKey, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
+import {
+  changeTables,
+  claimFirstVersion,
+  confirmTable,
+  registerTable,
+  releaseFirstVersion,
+} from "./registration.js";
 import type { Servers } from "./servers.js";
 import {
   deleteRow,
@@ -64,12 +71,12 @@ export class SqlCatalog implements Catalog {
     return findTableByKey(this.db, key);
   }
 
-  listTables(parent: NamespacePath, page: PageRequest) {
-    return listTables(this.db, parent, page);
+  listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
+    return listTables(this.db, parent, page, options);
   }
 
-  listAllTables(page: PageRequest) {
-    return listAllTables(this.db, page);
+  listAllTables(page: PageRequest, options?: { declared: boolean }) {
+    return listAllTables(this.db, page, options);
   }
 
   reserveTable(
@@ -85,6 +92,26 @@ export class SqlCatalog implements Catalog {
 
   releaseTable(key: string) {
     return deleteRow(this.db, key);
+  }
+
+  changeTables(changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] }) {
+    return changeTables(this.db, this.servers.self, this.root, changes);
+  }
+
+  registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
+    return registerTable(this.db, this.servers.self, table, options);
+  }
+
+  claimFirstVersion(key: string) {
+    return claimFirstVersion(this.db, this.servers, key);
+  }
+
+  releaseFirstVersion(key: string) {
+    return releaseFirstVersion(this.db, this.servers, key);
+  }
+
+  confirmTable(key: string) {
+    return confirmTable(this.db, key);
   }
 
   setTableProperties(key: string, properties: Record<string, string>) {

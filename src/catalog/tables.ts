@@ -1,10 +1,13 @@
 import { randomUUID } from "node:crypto";
+import type { Insertable, Selectable } from "kysely";
 import type { TableId, TableRecord } from "./catalog.js";
 import type { CatalogDatabase, Write } from "./database.js";
 import { namespaceNotFound, tableExists, tableGone } from "./failures.js";
+import { isFree } from "./free-location.js";
 import { newLocation, surelyExists } from "./location.js";
 import { findTable, missingTable } from "./lookup.js";
 import { checkTableId } from "./names.js";
+import { keepOutcomes } from "./outcomes.js";
 import { encodePath, splitPath } from "./path.js";
 import { TABLE_COLUMNS, tableRecord } from "./records.js";
 import type { TablesRow } from "./schema.js";
@@ -19,7 +22,7 @@ export async function reserveTable(
 ): Promise<TableRecord> {
   checkTableId(id);
   const { parent, name } = splitPath(id);
-  const row: TablesRow = {
+  const row: Selectable<TablesRow> = {
     key: randomUUID(),
     namespace: parent,
     name,
@@ -27,6 +30,7 @@ export async function reserveTable(
     state: "reserved",
     properties: JSON.stringify(options.properties),
     storage_options: JSON.stringify(options.storageOptions),
+    declared: 0,
     owner: self,
     created_at: Date.now(),
   };
@@ -37,22 +41,28 @@ export async function reserveTable(
 }
 
 /** False when only the location is taken. Code 1 without the namespace, 5 when the name is taken. */
-function insertTable(db: CatalogDatabase, id: TableId, row: TablesRow): Promise<boolean> {
+function insertTable(
+  db: CatalogDatabase,
+  id: TableId,
+  row: Insertable<TablesRow>,
+): Promise<boolean> {
   return db.write(async (t) => {
-    const inserted = await t
-      .insertInto("tables")
-      .values(row)
-      .onConflict((c) => c.doNothing())
-      .returning("key")
-      .executeTakeFirst()
-      .catch((error) => {
-        throw violation(error) === "foreign-key" ? namespaceNotFound(id.slice(0, -1)) : error;
-      });
+    const inserted = (await isFree(t, row.location))
+      ? await t
+          .insertInto("tables")
+          .values(row)
+          .onConflict((c) => c.doNothing())
+          .returning("key")
+          .executeTakeFirst()
+          .catch((error) => {
+            throw violation(error) === "foreign-key" ? namespaceNotFound(id.slice(0, -1)) : error;
+          })
+      : undefined;
     if (inserted) return true;
     const named = await t
       .selectFrom("tables")
       .select("key")
-      .where("namespace", "=", row.namespace)
+      .where("namespace", "=", row.namespace ?? "")
       .where("name", "=", row.name)
       .executeTakeFirst();
     if (named) throw tableExists(id);
@@ -74,9 +84,17 @@ export async function publishTable(db: CatalogDatabase, key: string): Promise<vo
 
 /** Deletes the row of a table that is not live. */
 export async function deleteRow(db: CatalogDatabase, key: string): Promise<void> {
-  await db.write((t) =>
-    t.deleteFrom("tables").where("key", "=", key).where("state", "<>", "live").execute(),
-  );
+  await db.write(async (t) => {
+    const gone = await t
+      .selectFrom("tables")
+      .select("key")
+      .where("key", "=", key)
+      .where("state", "<>", "live")
+      .executeTakeFirst();
+    if (!gone) return;
+    await keepOutcomes(t, key);
+    await t.deleteFrom("tables").where("key", "=", key).execute();
+  });
 }
 
 export async function setTableProperties(

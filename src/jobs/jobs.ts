@@ -1,4 +1,4 @@
-import type { TableRecord } from "../catalog/catalog.js";
+import type { Page, PageRequest, TableRecord } from "../catalog/catalog.js";
 import type { ErrorCode } from "../errors.js";
 
 export type JobState = "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
@@ -22,11 +22,20 @@ export interface JobRecord {
   /** JSON text, as the kind understands it. */
   spec: string;
   state: JobState;
+  /** Waits (QUEUED) until it is resumed. */
+  paused: boolean;
   progress?: JobProgress;
   /** Why the job failed. */
   error?: { code: ErrorCode; message: string };
   createdMillis: number;
   updatedMillis: number;
+}
+
+/** A job in a listing of all jobs. */
+export interface ListedJob {
+  job: JobRecord;
+  /** Identifier that the table has now; only the name of one that was dropped. */
+  table: string[];
 }
 
 export interface JobRequest {
@@ -45,10 +54,19 @@ export interface Jobs {
   enqueue(request: JobRequest): Promise<JobRecord>;
   /** The newest job of each name, oldest first. */
   list(table: string): Promise<JobRecord[]>;
+  /** Jobs of all tables, newest first. */
+  listAll(page: PageRequest): Promise<Page<ListedJob>>;
   /** Code 10 when unknown. */
   describe(id: string): Promise<JobRecord>;
   /** Cancels a job that has not ended; gives back what it is then. Code 10 when unknown. */
   cancel(id: string): Promise<JobRecord>;
+  /**
+   * Stops a job until it is resumed, when it begins anew; harmless when it has ended. Gives back
+   * what it is then. Code 10 when unknown.
+   */
+  pause(id: string): Promise<JobRecord>;
+  /** Puts a paused job back into the queue. Code 10 when unknown. */
+  resume(id: string): Promise<JobRecord>;
   /** Cancels and forgets what was to make `name`; resolves when nothing here works on it any more. */
   discard(table: string, name: string): Promise<void>;
   /** Cancels all jobs of a table; resolves when nothing here works on it any more. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Catalog } from "../catalog/catalog.js";
+import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "./jobs.js";
+import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs, ListedJob } from "./jobs.js";
 import { throttled } from "./progress.js";
 import type { JobStore } from "./store.js";
 
@@ -77,6 +77,24 @@ class JobRunner implements Jobs {
     await this.describe(id);
     await this.#store.cancel({ id });
     this.#running.get(id)?.abort.abort();
+    return this.describe(id);
+  }
+
+  listAll(page: PageRequest): Promise<Page<ListedJob>> {
+    return this.#store.listAll(page);
+  }
+
+  async pause(id: string): Promise<JobRecord> {
+    await this.describe(id);
+    await this.#store.pause(id, true);
+    await this.#end(({ job }) => job.id === id);
+    return this.describe(id);
+  }
+
+  async resume(id: string): Promise<JobRecord> {
+    await this.describe(id);
+    await this.#store.pause(id, false);
+    this.#fill();
     return this.describe(id);
   }
 
@@ -178,7 +196,7 @@ class JobRunner implements Jobs {
     } catch (err) {
       progress.stop();
       if (this.#stopping) return void (await this.#record(() => this.#store.requeue(job.id)));
-      if (abort.signal.aborted) return log.info(about, "job cancelled");
+      if (abort.signal.aborted) return log.info(about, "job stopped");
       log.warn({ ...about, err }, "job failed");
       const { code, message } = reason(err);
       await this.#record(() => this.#store.failed(job.id, code, message));

@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { type Selectable, sql, type Updateable } from "kysely";
+import type { Page, PageRequest } from "../catalog/catalog.js";
 import type { CatalogDatabase } from "../catalog/database.js";
+import { keepOutcomes } from "../catalog/outcomes.js";
+import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
+import { decodePath } from "../catalog/path.js";
 import type { JobsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
 import { ErrorCode, JoustError } from "../errors.js";
-import type { JobProgress, JobRecord, JobRequest } from "./jobs.js";
+import type { JobProgress, JobRecord, JobRequest, ListedJob } from "./jobs.js";
 
 /** Ended jobs are forgotten after this time, ms. */
 const KEPT = 7 * 24 * 3600 * 1000;
@@ -14,6 +19,8 @@ const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
 
 /** Job rows. Every change of state is one statement, so that two servers never run one job twice. */
 export class JobStore {
+  #lastQueued = 0;
+
   constructor(
     private readonly db: CatalogDatabase,
     private readonly servers: Servers,
@@ -21,7 +28,9 @@ export class JobStore {
 
   /** See `Jobs.enqueue`. */
   async enqueue({ kind, table, name, spec }: JobRequest): Promise<JobRecord> {
-    const now = Date.now();
+    // Jobs of one millisecond keep their order.
+    this.#lastQueued = Math.max(Date.now(), this.#lastQueued + 1);
+    const now = this.#lastQueued;
     return this.db.write(async (t) => {
       const queued = await t
         .insertInto("jobs")
@@ -63,7 +72,7 @@ export class JobStore {
       .where("table_key", "=", table)
       .orderBy("created_at")
       .orderBy("id");
-    const newest = new Map<string, JobsRow>();
+    const newest = new Map<string, Selectable<JobsRow>>();
     for (const row of await available(query.execute())) {
       newest.delete(row.name);
       newest.set(row.name, row);
@@ -85,6 +94,7 @@ export class JobStore {
         .selectFrom("jobs")
         .select("id")
         .where("state", "=", "QUEUED")
+        .where("paused", "=", 0)
         .$if(busy.length > 0, (query) => query.where("table_key", "not in", busy))
         .where("table_key", "not in", (e) =>
           e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING"),
@@ -106,6 +116,7 @@ export class JobStore {
         }))
         .where("id", "=", next.id)
         .where("state", "=", "QUEUED")
+        .where("paused", "=", 0)
         .returningAll()
         .executeTakeFirst();
       return row && jobRecord(row);
@@ -122,8 +133,22 @@ export class JobStore {
     return this.#change(id, { progress: JSON.stringify(progress) });
   }
 
+  /** Also of a job that was paused when it was as good as done. */
   async done(id: string): Promise<boolean> {
-    return this.#change(id, { state: "DONE", owner: null });
+    const { numUpdatedRows } = await this.db.write((t) =>
+      t
+        .updateTable("jobs")
+        .set({ state: "DONE", owner: null, paused: 0, updated_at: Date.now() })
+        .where("id", "=", id)
+        .where((e) =>
+          e.or([
+            e.and([e("state", "=", "RUNNING"), e("owner", "=", this.servers.self)]),
+            e.and([e("state", "=", "QUEUED"), e("paused", "=", 1)]),
+          ]),
+        )
+        .executeTakeFirst(),
+    );
+    return numUpdatedRows > 0n;
   }
 
   async failed(id: string, code: number, message: string): Promise<boolean> {
@@ -165,14 +190,64 @@ export class JobStore {
   }
 
   async forget(table: string, name: string): Promise<void> {
-    await this.db.write((t) =>
-      t
+    await this.db.write(async (t) => {
+      await keepOutcomes(t, table, name);
+      await t
         .deleteFrom("jobs")
         .where("table_key", "=", table)
         .where("name", "=", name)
         .where("state", "in", ENDED)
+        .execute();
+    });
+  }
+
+  /** All jobs, newest first, with the identifiers of their tables. */
+  async listAll({ limit, pageToken }: PageRequest): Promise<Page<ListedJob>> {
+    const listing = "jobs";
+    const size = pageSize(limit);
+    const after = decodePageToken(listing, 2, pageToken);
+    const [time, id] = [Number(after?.[0] ?? 0), after?.[1] ?? ""];
+    if (!Number.isSafeInteger(time)) throw invalidToken();
+    const rows = await available(
+      this.db.read
+        .selectFrom("jobs")
+        .leftJoin("tables", "tables.key", "jobs.table_key")
+        .selectAll("jobs")
+        .select(["tables.namespace as table_namespace", "tables.name as table_name"])
+        .$if(after !== undefined, (query) =>
+          query.where(sql<boolean>`(jobs.created_at, jobs.id) < (${time}, ${id})`),
+        )
+        .orderBy("jobs.created_at", "desc")
+        .orderBy("jobs.id", "desc")
+        .limit(size + 1)
         .execute(),
     );
+    const shown = rows.slice(0, size);
+    const last = rows.length > size ? shown.at(-1) : undefined;
+    return {
+      items: shown.map((row) => ({
+        job: jobRecord(row),
+        table: [...decodePath(row.table_namespace ?? ""), row.table_name ?? ""],
+      })),
+      ...(last && { pageToken: encodePageToken(listing, [String(last.created_at), last.id]) }),
+    };
+  }
+
+  /** Keeps a job that has not ended from running, or lets it run again; false when it has ended. */
+  async pause(id: string, paused: boolean): Promise<boolean> {
+    const { numUpdatedRows } = await this.db.write((t) =>
+      t
+        .updateTable("jobs")
+        .set({
+          paused: paused ? 1 : 0,
+          updated_at: Date.now(),
+          ...(paused && { state: "QUEUED", owner: null, progress: null, attempts: 0 }),
+        })
+        .where("id", "=", id)
+        .where("state", "in", ACTIVE)
+        .executeTakeFirst(),
+    );
+    return numUpdatedRows > 0n;
   }
 
   /**
@@ -209,7 +284,7 @@ export class JobStore {
     });
   }
 
-  async #change(id: string, values: Partial<JobsRow>): Promise<boolean> {
+  async #change(id: string, values: Updateable<JobsRow>): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
         .updateTable("jobs")
@@ -223,13 +298,14 @@ export class JobStore {
   }
 }
 
-const jobRecord = (row: JobsRow): JobRecord => ({
+const jobRecord = (row: Selectable<JobsRow>): JobRecord => ({
   id: row.id,
   kind: row.kind,
   table: row.table_key,
   name: row.name,
   spec: row.spec,
   state: row.state,
+  paused: row.paused === 1,
   ...(row.progress !== null && { progress: JSON.parse(row.progress) }),
   ...(row.error_code !== null && {
     error: { code: row.error_code as ErrorCode, message: row.error_message ?? "" },

@@ -109,7 +109,6 @@ describe("tables of other tools", () => {
       const { root, start } = await adopting(test, await test.open());
       const catalog = await start();
       root.put(["t"]);
-      await new Promise((resolve) => setTimeout(resolve, 1_050));
       const nothing = { properties: {}, storageOptions: {} };
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject({ code: 5 });
     });

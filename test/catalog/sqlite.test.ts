@@ -57,6 +57,26 @@ describe("the SQLite connection", () => {
     await db.close();
   });
 
+  it("undoes a write that fails, and only that one of those it commits together", async () => {
+    const db = await openSqlite(path);
+    const create = (name: string, then = () => {}) =>
+      db.write(async (t) => {
+        await t
+          .insertInto("namespaces")
+          .values({ path: name, parent: "", name, properties: "{}", found: 0, created_at: 1 })
+          .execute();
+        then();
+      });
+    const fail = () => {
+      throw new Error("changed my mind");
+    };
+    const results = await Promise.allSettled([create("a"), create("b", fail), create("c")]);
+    expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    const names = await db.read.selectFrom("namespaces").select("name").orderBy("name").execute();
+    expect(names).toEqual([{ name: "" }, { name: "a" }, { name: "c" }]);
+    await db.close();
+  });
+
   it("refuses to bind what would end the process", () => {
     const connection = new SqliteConnection(path);
     expect(() => connection.prepare("select ? as a").all([true])).toThrow(

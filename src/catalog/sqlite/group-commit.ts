@@ -20,7 +20,11 @@ export class GroupCommit {
   #queue: Entry[] = [];
   #busy = false;
 
-  constructor(private readonly db: Kysely<CatalogSchema>) {}
+  constructor(
+    private readonly db: Kysely<CatalogSchema>,
+    /** Told of every commit before those whose writes are in it. */
+    private readonly committed: () => void,
+  ) {}
 
   write<T>(work: (transaction: Write) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -48,6 +52,7 @@ export class GroupCommit {
       for (const entry of group) entry.reject(error);
       return;
     }
+    this.committed();
     for (const answer of answers) answer();
   }
 }

@@ -14,7 +14,7 @@ export async function openSqlite(path: string): Promise<CatalogDatabase> {
   try {
     await migrate(read, "sqlite");
     const reader = new CurrentReader(path);
-    const writes = new GroupCommit(read);
+    const writes = new GroupCommit(read, reader.expire);
     return {
       kind: "sqlite",
       read,

@@ -1,0 +1,37 @@
+/** Records of what was changed, each under the `transaction_id` that the change's reply gave. */
+
+export const transactionStatuses = [
+  "Queued",
+  "Running",
+  "Succeeded",
+  "Failed",
+  "Canceled",
+] as const;
+export type TransactionStatus = (typeof transactionStatuses)[number];
+
+export interface TransactionRecord {
+  id: string;
+  /** A job's is the job's own state. */
+  status: TransactionStatus;
+  properties: Record<string, string>;
+}
+
+/** One step of an alteration. */
+export type TransactionAction =
+  | { kind: "status"; status: TransactionStatus }
+  /** `mode`: what to do with a value that is there. */
+  | { kind: "set"; key: string; value: string; mode: "overwrite" | "fail" | "skip" }
+  /** `mode`: what to do when there is none. */
+  | { kind: "unset"; key: string; mode: "fail" | "skip" };
+
+export interface Transactions {
+  /** Records work that succeeded, or (`job`) that a job will do, whose id the record then has. */
+  record(work: { properties: Record<string, string>; job?: string }): Promise<string>;
+  /** Code 10 when unknown. */
+  describe(id: string): Promise<TransactionRecord>;
+  /**
+   * Applies all actions or none. Queued and running work can be canceled (the caller stops the
+   * job, whose row is canceled by then); any other change of status is code 14.
+   */
+  alter(id: string, actions: readonly TransactionAction[]): Promise<TransactionRecord>;
+}

@@ -1,0 +1,112 @@
+import { cpSync, existsSync, readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { tableFromIPC } from "apache-arrow";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { items, stream } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
+import { expectFailure } from "../harness/failure.js";
+import { newKey, type Server, startServer } from "../harness/server.js";
+import { head } from "../harness/socket.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+let root: string;
+let elsewhere: string;
+const key = newKey();
+beforeEach(() => {
+  root = tempDir("served");
+  elsewhere = tempDir("elsewhere");
+});
+afterEach(() => {
+  removeDir(root);
+  removeDir(elsewhere);
+});
+
+async function serve(at: string): Promise<Server> {
+  const server = await startServer({ root: at, key });
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  return server;
+}
+
+/** A table directory as any Lance tool would have written it, of which the served root knows nothing. */
+async function writeElsewhere(rows: number): Promise<string> {
+  const server = await serve(elsewhere);
+  await server.client.createTable("t", items(rows));
+  await server.stop();
+  return join(elsewhere, "t.lance");
+}
+
+const names = async (server: Server): Promise<string[]> =>
+  (await server.client.get("/v1/namespace/$/table/list")).json.tables;
+
+describe("a root that already holds tables", () => {
+  it("is served as it is, and goes on taking in what others put there", async () => {
+    const table = await writeElsewhere(7);
+    cpSync(table, join(root, "before.lance"), { recursive: true });
+    const server = await serve(root);
+    expect(await names(server)).toEqual(["before"]);
+    expect(await server.client.count("before")).toBe(7);
+    await server.client.insert("before", items(3, { from: 7 }));
+    expect(await server.client.count("before")).toBe(10);
+
+    cpSync(table, join(root, "meanwhile.lance"), { recursive: true });
+    await eventually("it is listed", async () => (await names(server)).includes("meanwhile"));
+    expect(await server.client.count("meanwhile")).toBe(7);
+
+    cpSync(table, join(root, "asked.lance"), { recursive: true });
+    await eventually("it is found by name", async () => (await server.client.count("asked")) === 7);
+  });
+
+  it("keeps a table that another tool has just put where a create would write", async () => {
+    const table = await writeElsewhere(7);
+    const server = await serve(root);
+    await names(server);
+    cpSync(table, join(root, "t.lance"), { recursive: true });
+    expectFailure(await server.client.post("/v1/table/t/create", items(1)), 409, 5);
+    expect(await server.client.count("t")).toBe(7);
+  });
+
+  it("shows a dropped table no more, after a restart neither", async () => {
+    cpSync(await writeElsewhere(7), join(root, "t.lance"), { recursive: true });
+    const server = await serve(root);
+    await server.client.ok("/v1/table/t/drop", {});
+    expect(await names(server)).toEqual([]);
+    await server.stop();
+    const again = await serve(root);
+    expect(await names(again)).toEqual([]);
+    expect(existsSync(join(root, "t.lance"))).toBe(false);
+  });
+});
+
+describe("a server killed in the middle of a create", () => {
+  it("leaves neither name nor files", async () => {
+    const server = await serve(root);
+    await server.client.createNamespace("n");
+    const part = tableFromIPC(items(10_000, { dimension: 64 }));
+    const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
+    const socket = connect({ host: "127.0.0.1", port: server.port });
+    socket.on("error", () => {});
+    socket.write(
+      head(
+        "POST /v1/table/n$t/create HTTP/1.1",
+        "Host: localhost",
+        `Authorization: Bearer ${key}`,
+        "Content-Type: application/vnd.apache.arrow.stream",
+        `Content-Length: ${body.length}`,
+      ),
+    );
+    socket.write(body.subarray(0, body.length - 100));
+    await eventually("files are being written", () => readdirSync(root).length > 1);
+    expectFailure(await server.client.post("/v1/table/n$t/create", items(1)), 409, 5);
+    expectFailure(await server.client.post("/v1/table/n$t/describe", {}), 404, 4);
+    await server.kill();
+    socket.destroy();
+
+    const again = await serve(root);
+    expect(readdirSync(root)).toEqual([".joust"]);
+    await again.client.createTable("n$t", items(5));
+    expect(await again.client.count("n$t")).toBe(5);
+  });
+});

@@ -1,0 +1,118 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { items } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
+import { newKey, type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+import { listIndexes, readyIndex } from "../indexes/waiting.js";
+
+/** Rows enough for an HNSW build that takes seconds. */
+const MANY = { rows: 12_000, dimension: 128 };
+const slowIndex = {
+  column: "vector",
+  index_type: "IVF_HNSW_SQ",
+  name: "slow",
+  distance_type: "l2",
+  num_partitions: 1,
+  m: 32,
+  ef_construction: 400,
+};
+
+let root: string;
+const key = newKey();
+
+async function serve(): Promise<Server> {
+  root ??= tempDir("jobs");
+  const server = await startServer({ root, key });
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  return server;
+}
+
+async function startSlowBuild(server: Server): Promise<void> {
+  await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
+  await server.client.ok("/v1/table/t/create_index", slowIndex);
+  await eventually("the build runs", async () => (await statuses(server)).includes("Building"));
+}
+
+const statuses = async ({ client }: Server, id = "t"): Promise<string[]> =>
+  (await listIndexes(client, id)).map((index) => index.status);
+
+afterEach(() => {
+  removeDir(root);
+  root = undefined as unknown as string;
+});
+
+describe("index builds", () => {
+  it("go on after the server was killed", async () => {
+    const first = await serve();
+    await startSlowBuild(first);
+    await first.kill();
+    const second = await serve();
+    expect(await statuses(second)).not.toEqual(["Ready"]);
+    const ready = await readyIndex(second.client, "t", "slow");
+    expect(ready).toMatchObject({ num_indexed_rows: MANY.rows, num_unindexed_rows: 0 });
+  }, 120_000);
+
+  it("do not hold up a stop, and go on after it", async () => {
+    const first = await serve();
+    await startSlowBuild(first);
+    const asked = performance.now();
+    expect(await first.stop()).toBe(0);
+    expect(performance.now() - asked).toBeLessThan(12_000);
+    const second = await serve();
+    expect(await readyIndex(second.client, "t", "slow")).toMatchObject({ num_unindexed_rows: 0 });
+  }, 120_000);
+
+  it("follow a table that is renamed meanwhile", async () => {
+    const server = await serve();
+    await startSlowBuild(server);
+    await server.client.ok("/v1/table/t/rename", { new_table_name: "u" });
+    expect(await statuses(server, "u")).toEqual(["Building"]);
+    await readyIndex(server.client, "u", "slow");
+  }, 120_000);
+
+  it("leave nothing behind when the table is dropped meanwhile", async () => {
+    const server = await serve();
+    await startSlowBuild(server);
+    await server.client.ok("/v1/table/t/drop", {});
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(existsSync(join(server.root, "t.lance"))).toBe(false);
+    expect(readdirSync(server.root).filter((name) => name !== ".joust")).toEqual([]);
+    await server.client.createTable("t", items(10));
+    expect(await statuses(server)).toEqual([]);
+  }, 120_000);
+
+  it("are cancelled by dropping the index", async () => {
+    const server = await serve();
+    await startSlowBuild(server);
+    await server.client.ok("/v1/table/t/index/slow/drop", {});
+    expect(await statuses(server)).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await statuses(server)).toEqual([]);
+  }, 120_000);
+
+  it("of several tables wait for each other, and are all done", async () => {
+    const server = await serve();
+    const tables = ["a", "b", "c", "d"];
+    const indexes = [
+      { column: "id", index_type: "BTREE", name: "by_id" },
+      { column: "category", index_type: "BITMAP", name: "by_category" },
+      { column: "vector", index_type: "IVF_FLAT", name: "by_vector", distance_type: "l2" },
+    ];
+    for (const table of tables) await server.client.createTable(table, items(1_000));
+    await Promise.all(
+      tables.flatMap((table) =>
+        indexes.map((index) => server.client.ok(`/v1/table/${table}/create_index`, index)),
+      ),
+    );
+    for (const table of tables) {
+      for (const { name } of indexes) {
+        const entry = await readyIndex(server.client, table, name);
+        expect(entry).toMatchObject({ num_indexed_rows: 1_000, num_unindexed_rows: 0 });
+      }
+    }
+  }, 60_000);
+});
