@@ -3,6 +3,7 @@ import type { Catalog } from "./catalog/catalog.js";
 import type { Config } from "./config/config.js";
 import type { Jobs } from "./jobs/jobs.js";
 import type { Logger } from "./telemetry/logger.js";
+import type { Transactions } from "./transactions/transactions.js";
 
 /** What operations work with; made once at start. */
 export interface Services {
@@ -10,5 +11,6 @@ export interface Services {
   readonly engine: Engine;
   readonly catalog: Catalog;
   readonly jobs: Jobs;
+  readonly transactions: Transactions;
   readonly log: Logger;
 }

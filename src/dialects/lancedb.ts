@@ -5,9 +5,14 @@
 import { tablesPageToken } from "../catalog/page-token.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import { contract } from "../operations/index.js";
-import type { RawParams, Reply, Translation } from "../operations/operation.js";
+import type { RawParams, Translation } from "../operations/operation.js";
+import { changes } from "./lancedb-changes.js";
+import { onValue } from "./on-value.js";
 
-/** Codes of failures that are the same however often the request is repeated. */
+/**
+ * Codes that are answered 400 here, because they are the same however often the request is repeated.
+ * Not among them: a branch that exists, the one 409 that the SDKs do not repeat but understand.
+ */
 const lasting: ReadonlySet<ErrorCode> = new Set([
   ErrorCode.NamespaceAlreadyExists,
   ErrorCode.NamespaceNotEmpty,
@@ -15,7 +20,8 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   ErrorCode.TableIndexAlreadyExists,
   ErrorCode.TableTagAlreadyExists,
   ErrorCode.InvalidTableState,
-  ErrorCode.TableBranchAlreadyExists,
+  // They read 404 as a table that is not there, and keep the text to themselves.
+  ErrorCode.TableColumnNotFound,
 ]);
 
 /** The SDKs repeat a request that was answered 409; they read "already exists" in the text of a 400. */
@@ -23,23 +29,19 @@ function failure(error: JoustError): JoustError {
   return lasting.has(error.code) ? new JoustError(error.code, error.message, 400) : error;
 }
 
-/** Changes the value of a JSON reply. */
-const onValue =
-  (change: (value: Record<string, unknown>) => unknown) =>
-  (reply: Reply): Reply =>
-    reply.kind === "json"
-      ? { ...reply, value: change(reply.value as Record<string, unknown>) }
-      : reply;
-
 /** Operations whose members have other names or forms here. */
 const different: Record<string, Omit<Translation, "operation">> = {
+  ...changes,
   // Names of the root's tables; the token is the last of them, as it is.
   ListTables: {
     path: "/v1/table/",
-    params: ({ page_token, ...rest }): RawParams =>
-      typeof page_token === "string" && page_token !== ""
-        ? { ...rest, page_token: tablesPageToken([], page_token) }
-        : rest,
+    params: ({ page_token, ...rest }): RawParams => ({
+      ...rest,
+      // They cannot open a table without a schema.
+      include_declared: "false",
+      ...(typeof page_token === "string" &&
+        page_token !== "" && { page_token: tablesPageToken([], page_token) }),
+    }),
     reply: onValue((value) =>
       value.page_token === undefined
         ? value
@@ -55,8 +57,7 @@ const different: Record<string, Omit<Translation, "operation">> = {
   },
   CreateTableIndex: {
     body: ({ metric_type, ...rest }) => ({ distance_type: metric_type, replace: true, ...rest }),
-    // A `job_id` or the like would be asked about.
-    reply: onValue(() => ({})),
+    reply: onValue(({ transaction_id }) => ({ job_id: transaction_id })),
   },
   // An index counts as built once it is listed.
   ListTableIndices: {

@@ -3,11 +3,17 @@ import { ErrorCode, invalidInput } from "../errors.js";
 import type { JobRecord } from "../jobs/jobs.js";
 import type { Services } from "../services.js";
 import { hasCode } from "./has-code.js";
-import { buildOptions, type IndexRequest, type IndexSpec, indexRequest } from "./index-request.js";
-import { openTable } from "./open-table.js";
+import {
+  buildName,
+  buildOptions,
+  type IndexRequest,
+  type IndexSpec,
+  indexRequest,
+} from "./index-request.js";
+import { onTable } from "./open-table.js";
 import { operation, type Reply } from "./operation.js";
 import { nothing, transactionId } from "./schemas.js";
-import { onMain } from "./target.js";
+import { branchName, onBranch } from "./target.js";
 
 const shared = {
   methods: ["POST"],
@@ -35,29 +41,38 @@ export const createTableScalarIndex = operation({
 });
 
 /** What would make the build fail at once fails here; the rest is the job's. */
-async function create(
+function create(
   services: Services,
   id: readonly string[],
   request: IndexRequest,
   kind: "any" | "scalar",
 ): Promise<Reply> {
-  onMain(request.branch);
-  const { record, table } = await openTable(services, id);
+  const branch = branchName(request.branch);
   const options = buildOptions(request);
-  const { name, columns, indexType } = await table.planIndex(JSON.stringify(options));
-  if (kind === "scalar" && indexType.startsWith("IVF_")) {
-    throw invalidInput(`${indexType} is a vector index: create it with create_index`);
-  }
-  const spec = { ...options, name, column: columns[0] ?? options.column, index_type: indexType };
-  const job = await enqueue(services, record.key, spec);
-  return { kind: "json", value: { transaction_id: job.id } };
+  return onTable(services, id, async ({ record, table }) => {
+    const { name, columns, indexType } = await onBranch(table, branch).planIndex(
+      JSON.stringify(options),
+    );
+    if (kind === "scalar" && indexType.startsWith("IVF_")) {
+      throw invalidInput(`${indexType} is a vector index: create it with create_index`);
+    }
+    const spec = {
+      ...options,
+      ...(branch !== undefined && { branch }),
+      name,
+      column: columns[0] ?? options.column,
+      index_type: indexType,
+    };
+    const job = await enqueue(services, record.key, spec);
+    return { kind: "json", value: { transaction_id: job.id } };
+  });
 }
 
 async function enqueue(services: Services, table: string, spec: IndexSpec): Promise<JobRecord> {
   const build = {
     kind: "index_build",
     table,
-    name: spec.name,
+    name: buildName(spec.branch, spec.name),
     spec: JSON.stringify(spec),
   } as const;
   try {
@@ -65,7 +80,7 @@ async function enqueue(services: Services, table: string, spec: IndexSpec): Prom
   } catch (error) {
     // Another build of that name is under way: who replaces an index replaces its build as well.
     if (!spec.replace || !hasCode(error, ErrorCode.TableIndexAlreadyExists)) throw error;
-    await services.jobs.discard(table, spec.name);
+    await services.jobs.discard(table, build.name);
     return services.jobs.enqueue(build);
   }
 }

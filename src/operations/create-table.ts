@@ -1,15 +1,17 @@
 import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
-import type { Upload, WriteResult } from "../engine/index.js";
+import type { Upload } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { choice } from "./choice.js";
+import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { hasCode } from "./has-code.js";
-import { storageOptions, tableHandle } from "./open-table.js";
+import { forgetHandle, onTable, storageOptions, tableHandle } from "./open-table.js";
 import { operation, type Reply } from "./operation.js";
 import { count, stringMap, transactionId } from "./schemas.js";
 import { checkStorageOptions, publicStorageOptions } from "./storage-options.js";
 import { readStringMap } from "./string-map.js";
+import { writing } from "./table-writes.js";
 import { versionHeader } from "./target.js";
 
 interface Wanted {
@@ -70,9 +72,12 @@ export const createTable = operation({
     const existing = mode === "create" ? undefined : await find(services, call.id);
     if (existing === undefined) return create(services, wanted, call.payload, mode);
     checkLocation(wanted.location, existing.location);
+    if (await findDeclared(services, call.id)) {
+      return fill(services, wanted, existing, call.payload);
+    }
     return mode === "overwrite"
-      ? overwrite(services, existing, wanted.properties, call.payload)
-      : keep(services, existing);
+      ? overwrite(services, wanted, call.payload)
+      : keep(services, call.id);
   },
 });
 
@@ -92,14 +97,20 @@ async function create(
   upload: Upload,
   mode: "create" | "exist_ok" | "overwrite",
 ): Promise<Reply> {
-  const record = await services.catalog.reserveTable(wanted.id, wanted).catch((error) => {
-    if (mode === "create" || !hasCode(error, ErrorCode.TableAlreadyExists)) throw error;
+  let record: TableRecord;
+  try {
+    record = await services.catalog.reserveTable(wanted.id, wanted);
+  } catch (error) {
+    if (!hasCode(error, ErrorCode.TableAlreadyExists)) throw error;
+    const declared = await findDeclared(services, wanted.id);
+    if (declared) return fill(services, wanted, declared, upload);
+    if (mode === "create") throw error;
     // It was not there a moment ago.
     throw new JoustError(
       ErrorCode.ConcurrentModification,
       "another request creates a table of that name right now: try again",
     );
-  });
+  }
   try {
     checkLocation(wanted.location, record.location);
     const written = await tableHandle(services, record).create(upload, false);
@@ -111,8 +122,25 @@ async function create(
   }
 }
 
+/** A declared table keeps what it was declared with. */
+async function fill(
+  services: Services,
+  wanted: Wanted,
+  declared: TableRecord,
+  upload: Upload,
+): Promise<Reply> {
+  checkLocation(wanted.location, declared.location);
+  const { version } = await writeFirstVersion(services, wanted.id, upload);
+  const properties = { ...declared.properties, ...wanted.properties };
+  if (Object.keys(wanted.properties).length > 0) {
+    await services.catalog.setTableProperties(declared.key, properties);
+  }
+  return reply(services, { ...declared, properties }, version);
+}
+
 /** Leaves neither name nor files of a table that could not be created. */
 async function withdraw(services: Services, record: TableRecord, cause: unknown): Promise<void> {
+  forgetHandle(services, record.key);
   try {
     // What the engine found at the location is somebody else's table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {
@@ -126,21 +154,20 @@ async function withdraw(services: Services, record: TableRecord, cause: unknown)
 }
 
 /** Content and schema are replaced in one commit; builds on what was there are of no more use. */
-async function overwrite(
-  services: Services,
-  record: TableRecord,
-  properties: Record<string, string>,
-  upload: Upload,
-): Promise<Reply> {
-  const written: WriteResult = await tableHandle(services, record).create(upload, true);
-  await services.jobs.cancelTable(record.key);
-  await services.catalog.setTableProperties(record.key, properties);
-  return reply(services, { ...record, properties }, written.version);
+function overwrite(services: Services, { id, properties }: Wanted, upload: Upload): Promise<Reply> {
+  return writing(services, id, upload, async ({ record, table }) => {
+    const { version } = await table.create(upload, true);
+    await services.jobs.cancelTable(record.key);
+    await services.catalog.setTableProperties(record.key, properties);
+    return reply(services, { ...record, properties }, version);
+  });
 }
 
-async function keep(services: Services, record: TableRecord): Promise<Reply> {
-  const { version } = await tableHandle(services, record).describe();
-  return reply(services, record, version);
+function keep(services: Services, id: readonly string[]): Promise<Reply> {
+  return onTable(services, id, async ({ record, table }) => {
+    const { version } = await table.describe();
+    return reply(services, record, version);
+  });
 }
 
 /** The server chooses locations; a client may only name the one it would choose anyway. */

@@ -1,16 +1,18 @@
 import { pathToFileURL } from "node:url";
 import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
+import { tableNotFound } from "../catalog/failures.js";
 import { isRemote } from "../catalog/location.js";
-import type { TableDescription } from "../engine/index.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import type { ReadOptions, TableDescription } from "../engine/index.js";
+import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { recall, remember } from "./description-cache.js";
-import { openTable, storageOptions, tableHandle } from "./open-table.js";
+import { managedVersioning } from "./managed-versioning.js";
+import { isOnlyDeclared, onDeclared, onTable, storageOptions, tableHandle } from "./open-table.js";
 import { type Dialect, operation, type Reply } from "./operation.js";
 import { branch, count, stringMap, version } from "./schemas.js";
 import { publicStorageOptions } from "./storage-options.js";
-import { readOptions, versionHeader } from "./target.js";
+import { branchName, onBranch, readOptions, versionHeader } from "./target.js";
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 /** Older clients send these in the body, newer ones in the query. */
@@ -40,30 +42,44 @@ export const describeTable = operation({
   reply: Type.Object({
     table: Type.String(),
     namespace: Type.Array(Type.String()),
-    version: count,
+    version: Type.Optional(count),
     location: Type.String(),
     table_uri: Type.Optional(Type.String()),
-    schema: Type.Object({ fields: Type.Array(Type.Unknown()) }),
+    schema: Type.Optional(Type.Object({ fields: Type.Array(Type.Unknown()) })),
     storage_options: Type.Optional(stringMap),
-    stats: Type.Object({ num_deleted_rows: count, num_fragments: count }),
-    metadata: stringMap,
+    stats: Type.Optional(Type.Object({ num_deleted_rows: count, num_fragments: count })),
+    metadata: Type.Optional(stringMap),
     properties: stringMap,
+    managed_versioning: Type.Optional(Type.Boolean()),
     is_only_declared: Type.Optional(Type.Boolean()),
   }),
   permission: "read",
   handle(services, call) {
-    const options = readOptions(call.payload, call.minTimestampMillis);
+    const { version, tag, branch } = call.payload;
+    if (tag !== undefined && (version !== undefined || branchName(branch) !== undefined)) {
+      throw invalidInput(
+        "version and tag, or branch and tag, are both given: a tag names a version and its branch",
+      );
+    }
+    const options = readOptions({ version }, call.minTimestampMillis);
     const form: Form = {
       dialect: call.dialect,
       uri: call.payload.with_table_uri ?? call.params.with_table_uri ?? false,
       declared: call.payload.check_declared ?? call.params.check_declared ?? false,
     };
-    const latest = options.version === undefined;
+    const latest = isLatest(call.payload);
     if (latest && options.minTimestampMillis === undefined) {
       const known = knownDescription(services, call.id, form);
       if (known !== undefined) return known;
     }
-    return describe(services, call.id, form, options);
+    if (latest) return describeLatest(services, call.id, form, options);
+    return onTable(services, call.id, async ({ record, table }) => {
+      const marked = tag === undefined ? undefined : await table.tag(tag);
+      const description = await onBranch(table, marked?.branch ?? branch).describe(
+        marked === undefined ? options : { ...options, version: marked.version },
+      );
+      return describedAs(services, record, description, form);
+    });
   },
 });
 
@@ -73,6 +89,12 @@ interface Form {
   uri: boolean;
   declared: boolean;
 }
+
+/** Whether a request is about the newest version of the main branch. */
+const isLatest = (wanted: { version?: number; tag?: string; branch?: string }): boolean =>
+  wanted.version === undefined &&
+  wanted.tag === undefined &&
+  branchName(wanted.branch) === undefined;
 
 const formNumber = (form: Form): number =>
   (form.dialect === "lancedb" ? 4 : 0) + (form.uri ? 2 : 0) + (form.declared ? 1 : 0);
@@ -90,24 +112,34 @@ function knownDescription(
   return stamp === null ? undefined : recall(table, record, stamp, formNumber(form));
 }
 
-async function describe(
+/** Of the main branch: that is what is asked for all the time, and kept. */
+function describeLatest(
   services: Services,
   id: readonly string[],
   form: Form,
-  options: ReturnType<typeof readOptions>,
+  options: ReadOptions,
 ): Promise<Reply> {
-  const { record, table } = await openTable(services, id);
-  const description = await table.describe(options);
-  const reply: Reply = {
-    kind: "encoded",
-    text: encode(services, record, description, form),
-    headers: versionHeader(description.version),
-  };
-  if (options.version === undefined) {
+  return onDeclared(services, id, async ({ record, table }) => {
+    if (await isOnlyDeclared(services, { record, table })) {
+      return declaredAs(services, record, form);
+    }
+    const description = await table.describe(options);
+    const reply = describedAs(services, record, description, form);
     remember(table, record, description.stamp, formNumber(form), reply);
-  }
-  return reply;
+    return reply;
+  });
 }
+
+const describedAs = (
+  services: Services,
+  record: TableRecord,
+  description: TableDescription,
+  form: Form,
+): Reply => ({
+  kind: "encoded",
+  text: encode(services, record, description, form),
+  headers: versionHeader(description.version),
+});
 
 /** The engine gives schemas as JSON text; it is put into the reply as it is. */
 function encode(
@@ -116,24 +148,41 @@ function encode(
   description: TableDescription,
   form: Form,
 ): string {
-  const { location } = record;
   const rest = {
-    table: record.id.at(-1),
-    namespace: record.id.slice(0, -1),
+    ...place(services, record, form),
     version: description.version,
-    location,
-    ...(form.uri && { table_uri: isRemote(location) ? location : pathToFileURL(location).href }),
-    storage_options: publicStorageOptions(storageOptions(services, record)),
     stats: {
       num_deleted_rows: description.numDeletedRows,
       num_fragments: description.numFragments,
     },
     metadata: description.metadata,
-    properties: record.properties,
     ...(form.declared && { is_only_declared: false }),
   };
   const schema = form.dialect === "lancedb" ? lanceSchema(description) : description.schema;
   return `{"schema":${schema},${JSON.stringify(rest).slice(1)}`;
+}
+
+/** A table without a version has no schema. @throws code 4 for LanceDB SDKs, which need one */
+function declaredAs(services: Services, record: TableRecord, form: Form): Reply {
+  if (form.dialect === "lancedb") throw tableNotFound(record.id);
+  return {
+    kind: "json",
+    value: { ...place(services, record, form), is_only_declared: true },
+  };
+}
+
+/** What the catalog knows of a table. */
+function place(services: Services, record: TableRecord, form: Form): object {
+  const { id, location, properties } = record;
+  return {
+    table: id.at(-1),
+    namespace: id.slice(0, -1),
+    location,
+    ...(form.uri && { table_uri: isRemote(location) ? location : pathToFileURL(location).href }),
+    storage_options: publicStorageOptions(storageOptions(services, record)),
+    properties,
+    ...managedVersioning(record),
+  };
 }
 
 /** LanceDB SDKs know Lance's type names only. @throws code 0 when a column's type has none */
@@ -155,8 +204,13 @@ export const tableExists = operation({
   body: { kind: "json", schema: Type.Object({ version }) },
   permission: "read",
   async handle(services, call) {
-    const { table } = await openTable(services, call.id);
-    const described = await table.describe(readOptions(call.payload, call.minTimestampMillis));
-    return { kind: "empty", headers: versionHeader(described.version) };
+    const options = readOptions(call.payload, call.minTimestampMillis);
+    return onDeclared(services, call.id, async (open): Promise<Reply> => {
+      if (options.version === undefined && (await isOnlyDeclared(services, open))) {
+        return { kind: "empty" };
+      }
+      const { version } = await open.table.describe(options);
+      return { kind: "empty", headers: versionHeader(version) };
+    });
   },
 });

@@ -29,21 +29,29 @@ const statusOf = {
 export const isActive = (job: JobRecord): boolean =>
   job.state === "QUEUED" || job.state === "RUNNING";
 
+/** The index builds of one branch among a table's jobs. */
+export const buildsOn = (jobs: readonly JobRecord[], branch: string | undefined): JobRecord[] =>
+  jobs.filter((job) => job.kind === "index_build" && specOf(job).branch === branch);
+
+/** What a build was asked for. */
+export const specOf = (build: JobRecord): IndexSpec => JSON.parse(build.spec) as IndexSpec;
+
 /**
  * The table's indexes and those that are to become some, by name. An index that is being replaced
  * shows the progress of its successor; a replacement that failed leaves the index as it was.
  */
 export function indexEntries(
   indexes: readonly IndexDescription[],
-  jobs: readonly JobRecord[],
+  builds: readonly JobRecord[],
 ): IndexEntry[] {
   const entries = new Map<string, IndexEntry>();
   for (const index of indexes) entries.set(index.name, readyEntry(index));
-  for (const job of jobs) {
-    if (job.kind !== "index_build" || job.state === "DONE" || job.state === "CANCELLED") continue;
-    const ready = entries.get(job.name);
-    if (ready === undefined) entries.set(job.name, jobEntry(job));
-    else if (isActive(job)) entries.set(job.name, { ...ready, ...progressOf(job) });
+  for (const build of builds) {
+    if (build.state === "DONE" || build.state === "CANCELLED") continue;
+    const { name } = specOf(build);
+    const ready = entries.get(name);
+    if (ready === undefined) entries.set(name, buildEntry(build));
+    else if (isActive(build)) entries.set(name, { ...ready, ...progressOf(build) });
   }
   return [...entries.values()].sort((a, b) => (a.index_name < b.index_name ? -1 : 1));
 }
@@ -69,10 +77,10 @@ function readyEntry(index: IndexDescription): IndexEntry {
   };
 }
 
-function jobEntry(job: JobRecord): IndexEntry {
-  const spec = JSON.parse(job.spec) as IndexSpec;
+function buildEntry(job: JobRecord): IndexEntry {
+  const spec = specOf(job);
   return {
-    index_name: job.name,
+    index_name: spec.name,
     // An index has a uuid of its own once it exists; until then the job's id stands for it.
     index_uuid: job.id,
     columns: [spec.column],

@@ -47,8 +47,15 @@ export const indexRequest = Type.Object({
 
 export type IndexRequest = Static<typeof indexRequest>;
 
-/** What is built, as JSON the spec of both the engine and the job. */
-export type IndexSpec = Omit<IndexRequest, "branch"> & { name: string };
+/** What is built, as JSON the spec of both the engine and the job; no branch: the main one. */
+export type IndexSpec = IndexRequest & { name: string };
+
+/**
+ * The name of the job that builds an index. Branches have indexes of their own, so theirs are told
+ * apart by the branch; no name of a branch holds a colon.
+ */
+export const buildName = (branch: string | undefined, index: string): string =>
+  branch === undefined ? index : `${branch}:${index}`;
 
 /** The members that say what to build: equal wishes are equal specs, whatever else a body holds. */
 export function buildOptions(request: IndexRequest): Omit<IndexRequest, "branch"> {

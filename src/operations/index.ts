@@ -1,19 +1,50 @@
 import { apiPage } from "../openapi/page.js";
+import { alterTableAddColumns } from "./add-columns.js";
+import { alterColumns } from "./alter-columns.js";
+import { batchCommitTables } from "./batch-commit.js";
+import { branches } from "./branches.js";
+import { newVersions } from "./create-versions.js";
 import { indexes } from "./indexes.js";
+import { jobs } from "./jobs.js";
+import { mergeInsertIntoTable } from "./merge-insert.js";
+import { metadata } from "./metadata.js";
 import { namespaces } from "./namespaces.js";
 import type { Operation } from "./operation.js";
 import { queries } from "./queries.js";
+import { recorded } from "./recorded.js";
+import { registration } from "./registration.js";
+import { restoreTable } from "./restore.js";
 import { rows } from "./rows.js";
 import { tables } from "./tables.js";
+import { tags } from "./tags.js";
+import { transactions } from "./transactions.js";
+import { updateTable } from "./update-table.js";
+import { versions } from "./versions.js";
 
 /** Operations of the namespace interface. */
-export const contract: readonly Operation[] = [
-  ...namespaces,
-  ...tables,
-  ...rows,
-  ...queries,
-  ...indexes,
-];
+export const contract: readonly Operation[] = (
+  [
+    ...namespaces,
+    ...tables,
+    ...registration,
+    ...rows,
+    ...queries,
+    ...indexes,
+    mergeInsertIntoTable,
+    updateTable,
+    alterTableAddColumns,
+    ...alterColumns,
+    ...metadata,
+    ...versions,
+    ...newVersions,
+    batchCommitTables,
+    restoreTable,
+    ...tags,
+    ...branches,
+    ...transactions,
+    ...jobs,
+  ] as const
+).map(recorded);
 
 /** Everything the server answers, apart from the probes of its health. */
 export const operations: readonly Operation[] = [...contract, apiPage(contract)];

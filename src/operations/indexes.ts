@@ -1,16 +1,18 @@
 import { Type } from "@sinclair/typebox";
-import type { IndexStats } from "../engine/index.js";
+import type { IndexStats, Table } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { JobRecord } from "../jobs/jobs.js";
+import type { Services } from "../services.js";
 import { createTableIndex, createTableScalarIndex } from "./create-index.js";
 import { hasCode } from "./has-code.js";
-import { indexEntries, isActive } from "./index-entries.js";
-import type { IndexSpec } from "./index-request.js";
-import { type OpenTable, openTable } from "./open-table.js";
-import { operation } from "./operation.js";
+import { buildsOn, indexEntries, isActive, specOf } from "./index-entries.js";
+import { buildName } from "./index-request.js";
+import { onTable } from "./open-table.js";
+import { operation, type Reply } from "./operation.js";
 import { nextPageToken, pageRequest } from "./paging.js";
 import { branch, count, nextPage, nothing, page, transactionId, version } from "./schemas.js";
-import { onMain, readOptions, versionHeader } from "./target.js";
+import { writing } from "./table-writes.js";
+import { branchName, onBranch, readOptions, versionHeader } from "./target.js";
 
 const listTableIndices = operation({
   id: "ListTableIndices",
@@ -45,10 +47,13 @@ const listTableIndices = operation({
     const options = readOptions(call.payload, call.minTimestampMillis);
     const { limit = Number.POSITIVE_INFINITY, pageToken } = pageRequest(call.params, call.payload);
     const after = pageToken === undefined ? undefined : readToken(pageToken);
-    const { record, table } = await openTable(services, call.id);
-    // Jobs first: a build that ends between the two looks is then in both, and not in neither.
-    const jobs = options.version === undefined ? await services.jobs.list(record.key) : [];
-    const all = indexEntries(await table.listIndices(options), jobs);
+    const branch = branchName(call.payload.branch);
+    const all = await onTable(services, call.id, async ({ record, table }) => {
+      // Jobs first: a build that ends between the two looks is then in both, and not in neither.
+      const jobs = options.version === undefined ? await services.jobs.list(record.key) : [];
+      const indexes = await onBranch(table, branch).listIndices(options);
+      return indexEntries(indexes, buildsOn(jobs, branch));
+    });
     const rest = after === undefined ? all : all.filter((entry) => entry.index_name > after);
     const indexes = rest.slice(0, limit);
     const last = indexes.at(-1);
@@ -84,11 +89,14 @@ const describeTableIndexStats = operation({
   async handle(services, call) {
     const name = call.path.index_name as string;
     const options = readOptions(call.payload, call.minTimestampMillis);
-    const open = await openTable(services, call.id);
-    const jobs = options.version === undefined ? await services.jobs.list(open.record.key) : [];
-    const stats = await open.table.indexStats(name, options).catch((error) => {
-      if (!hasCode(error, ErrorCode.TableIndexNotFound)) throw error;
-      return statsOfBuild(open, name, jobs, error);
+    const branch = branchName(call.payload.branch);
+    const stats = await onTable(services, call.id, async (open) => {
+      const table = onBranch(open.table, branch);
+      const jobs = options.version === undefined ? await services.jobs.list(open.record.key) : [];
+      return table.indexStats(name, options).catch((error) => {
+        if (!hasCode(error, ErrorCode.TableIndexNotFound)) throw error;
+        return statsOfBuild(table, name, buildsOn(jobs, branch), error);
+      });
     });
     return {
       kind: "json",
@@ -105,12 +113,12 @@ const describeTableIndexStats = operation({
 
 /** An index that is being built covers nothing yet. @throws `missing`, or why the build failed */
 async function statsOfBuild(
-  { table }: OpenTable,
+  table: Table,
   name: string,
-  jobs: readonly JobRecord[],
+  builds: readonly JobRecord[],
   missing: unknown,
 ): Promise<IndexStats> {
-  const job = jobs.find((one) => one.name === name);
+  const job = builds.find((build) => specOf(build).name === name);
   if (job?.state === "FAILED") {
     throw new JoustError(
       ErrorCode.TableIndexNotFound,
@@ -118,7 +126,7 @@ async function statsOfBuild(
     );
   }
   if (job === undefined || !isActive(job)) throw missing;
-  const spec = JSON.parse(job.spec) as IndexSpec;
+  const spec = specOf(job);
   return {
     indexType: spec.index_type,
     ...(spec.distance_type !== undefined && { distanceType: spec.distance_type }),
@@ -138,25 +146,36 @@ const dropTableIndex = operation({
   body: { kind: "json", schema: Type.Object({ branch }) },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
-  async handle(services, { id, path, params, payload }) {
+  handle(services, { id, path, params, payload }) {
     const name = path.index_name as string;
-    onMain(payload.branch ?? params.branch);
-    const { record, table } = await openTable(services, id);
-    const jobs = await services.jobs.list(record.key);
-    await services.jobs.discard(record.key, name);
-    try {
-      const { version } = await table.dropIndex(name);
-      return { kind: "json", value: {}, headers: versionHeader(version) };
-    } catch (error) {
-      const hadJob = jobs.some(
-        (job) => job.name === name && (isActive(job) || job.state === "FAILED"),
-      );
-      if (hadJob && hasCode(error, ErrorCode.TableIndexNotFound))
-        return { kind: "json", value: {} };
-      throw error;
-    }
+    const branch = branchName(payload.branch ?? params.branch);
+    return writing(services, id, undefined, ({ record, table }) =>
+      drop(services, record.key, onBranch(table, branch), buildName(branch, name), name),
+    );
   },
 });
+
+/** What is being built goes as well as what is there. */
+async function drop(
+  services: Services,
+  key: string,
+  table: Table,
+  build: string,
+  name: string,
+): Promise<Reply> {
+  const jobs = await services.jobs.list(key);
+  await services.jobs.discard(key, build);
+  try {
+    const { version } = await table.dropIndex(name);
+    return { kind: "json", value: {}, headers: versionHeader(version) };
+  } catch (error) {
+    const listed = jobs.some(
+      (job) => job.name === build && (isActive(job) || job.state === "FAILED"),
+    );
+    if (listed && hasCode(error, ErrorCode.TableIndexNotFound)) return { kind: "json", value: {} };
+    throw error;
+  }
+}
 
 export const indexes = [
   createTableIndex,

@@ -3,6 +3,11 @@ import { operation } from "./operation.js";
 import { nextPageToken, pageRequest } from "./paging.js";
 import { allTablesPage, nextPage, page } from "./schemas.js";
 
+const included = Type.Object({
+  include_declared: Type.Optional(
+    Type.Boolean({ description: "also tables that are only declared; default: true" }),
+  ),
+});
 const reply = Type.Object({ tables: Type.Array(Type.String()), page_token: nextPage });
 
 export const listTables = operation({
@@ -11,12 +16,15 @@ export const listTables = operation({
   path: "/v1/namespace/{id}/table/list",
   summary: "List the tables of a namespace",
   tag: "Table",
-  params: page,
-  body: { kind: "json", schema: page },
+  params: Type.Composite([page, included]),
+  body: { kind: "json", schema: Type.Composite([page, included]) },
   reply,
   permission: "read",
   async handle({ catalog }, { id, params, payload }) {
-    const { items, pageToken } = await catalog.listTables(id, pageRequest(params, payload));
+    const declared = payload.include_declared ?? params.include_declared ?? true;
+    const { items, pageToken } = await catalog.listTables(id, pageRequest(params, payload), {
+      declared,
+    });
     return { kind: "json", value: { tables: items, ...nextPageToken(pageToken) } };
   },
 });
@@ -27,12 +35,15 @@ export const listAllTables = operation({
   path: "/v1/table",
   summary: "List the tables of all namespaces by their full identifiers",
   tag: "Table",
-  params: allTablesPage,
-  body: { kind: "json", schema: page },
+  params: Type.Composite([allTablesPage, included]),
+  body: { kind: "json", schema: Type.Composite([page, included]) },
   reply,
   permission: "read",
   async handle({ catalog }, { params, payload }) {
-    const { items, pageToken } = await catalog.listAllTables(pageRequest(params, payload));
+    const declared = payload.include_declared ?? params.include_declared ?? true;
+    const { items, pageToken } = await catalog.listAllTables(pageRequest(params, payload), {
+      declared,
+    });
     const delimiter = params.delimiter ?? "$";
     return {
       kind: "json",

@@ -106,7 +106,10 @@ const dropNamespace = operation({
       ),
     }),
   },
-  reply: Type.Object({ properties: Type.Optional(stringMap) }),
+  reply: Type.Object({
+    transaction_id: Type.Optional(Type.Array(Type.String())),
+    properties: Type.Optional(stringMap),
+  }),
   permission: "write",
   async handle(services, { id, payload }) {
     const dropped = await services.catalog.dropNamespace(id, {

@@ -1,6 +1,10 @@
 import type { TableRecord } from "../catalog/catalog.js";
+import { tableNotFound } from "../catalog/failures.js";
+import { shown } from "../catalog/path.js";
 import type { Engine, Table } from "../engine/index.js";
+import { ErrorCode, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
+import { hasCode } from "./has-code.js";
 
 /** A live table: what the catalog knows of it, and the engine's handle. */
 export interface OpenTable {
@@ -12,6 +16,68 @@ export interface OpenTable {
 const MAX_HANDLES = 20_000;
 
 const handles = new WeakMap<Engine, Map<string, Table>>();
+
+/** Works on the table of that name. @throws code 1 or 4 when there is none, also when it goes meanwhile */
+export function onTable<T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+): Promise<T> {
+  return onDeclared(services, id, async (open) => {
+    if (await isOnlyDeclared(services, open)) throw noVersionYet(id);
+    return work(open);
+  });
+}
+
+/** As `onTable`, also where the table is only declared. */
+export async function onDeclared<T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+): Promise<T> {
+  const record = await liveTable(services, id);
+  try {
+    return await work({ record, table: tableHandle(services, record) });
+  } catch (error) {
+    // Files that vanish under a query are no fault of the server's if somebody dropped the table.
+    if (hasCode(error, ErrorCode.Internal)) await checkLive(services, record);
+    throw error;
+  }
+}
+
+/**
+ * Whether a table has no version yet. One whose first version was written by its client, past this
+ * server, is found out here and is a table like others from then on.
+ */
+export async function isOnlyDeclared(
+  { catalog }: Services,
+  { record, table }: OpenTable,
+): Promise<boolean> {
+  if (!record.declared) return false;
+  try {
+    await table.describe();
+  } catch (error) {
+    if (hasCode(error, ErrorCode.TableNotFound)) return true;
+    throw error;
+  }
+  await catalog.confirmTable(record.key);
+  return false;
+}
+
+const noVersionYet = (id: readonly string[]): JoustError =>
+  new JoustError(
+    ErrorCode.TableNotFound,
+    `table ${shown(id)} is declared but has no version yet: create it, or insert rows`,
+  );
+
+/** @throws code 1 or 4 when the table is gone or another has its name */
+export async function checkLive(services: Services, record: TableRecord): Promise<void> {
+  const now = await liveTable(services, record.id);
+  if (now.key !== record.key) throw tableNotFound(record.id);
+}
+
+const liveTable = async (services: Services, id: readonly string[]): Promise<TableRecord> =>
+  services.catalog.tableSync(id) ?? services.catalog.table(id);
 
 /** The engine's handle of a table; the same one as long as the table lives. */
 export function tableHandle(services: Services, record: TableRecord): Table {
@@ -37,12 +103,6 @@ function handlesOf(engine: Engine): Map<string, Table> {
     handles.set(engine, known);
   }
   return known;
-}
-
-/** The table of that name. @throws code 1 or 4 */
-export async function openTable(services: Services, id: readonly string[]): Promise<OpenTable> {
-  const record = services.catalog.tableSync(id) ?? (await services.catalog.table(id));
-  return { record, table: tableHandle(services, record) };
 }
 
 /** What the engine needs to reach a table's files: the root's options, then the table's own. */

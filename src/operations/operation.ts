@@ -66,6 +66,8 @@ export interface Operation {
   /** Shape of a JSON reply, for the API page and the tests; absent when the reply is none. */
   readonly reply?: TSchema;
   readonly permission: Permission;
+  /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
+  readonly unrecorded?: boolean;
   /** Successful status (default 200). */
   readonly status?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type QueryOptions, Task } from "../engine/index.js";
-import { openTable } from "./open-table.js";
+import { onTable } from "./open-table.js";
 import { type Call, operation } from "./operation.js";
 import { queryRequest } from "./query-request.js";
 import { nothing } from "./schemas.js";
@@ -20,13 +20,10 @@ const queryTable = operation({
   permission: "read",
   async handle(services, call) {
     const options = queryOptions(call);
-    const { table } = await openTable(services, call.id);
-    const task = new Task();
-    const cancel = () => task.cancel();
-    call.signal.addEventListener("abort", cancel, { once: true });
-    if (call.signal.aborted) cancel();
-    const result = await table.query(call.payload, options, task);
-    call.signal.removeEventListener("abort", cancel);
+    const task = taskOf(call);
+    const result = await onTable(services, call.id, ({ table }) =>
+      table.query(call.payload, options, task),
+    );
     return {
       kind: "arrow",
       contentType: options.format === "stream" ? STREAM : FILE,
@@ -50,8 +47,11 @@ const explainTableQueryPlan = operation({
   reply: Type.String(),
   permission: "read",
   async handle(services, call) {
-    const { table } = await openTable(services, call.id);
-    return { kind: "json", value: await table.explainPlan(call.payload, queryOptions(call)) };
+    const options = queryOptions(call);
+    const plan = await onTable(services, call.id, ({ table }) =>
+      table.explainPlan(call.payload, options),
+    );
+    return { kind: "json", value: plan };
   },
 });
 
@@ -66,8 +66,12 @@ const analyzeTableQueryPlan = operation({
   reply: Type.String(),
   permission: "read",
   async handle(services, call) {
-    const { table } = await openTable(services, call.id);
-    return { kind: "json", value: await table.analyzePlan(call.payload, queryOptions(call)) };
+    const options = queryOptions(call);
+    const task = taskOf(call);
+    const analysis = await onTable(services, call.id, ({ table }) =>
+      table.analyzePlan(call.payload, options, task),
+    );
+    return { kind: "json", value: analysis };
   },
 });
 
@@ -79,6 +83,13 @@ function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {
     format: accept.includes(STREAM) && !accept.includes(FILE) ? "stream" : "file",
     ...(call.minTimestampMillis !== undefined && { minTimestampMillis: call.minTimestampMillis }),
   };
+}
+
+/** Work that stops when the client goes away. */
+function taskOf(call: Call<unknown, unknown>): Task {
+  const task = new Task();
+  call.signal.addEventListener("abort", () => task.cancel(), { once: true });
+  return task;
 }
 
 export const queries = [queryTable, explainTableQueryPlan, analyzeTableQueryPlan];

@@ -1,10 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { invalidInput } from "../errors.js";
 import { choice } from "./choice.js";
-import { openTable } from "./open-table.js";
+import { findDeclared, writeFirstVersion } from "./declared-table.js";
+import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { branch, count, nothing, predicate, transactionId, version } from "./schemas.js";
-import { onMain, readOptions, versionHeader } from "./target.js";
+import { writing } from "./table-writes.js";
+import { branchName, onBranch, readOptions, versionHeader } from "./target.js";
 
 const insertIntoTable = operation({
   id: "InsertIntoTable",
@@ -23,9 +25,13 @@ const insertIntoTable = operation({
   permission: "write",
   async handle(services, { id, params, payload }) {
     const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);
-    onMain(params.branch);
-    const { table } = await openTable(services, id);
-    const { version, numRows } = await table[mode](payload);
+    const onMain = branchName(params.branch) === undefined;
+    const { version, numRows } =
+      onMain && (await findDeclared(services, id))
+        ? await writeFirstVersion(services, id, payload)
+        : await writing(services, id, payload, ({ table }) =>
+            onBranch(table, params.branch)[mode](payload),
+          );
     return {
       kind: "json",
       value: { num_inserted_rows: numRows, version },
@@ -48,9 +54,9 @@ const deleteFromTable = operation({
     if (payload.predicate.trim() === "") {
       throw invalidInput("predicate is blank: to delete all rows say true");
     }
-    onMain(payload.branch);
-    const { table } = await openTable(services, id);
-    const { version, numDeletedRows } = await table.delete(payload.predicate);
+    const { version, numDeletedRows } = await writing(services, id, undefined, ({ table }) =>
+      onBranch(table, payload.branch).delete(payload.predicate),
+    );
     return {
       kind: "json",
       value: { version, num_deleted_rows: numDeletedRows },
@@ -74,11 +80,13 @@ const countTableRows = operation({
   async handle(services, call) {
     const wanted = { ...call.params, ...call.payload };
     const options = readOptions(wanted, call.minTimestampMillis);
-    const { table } = await openTable(services, call.id);
-    const rows = await table.countRows({
-      ...options,
-      ...(wanted.predicate !== undefined && { predicate: wanted.predicate }),
-    });
+    const { predicate } = wanted;
+    const rows = await onTable(services, call.id, ({ table }) =>
+      onBranch(table, wanted.branch).countRows({
+        ...options,
+        ...(predicate !== undefined && { predicate }),
+      }),
+    );
     return { kind: "json", value: rows };
   },
 });

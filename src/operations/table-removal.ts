@@ -1,6 +1,7 @@
 import type { TableRecord } from "../catalog/catalog.js";
 import type { Services } from "../services.js";
 import { forgetHandle, storageOptions } from "./open-table.js";
+import { stopWrites } from "./table-writes.js";
 
 /** Tables whose files are removed at the same time. */
 const CONCURRENCY = 16;
@@ -22,8 +23,8 @@ export async function removeHidden(
 async function removeOne(services: Services, record: TableRecord): Promise<void> {
   const { catalog, engine, jobs, log } = services;
   try {
-    // A build that still runs would write files after the removal.
-    await jobs.cancelTable(record.key);
+    // What still writes would put files back after the removal.
+    await Promise.all([stopWrites(record.key), jobs.cancelTable(record.key)]);
     forgetHandle(services, record.key);
     await engine.removeTable(record.location, storageOptions(services, record));
     await catalog.forgetTable(record.key);

@@ -4,11 +4,11 @@ import { defaultDelimiter } from "../http/identifier.js";
 import { createTable } from "./create-table.js";
 import { describeTable, tableExists } from "./describe-table.js";
 import { listAllTables, listTables } from "./list-tables.js";
-import { openTable } from "./open-table.js";
+import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { branch, count, delimiter, nothing, stringMap, transactionId } from "./schemas.js";
 import { removeHidden } from "./table-removal.js";
-import { onMain } from "./target.js";
+import { onBranch } from "./target.js";
 
 const dropTable = operation({
   id: "DropTable",
@@ -97,9 +97,9 @@ const getTableStats = operation({
   }),
   permission: "read",
   async handle(services, { id, payload }) {
-    onMain(payload.branch);
-    const { table } = await openTable(services, id);
-    const stats = await table.stats();
+    const stats = await onTable(services, id, ({ table }) =>
+      onBranch(table, payload.branch).stats(),
+    );
     return {
       kind: "json",
       value: {

@@ -1,43 +1,34 @@
-import type { ReadOptions } from "../engine/index.js";
-import { ErrorCode, invalidInput, JoustError } from "../errors.js";
+import type { ReadOptions, Table } from "../engine/index.js";
+import { ErrorCode, JoustError } from "../errors.js";
 
 interface Wanted {
   version?: number | undefined;
-  tag?: string | undefined;
-  branch?: string | undefined;
 }
 
-/** Refuses every branch but main. @throws code 22 */
-export function onMain(branch: string | undefined): void {
-  if (branch === undefined || branch === "main") return;
-  throw new JoustError(
-    ErrorCode.TableBranchNotFound,
-    `branch ${JSON.stringify(branch)} does not exist`,
-  );
+const isMain = (branch: string | undefined): boolean =>
+  branch === undefined || branch === "" || branch === "main";
+
+/** The name of a branch as it is kept: undefined for the main one. */
+export const branchName = (branch: string | undefined): string | undefined =>
+  isMain(branch) ? undefined : branch;
+
+/** The table on the branch that a request names. Its calls fail with code 22 when there is none. */
+export const onBranch = (table: Table, branch: string | undefined): Table =>
+  isMain(branch) ? table : table.onBranch(branch);
+
+/** Beyond what a double holds exactly the engine would be asked for another version. @throws code 11 */
+export function checkVersion(version: number): number {
+  if (Number.isSafeInteger(version)) return version;
+  throw new JoustError(ErrorCode.TableVersionNotFound, `version ${version} does not exist`);
 }
 
-/**
- * Which state of a table a request is about.
- *
- * @throws code 8 and 22 for a tag or branch that does not exist, 11 for a version that cannot.
- */
+/** Which state of a table a request is about. @throws code 11 for a version that cannot exist */
 export function readOptions(
-  { version, tag, branch }: Wanted,
+  { version }: Wanted,
   minTimestampMillis: number | undefined,
 ): ReadOptions {
-  onMain(branch);
-  if (tag !== undefined) {
-    if (version !== undefined) {
-      throw invalidInput("version and tag are both given: name one of them");
-    }
-    throw new JoustError(ErrorCode.TableTagNotFound, `tag ${JSON.stringify(tag)} does not exist`);
-  }
-  // Beyond what a double holds exactly the engine would be asked for another version.
-  if (version !== undefined && !Number.isSafeInteger(version)) {
-    throw new JoustError(ErrorCode.TableVersionNotFound, `version ${version} does not exist`);
-  }
   return {
-    ...(version !== undefined && { version }),
+    ...(version !== undefined && { version: checkVersion(version) }),
     ...(minTimestampMillis !== undefined && { minTimestampMillis }),
   };
 }

@@ -169,6 +169,78 @@ def test_indexes(tables, table, rows):
     assert len(left) == 2
 
 
+@pytest.fixture
+def transactions(api):
+    return client.TransactionApi(api)
+
+
+def test_registration(tables, table, name):
+    kept = tables.deregister_table(table, models.DeregisterTableRequest())
+    assert kept.id == [table]
+    with pytest.raises(NotFoundException):
+        tables.describe_table(table, models.DescribeTableRequest())
+    back = f"{name}_back"
+    request = models.RegisterTableRequest(location=kept.location, properties={"a": "b"})
+    assert tables.register_table(back, request).properties["a"] == "b"
+    assert tables.count_table_rows(back, models.CountTableRowsRequest()) == 300
+    with pytest.raises(ApiException) as conflict:
+        tables.register_table(back, request)
+    assert conflict.value.data.code == 5
+
+
+def test_declared_table(tables, name, rows):
+    made = tables.declare_table(name, models.DeclareTableRequest(properties={"a": "b"}))
+    described = tables.describe_table(name, models.DescribeTableRequest(check_declared=True))
+    assert described.is_only_declared
+    assert described.version is None
+    assert described.location == made.location
+    assert name not in tables.list_all_tables(include_declared=False).tables
+    tables.insert_into_table(name, ipc_stream(rows))
+    described = tables.describe_table(name, models.DescribeTableRequest(check_declared=True))
+    assert (described.version, described.is_only_declared) == (1, False)
+
+
+def test_transactions(tables, transactions, table, rows):
+    id = tables.insert_into_table(table, ipc_stream(rows)).transaction_id
+    described = transactions.describe_transaction(id, models.DescribeTransactionRequest())
+    assert described.status == "Succeeded"
+    put = models.AlterTransactionSetProperty(key="team", value="search", mode="Fail")
+    action = models.AlterTransactionAction(set_property_action=put)
+    altered = transactions.alter_transaction(id, models.AlterTransactionRequest(actions=[action]))
+    assert altered.properties["team"] == "search"
+    with pytest.raises(ApiException) as refused:
+        transactions.alter_transaction(id, models.AlterTransactionRequest(actions=[action]))
+    assert refused.value.data.code == 13
+    with pytest.raises(NotFoundException) as unknown:
+        transactions.describe_transaction("nobody", models.DescribeTransactionRequest())
+    assert unknown.value.data.code == 10
+
+
+def test_versions_made_by_clients(tables, transactions, table, name):
+    described = tables.describe_table_version(table, models.DescribeTableVersionRequest(version=1))
+    path = described.version.manifest_path
+    again = models.CreateTableVersionRequest(version=1, manifest_path=path)
+    assert tables.create_table_version(table, again).version.version == 1
+    entry = models.CreateTableVersionEntry(id=[table], version=1, manifest_path=path)
+    batch = models.BatchCreateTableVersionsRequest(entries=[entry])
+    assert tables.batch_create_table_versions(batch).versions[0].manifest_path == path
+    wrong = models.CreateTableVersionRequest(version=2, manifest_path="/etc/hostname")
+    with pytest.raises(ApiException) as refused:
+        tables.create_table_version(table, wrong)
+    assert refused.value.data.code == 13
+
+    steps = [
+        models.CommitTableOperation(
+            declare_table=models.DeclareTableRequest(id=[f"{name}_new"]),
+        ),
+        models.CommitTableOperation(deregister_table=models.DeregisterTableRequest(id=[table])),
+    ]
+    request = models.BatchCommitTablesRequest(operations=steps)
+    results = transactions.batch_commit_tables(request).results
+    assert results[0].declare_table.location
+    assert results[1].deregister_table.id == [table]
+
+
 def test_errors_carry_the_contract_code(tables, table):
     with pytest.raises(ApiException) as bad:
         query(tables, table, k=1, filter="no_such_column = 1")

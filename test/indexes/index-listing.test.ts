@@ -160,17 +160,39 @@ describe("create index", () => {
     expect((await readyIndex(serving.client, "named", "price_idx")).columns).toEqual(["price"]);
   });
 
-  it("replaces one on request", async () => {
+  it("replaces one on request, and shows that it does", async () => {
     const { client } = serving;
-    await client.createTable("replaced", items(10));
-    await create("replaced", { column: "id", index_type: "BTREE" });
-    const before = await readyIndex(client, "replaced", "id_idx");
-    await create("replaced", { column: "id", index_type: "BITMAP", replace: true });
-    const after = await eventually("the new index is there", async () => {
-      const [now] = await listIndexes(client, "replaced");
-      return now.index_uuid !== before.index_uuid && now.status === "Ready" && now;
-    });
-    expect(after.index_type).toBe("BITMAP");
+    await client.createTable("replaced", items(5000));
+    await create("replaced", { column: "vector", index_type: "IVF_FLAT", num_partitions: 1 });
+    const before = await readyIndex(client, "replaced", "vector_idx");
+    await create("replaced", { ...slow, replace: true });
+    const [during] = await listIndexes(client, "replaced");
+    // The old index still answers; the status is its successor's.
+    expect(during).toMatchObject({ index_uuid: before.index_uuid, index_type: "IVF_FLAT" });
+    expect(["Queued", "Building"]).toContain(during.status);
+    const after = await readyIndex(client, "replaced", "vector_idx");
+    expect(after.index_type).toBe("IVF_HNSW_FLAT");
+  });
+
+  it("refuses to replace an index of another column", async () => {
+    const { client } = serving;
+    await client.createTable("other_column", items(10));
+    await create("other_column", { column: "id", index_type: "BTREE", name: "mine" });
+    await readyIndex(client, "other_column", "mine");
+    const other = { column: "price", index_type: "BTREE", name: "mine", replace: true };
+    expectFailure(await create("other_column", other), 409, 7, /mine/);
+    expect((await readyIndex(client, "other_column", "mine")).columns).toEqual(["id"]);
+  });
+
+  it("is of no more use when the table is overwritten meanwhile", async () => {
+    const { client } = serving;
+    await client.createTable("overwritten", items(5000));
+    await create("overwritten", slow);
+    await client.createTable("overwritten", items(10), { mode: "overwrite" });
+    expect(await listIndexes(client, "overwritten")).toEqual([]);
+    await create("overwritten", { column: "id", index_type: "BTREE" });
+    await readyIndex(client, "overwritten", "id_idx");
+    expect(await names("overwritten")).toEqual(["id_idx"]);
   });
 
   it.each([

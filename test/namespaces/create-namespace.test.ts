@@ -11,7 +11,10 @@ describe("create namespace", () => {
   it("keeps the properties", async () => {
     const reply = await create("with_properties", { properties: { owner: "Ralph" } });
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ properties: { owner: "Ralph" } });
+    expect(reply.json).toEqual({
+      transaction_id: expect.any(String),
+      properties: { owner: "Ralph" },
+    });
     const described = await serving.client.ok("/v1/namespace/with_properties/describe", {});
     expect(described).toEqual({ properties: { owner: "Ralph" } });
   });
@@ -19,7 +22,7 @@ describe("create namespace", () => {
   it("needs no body", async () => {
     const reply = await create("bare");
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ properties: {} });
+    expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: {} });
   });
 
   it("makes a child of an existing namespace only", async () => {
@@ -45,9 +48,9 @@ describe("create namespace", () => {
     await serving.client.createNamespace(id, { properties: { a: "1" } });
     const reply = await create(id, { mode, properties: { a: "2" } });
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ properties: { a: "1" } });
+    expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { a: "1" } });
     const fresh = await create(`${id}_fresh`, { mode, properties: { a: "3" } });
-    expect(fresh.json).toEqual({ properties: { a: "3" } });
+    expect(fresh.json).toEqual({ transaction_id: expect.any(String), properties: { a: "3" } });
   });
 
   it.each(["overwrite", "Overwrite"])("mode %s empties what exists", async (mode) => {
@@ -58,7 +61,7 @@ describe("create namespace", () => {
     await client.createTable(`${id}$inner$t`, items(3));
     await client.createTable(`${id}$t`, items(3));
     const reply = await create(id, { mode, properties: { b: "2" } });
-    expect(reply.json).toEqual({ properties: { b: "2" } });
+    expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { b: "2" } });
     expect((await client.get(`/v1/namespace/${id}/list`)).json).toEqual({ namespaces: [] });
     expect((await client.get(`/v1/namespace/${id}/table/list`)).json).toEqual({ tables: [] });
     expectFailure(await client.post(`/v1/table/${id}$t/describe`), 404, 4);

@@ -13,7 +13,10 @@ describe("drop namespace", () => {
     await serving.client.createNamespace("empty", { properties: { a: "1" } });
     const reply = await drop("empty");
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ properties: { a: "1" } });
+    expect(reply.json).toEqual({
+      transaction_id: [expect.any(String)],
+      properties: { a: "1" },
+    });
     expectFailure(await serving.client.post("/v1/namespace/empty/exists"), 404, 1);
   });
 
@@ -64,7 +67,7 @@ describe("drop namespace", () => {
     for (const mode of ["Skip", "SKIP", "skip"]) {
       const reply = await drop("missing", { mode });
       expect(reply.status).toBe(200);
-      expect(reply.json).toEqual({});
+      expect(reply.json).toEqual({ transaction_id: [expect.any(String)] });
     }
   });
 

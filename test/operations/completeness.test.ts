@@ -14,6 +14,9 @@ const expected: [string, string, string][] = [
   ["TableExists", "POST", "/v1/table/{id}/exists"],
   ["ListTables", "GET POST", "/v1/namespace/{id}/table/list"],
   ["ListAllTables", "GET POST", "/v1/table"],
+  ["RegisterTable", "POST", "/v1/table/{id}/register"],
+  ["DeregisterTable", "POST", "/v1/table/{id}/deregister"],
+  ["DeclareTable", "POST", "/v1/table/{id}/declare"],
   ["DropTable", "POST", "/v1/table/{id}/drop"],
   ["RenameTable", "POST", "/v1/table/{id}/rename"],
   ["GetTableStats", "POST", "/v1/table/{id}/stats"],
@@ -28,10 +31,43 @@ const expected: [string, string, string][] = [
   ["ListTableIndices", "POST", "/v1/table/{id}/index/list"],
   ["DescribeTableIndexStats", "POST", "/v1/table/{id}/index/{index_name}/stats"],
   ["DropTableIndex", "POST", "/v1/table/{id}/index/{index_name}/drop"],
+  ["MergeInsertIntoTable", "POST", "/v1/table/{id}/merge_insert"],
+  ["UpdateTable", "POST", "/v1/table/{id}/update"],
+  ["AlterTableAddColumns", "POST", "/v1/table/{id}/add_columns"],
+  ["AlterTableAlterColumns", "POST", "/v1/table/{id}/alter_columns"],
+  ["AlterTableDropColumns", "POST", "/v1/table/{id}/drop_columns"],
+  ["UpdateFieldMetadata", "POST", "/v1/table/{id}/update_field_metadata"],
+  ["UpdateTableSchemaMetadata", "POST", "/v1/table/{id}/schema_metadata/update"],
+  ["ListTableVersions", "POST", "/v1/table/{id}/version/list"],
+  ["DescribeTableVersion", "POST", "/v1/table/{id}/version/describe"],
+  ["BatchDeleteTableVersions", "POST", "/v1/table/{id}/version/delete"],
+  ["CreateTableVersion", "POST", "/v1/table/{id}/version/create"],
+  ["BatchCreateTableVersions", "POST", "/v1/table/version/batch-create"],
+  ["BatchCommitTables", "POST", "/v1/table/batch-commit"],
+  ["RestoreTable", "POST", "/v1/table/{id}/restore"],
+  ["ListTableTags", "GET POST", "/v1/table/{id}/tags/list"],
+  ["GetTableTagVersion", "POST", "/v1/table/{id}/tags/version"],
+  ["CreateTableTag", "POST", "/v1/table/{id}/tags/create"],
+  ["UpdateTableTag", "POST", "/v1/table/{id}/tags/update"],
+  ["DeleteTableTag", "POST", "/v1/table/{id}/tags/delete"],
+  ["ListTableBranches", "POST", "/v1/table/{id}/branches/list"],
+  ["CreateTableBranch", "POST", "/v1/table/{id}/branches/create"],
+  ["DeleteTableBranch", "POST", "/v1/table/{id}/branches/delete"],
+  ["DescribeTransaction", "POST", "/v1/transaction/{id}/describe"],
+  ["AlterTransaction", "POST", "/v1/transaction/{id}/alter"],
+  ["DescribeJob", "POST", "/v1/jobs/describe"],
+  ["ListJobs", "POST", "/v1/jobs/list"],
+  ["CancelJob", "POST", "/v1/jobs/cancel"],
+  ["PauseJob", "POST", "/v1/jobs/pause"],
+  ["ResumeJob", "POST", "/v1/jobs/resume"],
+  ["QueryJobEvents", "POST", "/v1/jobs/query_events"],
 ];
-const arrow = ["CreateTable", "InsertIntoTable"];
+const arrow = ["CreateTable", "InsertIntoTable", "MergeInsertIntoTable"];
 const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"];
-const writes = /^(Create|Drop|Rename|Insert|Delete)/;
+/** Bodies that are not decoded before the operation sees them. */
+const raw = [...queries, "UpdateTableSchemaMetadata"];
+const writes =
+  /^(Create|Drop|Rename|Insert|Delete|Merge|Update|Alter|Restore|Batch|Register|Deregister|Declare|CancelJob|PauseJob|ResumeJob)/;
 
 describe("the list of operations", () => {
   it("has exactly the interface's, with their methods and paths", () => {
@@ -45,7 +81,7 @@ describe("the list of operations", () => {
 
   it("takes each body as the interface sends it", () => {
     for (const { id, body } of contract) {
-      const kind = arrow.includes(id) ? "arrow" : queries.includes(id) ? "raw-json" : "json";
+      const kind = arrow.includes(id) ? "arrow" : raw.includes(id) ? "raw-json" : "json";
       expect([id, body.kind]).toEqual([id, kind]);
     }
   });
@@ -57,10 +93,10 @@ describe("the list of operations", () => {
   });
 
   it("says what each operation does and answers", () => {
-    const silent = ["NamespaceExists", "TableExists", "QueryTable"];
+    const silent = ["NamespaceExists", "TableExists", "QueryTable", "QueryJobEvents"];
     for (const { id, summary, tag, reply } of contract) {
       expect(summary).toMatch(/^[A-Z]/);
-      expect(["Namespace", "Table", "Index"]).toContain(tag);
+      expect(tag).toMatch(/^(Namespace|Table|Index|Column|Version|Tag|Branch|Transaction|Job)$/);
       expect([id, reply === undefined]).toEqual([id, silent.includes(id)]);
     }
   });

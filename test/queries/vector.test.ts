@@ -41,6 +41,13 @@ describe("vector query", () => {
     });
     expect(streamed.headers.get("content-type")).toBe("application/vnd.apache.arrow.stream");
     expect(streamed.bytes.slice(0, 4)).toEqual(new Uint8Array([255, 255, 255, 255]));
+    const either = await serving.client.request("/v1/table/line/query", {
+      ...request,
+      headers: {
+        accept: "application/vnd.apache.arrow.stream, application/vnd.apache.arrow.file",
+      },
+    });
+    expect(either.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
   });
 
   it("answers several vectors in one table", async () => {

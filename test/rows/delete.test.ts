@@ -15,7 +15,11 @@ describe("delete", () => {
     await serving.client.createTable("some", items(10));
     const reply = await remove("some", { predicate: "id >= 7 OR name = 'item 0'" });
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ version: 2, num_deleted_rows: 4 });
+    expect(reply.json).toEqual({
+      transaction_id: expect.any(String),
+      version: 2,
+      num_deleted_rows: 4,
+    });
     expect(reply.headers.get("x-lancedb-version")).toBe("2");
     expect(await serving.client.count("some")).toBe(6);
     expect(await serving.client.count("some", { version: 1 })).toBe(10);

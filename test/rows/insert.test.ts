@@ -17,7 +17,11 @@ describe("insert", () => {
     await serving.client.createTable(id, items(2));
     const reply = await insert(id, items(3, { from: 2 }), mode ? { mode } : undefined);
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ num_inserted_rows: 3, version: 2 });
+    expect(reply.json).toEqual({
+      transaction_id: expect.any(String),
+      num_inserted_rows: 3,
+      version: 2,
+    });
     expect(reply.headers.get("x-lancedb-version")).toBe("2");
     expect(await serving.client.count(id)).toBe(5);
   });
@@ -26,7 +30,11 @@ describe("insert", () => {
     const id = `replaced_${mode}`;
     await serving.client.createTable(id, items(5));
     const reply = await insert(id, items(2, { from: 100 }), { mode });
-    expect(reply.json).toEqual({ num_inserted_rows: 2, version: 2 });
+    expect(reply.json).toEqual({
+      transaction_id: expect.any(String),
+      num_inserted_rows: 2,
+      version: 2,
+    });
     expect(await serving.client.count(id)).toBe(2);
     expect(await serving.client.count(id, { version: 1 })).toBe(5);
   });

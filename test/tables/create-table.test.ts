@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { tableFromIPC } from "apache-arrow";
 import { describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
@@ -25,6 +26,7 @@ describe("create table", () => {
     const reply = await create("first", items(5));
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
+      transaction_id: expect.any(String),
       location: join(serving.root, "first.lance"),
       version: 1,
       properties: {},
@@ -109,7 +111,7 @@ describe("create table", () => {
     const made = await create(id, items(2), { mode, properties: '{"a":"1"}' });
     const again = await create(id, items(3), { mode, properties: '{"a":"2"}' });
     expect(again.status).toBe(200);
-    expect(again.json).toEqual(made.json);
+    expect(again.json).toEqual({ ...made.json, transaction_id: expect.any(String) });
     expect(await serving.client.count(id)).toBe(2);
   });
 
@@ -120,7 +122,12 @@ describe("create table", () => {
       const made = await create(id, items(2), { mode, properties: '{"a":"1"}' });
       const reply = await create(id, stream({ other: [type.text, ["x"]] }), { mode });
       expect(reply.status).toBe(200);
-      expect(reply.json).toEqual({ location: made.json.location, version: 2, properties: {} });
+      expect(reply.json).toEqual({
+        transaction_id: expect.any(String),
+        location: made.json.location,
+        version: 2,
+        properties: {},
+      });
       const described = await serving.client.ok(`/v1/table/${id}/describe`);
       expect(described.schema.fields).toHaveLength(1);
       expect(described.properties).toEqual({});
@@ -170,11 +177,15 @@ describe("create table", () => {
 });
 
 describe("a create that fails leaves nothing", () => {
+  // Several batches, so that files are written before the end is missed.
+  const part = tableFromIPC(items(20_000));
+  const inBatches = stream(part.concat(part, part));
   const broken: [string, Uint8Array | string][] = [
     ["no bytes at all", new Uint8Array(0)],
     ["no Arrow", new TextEncoder().encode("hello, this is not Arrow at all")],
     ["a stream cut in its schema", items(5).slice(0, 100)],
-    ["a stream cut in a batch", items(500).slice(0, 9000)],
+    ["a stream cut in its only batch", items(500).slice(0, 9000)],
+    ["a stream cut in its last batch", inBatches.slice(0, inBatches.length - 1000)],
   ];
 
   it.each(broken)("%s", async (_, body) => {
@@ -204,10 +215,9 @@ describe("a create that fails leaves nothing", () => {
 
   it("when the client goes away in the middle", async () => {
     const before = files();
-    const whole = items(20_000);
     const abort = new AbortController();
     const half = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(whole.slice(0, whole.length / 2)),
+      start: (controller) => controller.enqueue(inBatches.slice(0, inBatches.length - 1000)),
     });
     const url = `${serving.server.url}/v1/table/abandoned/create`;
     const sent = fetch(url, {

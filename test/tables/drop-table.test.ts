@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
@@ -12,7 +13,12 @@ describe("drop table", () => {
     const made = await client.createTable("gone", items(3), { properties: '{"a":"1"}' });
     const reply = await client.post("/v1/table/gone/drop");
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ id: ["gone"], location: made.location, properties: { a: "1" } });
+    expect(reply.json).toEqual({
+      transaction_id: expect.any(String),
+      id: ["gone"],
+      location: made.location,
+      properties: { a: "1" },
+    });
     expect(existsSync(made.location)).toBe(false);
     for (const operation of ["describe", "exists", "drop", "count_rows", "stats"]) {
       expectFailure(await client.post(`/v1/table/gone/${operation}`), 404, 4, /gone/);
@@ -42,5 +48,39 @@ describe("drop table", () => {
     await client.createTable("safe", items(1));
     expectFailure(await client.post("/v1/table/safe/drop", { id: ["other"] }), 400, 13, /id/);
     expect(await client.count("safe")).toBe(1);
+  });
+
+  it.each([
+    ["an append", "/v1/table/busy/insert"],
+    ["an overwrite", "/v1/table/busy/insert?mode=overwrite"],
+    ["a create that overwrites", "/v1/table/busy/create?mode=overwrite"],
+  ])("stops %s that is under way, and nothing of it comes back", async (_, path) => {
+    const { client, server } = serving;
+    const { location } = await client.createTable("busy", items(10));
+    const rows = items(100_000);
+    let upload!: ReadableStreamDefaultController<Uint8Array>;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        upload = controller;
+      },
+    });
+    const sent = fetch(`${server.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${server.key}` },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    upload.enqueue(rows.slice(0, rows.length - 1000));
+    // Enough for the upload to be on its way; were it not, the outcome would have to be the same.
+    await sleep(300);
+    expect((await client.post("/v1/table/busy/drop")).status).toBe(200);
+    expect(existsSync(location)).toBe(false);
+    upload.enqueue(rows.slice(rows.length - 1000));
+    upload.close();
+    const reply = await sent;
+    expect(reply.status).toBe(404);
+    expect(await reply.json()).toMatchObject({ code: 4 });
+    expect(existsSync(location)).toBe(false);
+    expectFailure(await client.post("/v1/table/busy/exists"), 404, 4);
   });
 });

@@ -18,7 +18,7 @@ describe("rename table", () => {
     const { location } = await client.createTable("old", items(3), { properties: '{"a":"1"}' });
     const reply = await rename("old", { new_table_name: "new" });
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({});
+    expect(reply.json).toEqual({ transaction_id: expect.any(String) });
     expectFailure(await client.post("/v1/table/old/exists"), 404, 4);
     const described = await client.ok("/v1/table/new/describe");
     expect(described).toMatchObject({ location, table: "new", properties: { a: "1" } });

@@ -1,0 +1,82 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { NewColumn, Table } from "../engine/index.js";
+import { ErrorCode, invalidInput, JoustError } from "../errors.js";
+import { operation } from "./operation.js";
+import { branch, count, nothing } from "./schemas.js";
+import { writing } from "./table-writes.js";
+import { onBranch, versionHeader } from "./target.js";
+import { declare, virtualColumn } from "./virtual-column.js";
+
+const sql = (description: string) =>
+  Type.Optional(Type.Union([Type.String({ minLength: 1, description }), Type.Null()]));
+
+const newColumn = Type.Object({
+  name: Type.String({ minLength: 1 }),
+  expression: sql("SQL over the columns there are; evaluated once, for the rows there are"),
+  computed: sql("SQL that declares what the column is to hold; it is null until it is filled"),
+  virtual_column: Type.Optional(
+    Type.Union([virtualColumn, Type.Null()], {
+      description: "a function that computes the column; it is null until it is filled",
+    }),
+  ),
+  auto_refresh_enabled: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+  auto_refresh_interval_seconds: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+  ),
+  function: Type.Optional(Type.Unknown({ description: "not served: code 0" })),
+});
+
+export const alterTableAddColumns = operation({
+  id: "AlterTableAddColumns",
+  methods: ["POST"],
+  path: "/v1/table/{id}/add_columns",
+  summary: "Add columns: filled by SQL, or declared and null for now",
+  tag: "Column",
+  params: nothing,
+  body: {
+    kind: "json",
+    schema: Type.Object({ branch, new_columns: Type.Array(newColumn, { minItems: 1 }) }),
+  },
+  reply: Type.Object({ version: count }),
+  permission: "write",
+  handle(services, { id, payload }) {
+    for (const column of payload.new_columns) checkKind(column);
+    return writing(services, id, undefined, async (open) => {
+      const table = onBranch(open.table, payload.branch);
+      const columns: NewColumn[] = [];
+      for (const column of payload.new_columns) columns.push(...(await planned(table, column)));
+      const version = await table.addColumns(columns);
+      return { kind: "json", value: { version }, headers: versionHeader(version) };
+    });
+  },
+});
+
+type Column = Static<typeof newColumn>;
+
+/** @throws code 13 unless a column says in exactly one way what it holds */
+function checkKind({ name, expression, computed, virtual_column, function: udf }: Column): void {
+  if (udf != null) {
+    throw new JoustError(
+      ErrorCode.Unsupported,
+      "this server has no registered functions: declare the column with computed or virtual_column",
+    );
+  }
+  const ways = [expression, computed, virtual_column].filter((way) => way != null);
+  if (ways.length === 1) return;
+  throw invalidInput(
+    `column ${JSON.stringify(name.slice(0, 80))} needs exactly one of expression, computed, virtual_column`,
+  );
+}
+
+async function planned(table: Table, column: Column): Promise<NewColumn[]> {
+  const { name, expression, computed, virtual_column } = column;
+  if (virtual_column != null) return declare(table, name, virtual_column);
+  if (expression != null) return [{ name, expression }];
+  const refresh = {
+    "computed.auto_refresh_enabled": column.auto_refresh_enabled,
+    "computed.auto_refresh_interval_seconds": column.auto_refresh_interval_seconds,
+  };
+  const set = Object.entries(refresh).filter(([, value]) => value != null);
+  const metadata = Object.fromEntries(set.map(([key, value]) => [key, String(value)]));
+  return [{ name, computed: computed as string, metadata }];
+}

@@ -1,0 +1,57 @@
+import type { TableRecord } from "../catalog/catalog.js";
+import type { Upload, WriteResult } from "../engine/index.js";
+import { ErrorCode, JoustError } from "../errors.js";
+import type { Services } from "../services.js";
+import { hasCode } from "./has-code.js";
+import { isOnlyDeclared, onDeclared, tableHandle } from "./open-table.js";
+import { writing } from "./table-writes.js";
+
+/** The table of that name if it is only declared; undefined when it has a version or does not exist. */
+export async function findDeclared(
+  services: Services,
+  id: readonly string[],
+): Promise<TableRecord | undefined> {
+  const { catalog } = services;
+  const record =
+    catalog.tableSync(id) ??
+    (await catalog.table(id).catch((error) => {
+      if (hasCode(error, ErrorCode.TableNotFound)) return undefined;
+      throw error;
+    }));
+  if (!record?.declared) return undefined;
+  const table = tableHandle(services, record);
+  return (await isOnlyDeclared(services, { record, table })) ? record : undefined;
+}
+
+/** Writes a declared table's first version. @throws code 14 when somebody else does at the same time */
+export function writeFirstVersion(
+  services: Services,
+  id: readonly string[],
+  upload: Upload,
+): Promise<WriteResult> {
+  return writing(
+    services,
+    id,
+    upload,
+    async ({ record, table }) => {
+      const { catalog } = services;
+      // Two first versions at the same time would both be answered, and one of them be lost.
+      if (!(await catalog.claimFirstVersion(record.key))) throw writtenMeanwhile();
+      try {
+        const written = await table.create(upload, false);
+        await catalog.confirmTable(record.key);
+        return written;
+      } catch (error) {
+        await catalog.releaseFirstVersion(record.key);
+        throw hasCode(error, ErrorCode.TableAlreadyExists) ? writtenMeanwhile() : error;
+      }
+    },
+    onDeclared,
+  );
+}
+
+const writtenMeanwhile = (): JoustError =>
+  new JoustError(
+    ErrorCode.ConcurrentModification,
+    "another request writes the first version of this table: try again",
+  );

@@ -1,0 +1,47 @@
+import type { Services } from "../services.js";
+import type { Call, Operation, Reply } from "./operation.js";
+
+/**
+ * An operation that leaves a record of what it changed, a transaction, where it changes anything.
+ *
+ * The record is written once the work is done, so that an answer names a transaction that can be
+ * described. A handler that starts a job answers the job's id as `transaction_id`: the record then
+ * follows the job. Requests that fail change nothing and leave no record.
+ */
+export function recorded(operation: Operation): Operation {
+  if (operation.permission === "read" || operation.unrecorded) return operation;
+  const member = operation.reply?.properties?.transaction_id;
+  return {
+    ...operation,
+    async handle(services, call) {
+      const reply = await operation.handle(services, call);
+      const id = await record(services, operation, call, reply);
+      if (!member || id === undefined || reply.kind !== "json") return reply;
+      // The interface has a list of them where what is dropped may be many things.
+      const transaction_id = member.type === "array" ? [id] : id;
+      return { ...reply, value: { ...(reply.value as object), transaction_id } };
+    },
+  };
+}
+
+/** Undefined when it could not be written: the change itself stands. */
+async function record(
+  { transactions, log }: Services,
+  operation: Operation,
+  call: Call<unknown, unknown>,
+  reply: Reply,
+): Promise<string | undefined> {
+  const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
+  const { version, transaction_id: job } = value;
+  const properties = {
+    operation: operation.id,
+    object: call.id.join("$"),
+    ...(typeof version === "number" && { version: String(version) }),
+  };
+  try {
+    return await transactions.record({ properties, ...(typeof job === "string" && { job }) });
+  } catch (err) {
+    log.warn({ err, operation: operation.id }, "a transaction could not be recorded");
+    return undefined;
+  }
+}

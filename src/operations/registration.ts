@@ -1,0 +1,169 @@
+import { Type } from "@sinclair/typebox";
+import type { TableRecord } from "../catalog/catalog.js";
+import { clientLocation } from "../catalog/client-location.js";
+import { locationTaken } from "../catalog/failures.js";
+import { ErrorCode, invalidInput } from "../errors.js";
+import type { Services } from "../services.js";
+import { choice } from "./choice.js";
+import { hasCode } from "./has-code.js";
+import { managedVersioning } from "./managed-versioning.js";
+import { forgetHandle, storageOptions } from "./open-table.js";
+import { operation } from "./operation.js";
+import { nothing, stringMap, transactionId } from "./schemas.js";
+import { publicStorageOptions } from "./storage-options.js";
+import { stopWrites } from "./table-writes.js";
+
+const location = Type.String({
+  minLength: 1,
+  description: "below the server's root: relative to it, or in full as replies show it",
+});
+
+export const declaration = Type.Object({
+  location: Type.Optional(location),
+  properties: Type.Optional(stringMap),
+  vend_credentials: Type.Optional(
+    Type.Boolean({ description: "taken and ignored: credentials never leave the server" }),
+  ),
+});
+
+export const declared = Type.Object({
+  transaction_id: transactionId,
+  location: Type.String(),
+  storage_options: Type.Optional(stringMap),
+  properties: stringMap,
+  managed_versioning: Type.Optional(Type.Boolean()),
+});
+
+export const deregistered = Type.Object({
+  transaction_id: transactionId,
+  id: Type.Array(Type.String()),
+  location: Type.String(),
+  properties: stringMap,
+});
+
+const declareTable = operation({
+  id: "DeclareTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/declare",
+  summary: "Reserve a name and a location for a table that is written later",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: declaration },
+  reply: declared,
+  permission: "write",
+  async handle(services, { id, payload }) {
+    const location = await emptyLocation(services, payload.location);
+    const properties = payload.properties ?? {};
+    const { declared } = await services.catalog.changeTables({
+      declare: [{ id, location, properties }],
+    });
+    return { kind: "json", value: declaredEntry(services, declared[0] as TableRecord) };
+  },
+});
+
+const deregisterTable = operation({
+  id: "DeregisterTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/deregister",
+  summary: "Take a table out of its namespace; its files stay where they are",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: nothing },
+  reply: deregistered,
+  permission: "write",
+  async handle(services, { id }) {
+    const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
+    const record = deregistered[0] as TableRecord;
+    await letGo(services, record);
+    return { kind: "json", value: deregisteredEntry(record) };
+  },
+});
+
+const registerTable = operation({
+  id: "RegisterTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/register",
+  summary: "Give a Lance table that is in the root already a name",
+  tag: "Table",
+  params: nothing,
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      location,
+      mode: Type.Optional(
+        Type.String({
+          description:
+            "when a table of that name exists: Create (default) fails, Overwrite deregisters that one",
+        }),
+      ),
+      properties: Type.Optional(stringMap),
+    }),
+  },
+  reply: Type.Object({
+    transaction_id: transactionId,
+    location: Type.String(),
+    properties: stringMap,
+  }),
+  permission: "write",
+  async handle(services, { id, payload }) {
+    const mode = choice("mode", payload.mode ?? "create", ["create", "overwrite"]);
+    const location = clientLocation(services.config.root, payload.location);
+    if (!(await holdsTable(services, location))) {
+      throw invalidInput(
+        "there is no Lance table at that location: write one there first, or declare the table",
+      );
+    }
+    const { table, replaced } = await services.catalog.registerTable(
+      { id, location, properties: payload.properties ?? {} },
+      { replace: mode === "overwrite" },
+    );
+    if (replaced) await letGo(services, replaced);
+    return { kind: "json", value: { location, properties: table.properties } };
+  },
+});
+
+/** A location that a client chose for a new table. @throws code 5 when there are files of one */
+export async function emptyLocation(
+  services: Services,
+  given: string | undefined,
+): Promise<string | undefined> {
+  if (given === undefined) return undefined;
+  const location = clientLocation(services.config.root, given);
+  if (await holdsTable(services, location)) throw locationTaken();
+  return location;
+}
+
+export const declaredEntry = (services: Services, record: TableRecord) => {
+  const options = publicStorageOptions(storageOptions(services, record));
+  return {
+    location: record.location,
+    ...(options && { storage_options: options }),
+    properties: record.properties,
+    ...managedVersioning(record),
+  };
+};
+
+export const deregisteredEntry = ({ id, location, properties }: TableRecord) => ({
+  id,
+  location,
+  properties,
+});
+
+/** Ends what this server does with a table that is not its own any more. */
+export async function letGo(services: Services, { key }: TableRecord): Promise<void> {
+  await Promise.all([stopWrites(key), services.jobs.cancelTable(key)]);
+  forgetHandle(services, key);
+}
+
+/** @throws the engine's code when there is something that cannot be read */
+async function holdsTable({ engine, config }: Services, location: string): Promise<boolean> {
+  try {
+    await engine.table(location, config.storageOptions).describe();
+    return true;
+  } catch (error) {
+    if (hasCode(error, ErrorCode.TableNotFound)) return false;
+    throw error;
+  }
+}
+
+export const registration = [registerTable, deregisterTable, declareTable];

@@ -1,0 +1,65 @@
+/**
+ * Writes in flight, by table. A write that ended after its table was dropped would bring files, and
+ * with them a table, back: so who drops one stops its writes, waits for them, and only then removes
+ * the files.
+ */
+import { tableNotFound } from "../catalog/failures.js";
+import type { Upload } from "../engine/index.js";
+import type { Services } from "../services.js";
+import { checkLive, type OpenTable, onTable } from "./open-table.js";
+
+class Write {
+  stopped = false;
+  readonly ended: Promise<void>;
+  end!: () => void;
+
+  constructor(private readonly upload: Upload | undefined) {
+    this.ended = new Promise((resolve) => {
+      this.end = resolve;
+    });
+  }
+
+  /** An upload ends at once; other writes come to their own end. */
+  stop(): void {
+    this.stopped = true;
+    this.upload?.abort();
+  }
+}
+
+const inFlight = new Map<string, Set<Write>>();
+
+/** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
+export function writing<T>(
+  services: Services,
+  id: readonly string[],
+  upload: Upload | undefined,
+  work: (open: OpenTable) => Promise<T>,
+  open: typeof onTable = onTable,
+): Promise<T> {
+  return open(services, id, async (open) => {
+    const write = new Write(upload);
+    const { key } = open.record;
+    const others = inFlight.get(key);
+    if (others) others.add(write);
+    else inFlight.set(key, new Set([write]));
+    try {
+      // Whoever drops the table from here on sees this write.
+      await checkLive(services, open.record);
+      return await work(open);
+    } catch (error) {
+      throw write.stopped ? tableNotFound(id) : error;
+    } finally {
+      const writes = inFlight.get(key);
+      writes?.delete(write);
+      if (writes?.size === 0) inFlight.delete(key);
+      write.end();
+    }
+  });
+}
+
+/** Stops the writes of a table that was dropped; resolves when none is left. */
+export async function stopWrites(key: string): Promise<void> {
+  const writes = [...(inFlight.get(key) ?? [])];
+  for (const write of writes) write.stop();
+  await Promise.all(writes.map((write) => write.ended));
+}

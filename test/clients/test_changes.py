@@ -1,0 +1,197 @@
+"""Updates, merges, columns, versions, tags and branches through the unmodified Python clients."""
+
+import lance_namespace as ns
+import lance_namespace_urllib3_client as client
+import lancedb
+import pyarrow as pa
+import pytest
+from data import ipc_stream, items
+from lance_namespace_urllib3_client import models
+
+
+@pytest.fixture
+def database(server):
+    return lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+
+
+@pytest.fixture
+def table(database, name):
+    """A remote table of ten rows; version 1."""
+    return database.create_table(name, items(10))
+
+
+def ids(table) -> list[int]:
+    return sorted(table.search().select(["id"]).limit(1000).to_arrow()["id"].to_pylist())
+
+
+def test_lancedb_updates_and_merges(table):
+    updated = table.update(where="id < 3", values={"name": "first"})
+    assert updated.rows_updated == 3
+    assert table.update(values_sql={"price": "price + 1"}).rows_updated == 10
+    assert table.count_rows("name = 'first' and price >= 1") == 3
+
+    merged = (
+        table.merge_insert("id")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute(items(6, start=8))
+    )
+    assert (merged.num_updated_rows, merged.num_inserted_rows) == (2, 4)
+    merged = (
+        table.merge_insert("id")
+        .when_matched_update_all(where="target.price > 1000")
+        .when_not_matched_by_source_delete("id < 5")
+        .execute(items(4, start=0))
+    )
+    assert (merged.num_updated_rows, merged.num_deleted_rows) == (0, 1)
+    assert ids(table) == [0, 1, 2, 3, *range(5, 14)]
+    assert table.merge_insert(["id", "name"]).when_not_matched_insert_all().execute(
+        items(1, start=99)
+    ).num_inserted_rows == 1
+    with pytest.raises(Exception, match="no column `nope`"):
+        table.update(values_sql={"nope": "1"})
+
+
+def test_lancedb_changes_columns(table):
+    table.add_columns({"twice": "price * 2"})
+    assert table.count_rows("twice = id") == 10
+    table.alter_columns({"path": "twice", "rename": "double", "data_type": pa.float32()})
+    assert table.schema.field("double").type == pa.float32()
+    table.drop_columns(["double"])
+    assert table.schema.names == items(1).schema.names
+
+
+def test_lancedb_versions_and_tags(table):
+    table.add(items(5, start=10))
+    table.add(items(5, start=15))
+    assert [version["version"] for version in table.list_versions()] == [1, 2, 3]
+    table.tags.create("first", 1)
+    table.tags.create("second", 2)
+    assert {name: tag["version"] for name, tag in table.tags.list().items()} == {
+        "first": 1,
+        "second": 2,
+    }
+    assert table.tags.get_version("first") == 1
+    table.tags.update("first", 2)
+    assert table.tags.get_version("first") == 2
+    with pytest.raises(Exception, match="already"):
+        table.tags.create("first", 1)
+
+    table.checkout("first")
+    assert table.count_rows() == 15
+    table.checkout(1)
+    assert table.count_rows() == 10
+    table.restore()
+    assert table.count_rows() == 10
+    assert table.version == 4
+    table.checkout_latest()
+    table.restore(3)
+    assert table.count_rows() == 20
+    table.tags.delete("first")
+    assert list(table.tags.list()) == ["second"]
+    # The client's own words for every 404 of a table.
+    with pytest.raises(ValueError, match="not found"):
+        table.checkout("first")
+
+
+def test_lancedb_branches(table):
+    table.tags.create("fork", 1)
+    branch = table.branches.create("dev")
+    branch.add(items(5, start=10))
+    branch.delete("id = 0")
+    assert branch.count_rows() == 14
+    assert table.count_rows() == 10
+    assert branch.update(where="id = 1", values={"name": "there"}).rows_updated == 1
+    assert table.count_rows("name = 'there'") == 0
+    assert ids(branch) == list(range(1, 15))
+    assert ids(table) == list(range(10))
+    assert list(table.branches.list()) == ["dev"]
+    assert table.branches.checkout("dev").count_rows() == 14
+    with pytest.raises(Exception, match="already exists|409"):
+        table.branches.create("dev")
+    table.branches.delete("dev")
+    assert list(table.branches.list()) == []
+
+
+def test_namespace_updates_and_merges(rest, name):
+    id = [name]
+    rest.create_table(ns.CreateTableRequest(id=id), ipc_stream(items(10)))
+    request = ns.UpdateTableRequest(id=id, predicate="id < 3", updates=[["price", "price + 1"]])
+    assert rest.update_table(request).updated_rows == 3
+    merge = ns.MergeInsertIntoTableRequest(
+        id=id, on=["id"], when_matched_update_all=True, when_not_matched_insert_all=True
+    )
+    merged = rest.merge_insert_into_table(merge, ipc_stream(items(6, start=8)))
+    assert (merged.num_updated_rows, merged.num_inserted_rows) == (2, 4)
+    with pytest.raises(ns.TableColumnNotFoundError):
+        rest.update_table(ns.UpdateTableRequest(id=id, updates=[["nope", "1"]]))
+
+
+def test_namespace_changes_columns(rest, name):
+    id = [name]
+    rest.create_table(ns.CreateTableRequest(id=id), ipc_stream(items(10)))
+    twice = models.AddColumnsEntry(name="twice", expression="price * 2")
+    added = rest.alter_table_add_columns(
+        ns.AlterTableAddColumnsRequest(id=id, new_columns=[twice])
+    )
+    assert added.version == 2
+    rename = models.AlterColumnsEntry(path="twice", rename="double")
+    rest.alter_table_alter_columns(ns.AlterTableAlterColumnsRequest(id=id, alterations=[rename]))
+    dropped = rest.alter_table_drop_columns(
+        ns.AlterTableDropColumnsRequest(id=id, columns=["double"])
+    )
+    assert dropped.version == 4
+
+
+def test_generated_client_changes_metadata(server, rest, name):
+    rest.create_table(ns.CreateTableRequest(id=[name]), ipc_stream(items(1)))
+    with client.ApiClient(client.Configuration(host=server.url)) as api:
+        api.set_default_header("Authorization", f"Bearer {server.key}")
+        tables = client.TableApi(api)
+        entry = models.UpdateFieldMetadataEntry(path="price", metadata={"unit": "EUR"})
+        request = models.UpdateFieldMetadataRequest(updates=[entry])
+        updated = tables.update_field_metadata(name, request)
+        assert updated.fields == {"price": {"unit": "EUR"}}
+        assert tables.update_table_schema_metadata(name, {"owner": "me"}) == {"owner": "me"}
+        assert tables.update_table_schema_metadata(name, {"team": "us"}) == {"team": "us"}
+
+
+def test_namespace_versions_tags_and_branches(rest, name):
+    id = [name]
+    rest.create_table(ns.CreateTableRequest(id=id), ipc_stream(items(10)))
+    append = ns.InsertIntoTableRequest(id=id, mode="append")
+    rest.insert_into_table(append, ipc_stream(items(5, start=10)))
+
+    listed = rest.list_table_versions(ns.ListTableVersionsRequest(id=id, descending=True))
+    assert [version.version for version in listed.versions] == [2, 1]
+    described = rest.describe_table_version({"id": id, "version": 1})["version"]
+    assert described["manifest_path"] == listed.versions[1].manifest_path
+
+    rest.create_table_tag(ns.CreateTableTagRequest(id=id, tag="first", version=1))
+    with pytest.raises(ns.TableTagAlreadyExistsError):
+        rest.create_table_tag(ns.CreateTableTagRequest(id=id, tag="first", version=1))
+    assert rest.list_table_tags(ns.ListTableTagsRequest(id=id)).tags["first"].version == 1
+    rest.update_table_tag(ns.UpdateTableTagRequest(id=id, tag="first", version=2))
+    version = ns.GetTableTagVersionRequest(id=id, tag="first")
+    assert rest.get_table_tag_version(version).version == 2
+    rest.delete_table_tag(ns.DeleteTableTagRequest(id=id, tag="first"))
+    with pytest.raises(ns.TableTagNotFoundError):
+        rest.get_table_tag_version(version)
+
+    rest.create_table_branch(ns.CreateTableBranchRequest(id=id, name="dev", from_version=1))
+    with pytest.raises(ns.TableBranchAlreadyExistsError):
+        rest.create_table_branch(ns.CreateTableBranchRequest(id=id, name="dev"))
+    branches = rest.list_table_branches(ns.ListTableBranchesRequest(id=id)).branches
+    assert branches["dev"].parent_version == 1
+    count = ns.CountTableRowsRequest
+    delete = ns.DeleteFromTableRequest(id=id, predicate="id < 5", branch="dev")
+    rest.delete_from_table(delete)
+    assert rest.count_table_rows(count(id=id)).count == 15
+    rest.delete_table_branch(ns.DeleteTableBranchRequest(id=id, name="dev"))
+    with pytest.raises(ns.TableBranchNotFoundError):
+        rest.delete_table_branch(ns.DeleteTableBranchRequest(id=id, name="dev"))
+
+    rest.restore_table(ns.RestoreTableRequest(id=id, version=1))
+    assert rest.count_table_rows(count(id=id)).count == 10
+    deletion = {"id": id, "ranges": [{"start_version": 0, "end_version": 2}]}
+    assert rest.batch_delete_table_versions(deletion)["deleted_count"] == 1

@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { items } from "../harness/arrow.js";
+import { expectFailure } from "../harness/failure.js";
+import { useServer } from "../harness/use-server.js";
+
+const serving = useServer();
+const update = (id: string, body: object) => serving.client.post(`/v1/table/${id}/update`, body);
+
+/** Price by id. */
+async function prices(id: string): Promise<Record<number, number>> {
+  const rows = await serving.client.query(id, { k: 100, vector: {} });
+  return Object.fromEntries([...rows].map((row) => [Number(row.id), row.price]));
+}
+
+beforeAll(async () => {
+  await serving.client.createTable("refusing", items(4));
+});
+
+describe("update", () => {
+  it("sets columns where the predicate is true, from the row as it was", async () => {
+    await serving.client.createTable("some", items(4));
+    const reply = await update("some", {
+      predicate: "id >= 2",
+      updates: [
+        ["price", "price + id"],
+        ["name", "'was ' || name"],
+      ],
+    });
+    expect(reply.status).toBe(200);
+    expect(reply.json).toEqual({
+      updated_rows: 2,
+      version: 2,
+      properties: {},
+      transaction_id: expect.any(String),
+    });
+    expect(reply.headers.get("x-lancedb-version")).toBe("2");
+    expect(await prices("some")).toEqual({ 0: 0, 1: 0.5, 2: 3, 3: 4.5 });
+    expect(await serving.client.count("some", { predicate: "name = 'was item 2'" })).toBe(1);
+    expect(await serving.client.count("some", { predicate: "price > 1", version: 1 })).toBe(1);
+  });
+
+  it.each([{}, { predicate: null }])("sets all rows with %j", async (rest) => {
+    const id = `all_${Object.keys(rest).length}`;
+    await serving.client.createTable(id, items(4));
+    const reply = await update(id, { updates: [["price", "7"]], ...rest });
+    expect(reply.json.updated_rows).toBe(4);
+    expect(await prices(id)).toEqual({ 0: 7, 1: 7, 2: 7, 3: 7 });
+  });
+
+  it("tells when no row is meant", async () => {
+    await serving.client.createTable("none", items(4));
+    const reply = await update("none", { predicate: "id > 99", updates: [["price", "7"]] });
+    expect(reply.json.updated_rows).toBe(0);
+    expect(await prices("none")).toEqual({ 0: 0, 1: 0.5, 2: 1, 3: 1.5 });
+  });
+
+  it("sets properties and keeps the others", async () => {
+    await serving.client.createTable("owned", items(1), { properties: '{"a":"1","b":"2"}' });
+    const reply = await update("owned", { updates: [["price", "1"]], properties: { b: "3" } });
+    expect(reply.json.properties).toEqual({ a: "1", b: "3" });
+    const { properties } = await serving.client.ok("/v1/table/owned/describe");
+    expect(properties).toEqual({ a: "1", b: "3" });
+  });
+
+  it.each<[string, object, number, number, RegExp]>([
+    ["an unknown column", { updates: [["nope", "1"]] }, 404, 12, /nope/],
+    ["an unknown column in a value", { updates: [["price", "nope"]] }, 404, 12, /nope/],
+    [
+      "an unknown column in the predicate",
+      { updates: [["price", "1"]], predicate: "nope = 1" },
+      404,
+      12,
+      /nope/,
+    ],
+    ["a broken value", { updates: [["price", "1 +"]] }, 400, 13, /expression/],
+    ["a broken predicate", { updates: [["price", "1"]], predicate: "id >" }, 400, 13, /expression/],
+    ["a blank predicate", { updates: [["price", "1"]], predicate: " " }, 400, 13, /blank/],
+    ["a value of another type", { updates: [["price", "'much'"]] }, 400, 13, /much/],
+    ["a value that goes on", { updates: [["price", "1; DROP"]] }, 400, 13, /./],
+    [
+      "a field named twice",
+      {
+        updates: [
+          ["price", "1"],
+          ["price", "2"],
+        ],
+      },
+      400,
+      13,
+      /twice/,
+    ],
+    ["no updates", {}, 400, 13, /updates/],
+    ["an empty list", { updates: [] }, 400, 13, /updates/],
+    ["a pair of one", { updates: [["price"]] }, 400, 13, /updates/],
+    [
+      "a value that reads a column that is set too",
+      {
+        updates: [
+          ["price", "id + 1"],
+          ["name", "cast(price as string)"],
+        ],
+      },
+      400,
+      13,
+      /two updates/,
+    ],
+    ["a number as value", { updates: [["price", 1]] }, 400, 13, /updates/],
+    ["a map", { updates: { price: "1" } }, 400, 13, /updates/],
+    ["an unknown branch", { updates: [["price", "1"]], branch: "dev" }, 404, 22, /dev/],
+  ])("is refused for %s", async (_, body, status, code, detail) => {
+    expectFailure(await update("refusing", body), status, code, detail);
+    expect(await prices("refusing")).toEqual({ 0: 0, 1: 0.5, 2: 1, 3: 1.5 });
+  });
+
+  it("is not found for an unknown table", async () => {
+    expectFailure(await update("nowhere", { updates: [["price", "1"]] }), 404, 4, /nowhere/);
+  });
+});
