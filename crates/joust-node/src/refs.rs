@@ -259,9 +259,8 @@ impl Table {
         name: String,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
-        promise(env, async move { table.delete_branch(&name).await }, |()| {
-            ()
-        })
+        let work = async move { table.delete_branch(&name).await };
+        promise(env, work, |()| ())
     }
 }
 

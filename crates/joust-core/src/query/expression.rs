@@ -19,10 +19,36 @@ use crate::error::{Error, Result};
 const MAX_CHAIN: usize = 500;
 /// ANDs and ORs in one expression.
 const MAX_CONDITIONS: usize = 20_000;
-/// Words that join two values or come after one, as operators do.
+/// Words that join two values, come after one or stand before one, as operators do.
 const OPERATOR_WORDS: &[&str] = &[
-    "is", "like", "ilike", "in", "between", "not", "div", "collate", "at", "similar", "rlike",
-    "regexp", "escape", "xor", "mod", "isnull", "notnull",
+    "is",
+    "like",
+    "ilike",
+    "in",
+    "between",
+    "not",
+    "div",
+    "collate",
+    "at",
+    "similar",
+    "rlike",
+    "regexp",
+    "escape",
+    "xor",
+    "mod",
+    "isnull",
+    "notnull",
+    "interval",
+    "prior",
+    "exists",
+    "case",
+    "date",
+    "time",
+    "timestamp",
+    "any",
+    "all",
+    "some",
+    "distinct",
 ];
 /// Functions whose result is as large as a number says.
 const UNBOUNDED_FUNCTIONS: &[&str] = &[
@@ -246,6 +272,7 @@ mod tests {
             format!("n{}", " is null".repeat(600)),
             format!("n{}", " between 1 and 2".repeat(600)),
             format!("{}n", "not ".repeat(600)),
+            format!("{}'1 day'", "interval ".repeat(600)),
             format!("n{}", "[1]".repeat(600)),
         ] {
             assert!(check(&deep).is_err(), "{}", &deep[..60]);
