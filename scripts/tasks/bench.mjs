@@ -7,8 +7,10 @@ import { startJoust, startPeer } from "../../bench/servers.mjs";
 import { indexTable, loadTable, post, readSource, TABLE } from "../../bench/table.mjs";
 
 const WARM_UP_SECONDS = 3;
+/** Every server is measured so often, in turn: a machine whose speed drifts favours nobody. */
+const ROUNDS = 2;
 
-/** `npm run bench -- [SCENARIO...] [--seconds=N]`: joust and its peers, one after the other, on one table. */
+/** `npm run bench -- [SCENARIO...] [--seconds=N]`: joust and its peers in turn, on one table. */
 export async function run(args) {
   const source = readSource();
   if (!source) {
@@ -36,8 +38,13 @@ export async function run(args) {
       () => startPeer(theirs, { sharedSession: true }),
     ];
     const rows = [];
-    for (const start of starts)
-      rows.push(...(await measure(await start(), chosen, source, seconds)));
+    for (let round = 1; round <= ROUNDS; round++) {
+      for (const start of starts) {
+        const measured = await measure(await start(), chosen, source, seconds);
+        rows.push(...measured.map((row) => ({ round, ...row })));
+      }
+    }
+    rows.sort((a, b) => a.scenario.localeCompare(b.scenario) || a.server.localeCompare(b.server));
     console.table(rows);
     return rows.some(({ failures }) => failures > 0) ? 1 : 0;
   } finally {

@@ -2,17 +2,22 @@ import type { Compilable } from "kysely";
 import type Database from "libsql";
 import { openFile } from "./connection.js";
 
+/** How long an answer about other processes' commits is good, ms. */
+const MAX_AGE = 1;
+
 /**
  * A second, reading connection to the catalog file that answers without a promise.
  *
  * It sees every commit, those of this process's writing connection included, and can tell in 10 µs
- * whether there was one (`PRAGMA data_version`). It asks once in a turn of the event loop: whoever
- * was told of a commit of another process before sending a request is heard in a later turn.
+ * whether there was one (`PRAGMA data_version`). That is half of what a short request takes, so it
+ * asks once in a millisecond: a commit of another process (a key made by the command line) counts
+ * that much later at most, one of this process at once.
  */
 export class CurrentReader {
   readonly #database: Database.Database;
   readonly #dataVersion: Database.Statement<[]>;
-  #version: number | undefined;
+  #version = Number.NaN;
+  #asked = Number.NEGATIVE_INFINITY;
 
   constructor(path: string) {
     this.#database = openFile(path);
@@ -22,16 +27,17 @@ export class CurrentReader {
 
   /** A number that differs whenever anything was committed since it was last asked for. */
   version(): number {
-    if (this.#version === undefined) {
+    const now = performance.now();
+    if (now - this.#asked >= MAX_AGE) {
       this.#version = (this.#dataVersion.get() as [number])[0];
-      setImmediate(this.expire);
+      this.#asked = now;
     }
     return this.#version;
   }
 
   /** To be called after every commit of this process: the next question goes to the file. */
   readonly expire = (): void => {
-    this.#version = undefined;
+    this.#asked = Number.NEGATIVE_INFINITY;
   };
 
   /** Prepares a query; its parameters are given at each call, in the order of the text. */
