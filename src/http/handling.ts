@@ -37,6 +37,8 @@ export class Handling {
   /** Complete, unless it is an upload. */
   #body: Uint8Array | undefined;
   #upload: Upload | undefined;
+  /** Why the upload was broken off here. */
+  #broken: unknown;
   #call: RequestCall | undefined;
 
   constructor(
@@ -78,7 +80,8 @@ export class Handling {
       const upload = rooms.openUpload(() => exchange.resume());
       this.#upload = upload;
       exchange.onAbort(() => upload.abort());
-      exchange.receive(new UploadSink(exchange, upload, config.maxUploadBytes, this.#fail), true);
+      const sink = new UploadSink(exchange, upload, config.maxUploadBytes, this.#breakUpload);
+      exchange.receive(sink, true);
     } else if (this.#takesJson && exchange.headers.announcesBody) {
       checkMediaType(exchange.headers.mediaType, "application/json");
       const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
@@ -139,8 +142,11 @@ export class Handling {
       exchange.headers.minTimestampMillis(),
     );
     const reply = route.operation.handle(this.rooms.services, this.#call);
-    if (reply instanceof Promise) reply.then(this.#reply).catch(this.#fail);
-    else this.#reply(reply);
+    if (reply instanceof Promise) {
+      reply.then(this.#reply).catch((error) => this.#fail(this.#broken ?? error));
+    } else {
+      this.#reply(reply);
+    }
   }
 
   #id(raw: RawParams): string[] {
@@ -171,6 +177,13 @@ export class Handling {
     this.route.body?.validate(canonical);
     return canonical;
   }
+
+  /** A handler that reads the upload undoes what it has begun before anybody is answered. */
+  readonly #breakUpload = (error: unknown): void => {
+    this.#broken = error;
+    this.#upload?.abort();
+    if (!this.#call) this.#fail(error);
+  };
 
   readonly #reply = (reply: Reply): void => {
     const { operation, translation } = this.route;
