@@ -12,7 +12,7 @@ export const queryRequest = Type.Object({
       single_vector: optional(Type.Array(Type.Number())),
       multi_vector: optional(Type.Array(Type.Array(Type.Number()))),
     },
-    { description: "exactly one of the two; neither for a query without a vector" },
+    { description: "one of the two, neither for a query without a vector; an empty one is absent" },
   ),
   bypass_vector_index: flag("compare with every row"),
   columns: optional(
@@ -21,7 +21,7 @@ export const queryRequest = Type.Object({
         column_names: optional(Type.Array(Type.String())),
         column_aliases: optional(Type.Record(Type.String(), Type.String())),
       },
-      { description: "exactly one of the two; default: all columns" },
+      { description: "one of the two, beside which an empty one is absent; default: all columns" },
     ),
   ),
   distance_type: optional(Type.String({ description: "l2, cosine, dot or hamming" })),

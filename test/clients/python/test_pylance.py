@@ -1,6 +1,5 @@
 """pylance 14's REST namespace (the Rust client of `lance-namespace`) against a running joust."""
 
-import lance
 import lance_namespace as ns
 import pytest
 from data import ipc_stream, items, read_ipc_file, vector_of
@@ -120,21 +119,3 @@ def test_indexes(rest, table):
     assert len(rest.list_table_indices(list_request).indexes) == 1
     with pytest.raises(ns.TableIndexNotFoundError):
         rest.drop_table_index(ns.DropTableIndexRequest(id=table, index_name=named))
-
-
-@pytest.mark.parametrize("managed", ["false", "true"])
-def test_datasets_written_by_lance_itself(rest, name, managed):
-    """Lance writes the files; with managed versioning each commit goes through joust."""
-    id = [name]
-    if managed == "true":
-        properties = {"managed_versioning": managed}
-        rest.declare_table(ns.DeclareTableRequest(id=id, properties=properties))
-    mode = "overwrite" if managed == "true" else "create"
-    lance.write_dataset(items(10), namespace_client=rest, table_id=id, mode=mode)
-    assert rest.count_table_rows(ns.CountTableRowsRequest(id=id)).count == 10
-    lance.write_dataset(items(5), namespace_client=rest, table_id=id, mode="append")
-    dataset = lance.dataset(namespace_client=rest, table_id=id)
-    assert (dataset.version, dataset.count_rows()) == (2, 15)
-    rest.insert_into_table(ns.InsertIntoTableRequest(id=id), ipc_stream(items(1)))
-    assert lance.dataset(namespace_client=rest, table_id=id).count_rows() == 16
-    assert lance.dataset(namespace_client=rest, table_id=id, version=1).count_rows() == 10

@@ -1,7 +1,6 @@
 """Updates, merges, columns, versions, tags and branches through pylance's namespace client."""
 
 import lance_namespace as ns
-import lance_namespace_urllib3_client as client
 import pytest
 from data import ipc_stream, items
 from lance_namespace_urllib3_client import models
@@ -37,17 +36,49 @@ def test_namespace_changes_columns(rest, name):
     assert dropped.version == 4
 
 
-def test_generated_client_changes_metadata(server, rest, name):
+def test_namespace_changes_the_schema_metadata(rest, name):
     rest.create_table(ns.CreateTableRequest(id=[name]), ipc_stream(items(1)))
-    with client.ApiClient(client.Configuration(host=server.url)) as api:
-        api.set_default_header("Authorization", f"Bearer {server.key}")
-        tables = client.TableApi(api)
-        entry = models.UpdateFieldMetadataEntry(path="price", metadata={"unit": "EUR"})
-        request = models.UpdateFieldMetadataRequest(updates=[entry])
-        updated = tables.update_field_metadata(name, request)
-        assert updated.fields == {"price": {"unit": "EUR"}}
-        assert tables.update_table_schema_metadata(name, {"owner": "me"}) == {"owner": "me"}
-        assert tables.update_table_schema_metadata(name, {"team": "us"}) == {"team": "us"}
+    request = ns.UpdateTableSchemaMetadataRequest(id=[name], metadata={"owner": "me"})
+    assert rest.update_table_schema_metadata(request).metadata == {"owner": "me"}
+    described = rest.describe_table(ns.DescribeTableRequest(id=[name]))
+    assert described.var_schema.metadata == {"owner": "me"}
+
+
+def test_namespace_registers_and_declares(rest, name):
+    rest.create_table(ns.CreateTableRequest(id=[name]), ipc_stream(items(10)))
+    kept = rest.deregister_table(ns.DeregisterTableRequest(id=[name]))
+    assert kept.id == [name]
+    with pytest.raises(ns.TableNotFoundError):
+        rest.describe_table(ns.DescribeTableRequest(id=[name]))
+    back = [f"{name}_back"]
+    rest.register_table(ns.RegisterTableRequest(id=back, location=kept.location))
+    assert rest.count_table_rows(ns.CountTableRowsRequest(id=back)).count == 10
+    assert back[0] in rest.list_all_tables(ns.ListTablesRequest(limit=1000)).tables
+
+    later = [f"{name}_later"]
+    made = rest.declare_table(ns.DeclareTableRequest(id=later, properties={"a": "b"}))
+    described = rest.describe_table(ns.DescribeTableRequest(id=later, check_declared=True))
+    assert (described.is_only_declared, described.location) == (True, made.location)
+
+
+def test_namespace_transactions(rest, name):
+    made = rest.create_table(ns.CreateTableRequest(id=[name]), ipc_stream(items(10)))
+    inserted = rest.insert_into_table(ns.InsertIntoTableRequest(id=[name]), ipc_stream(items(1)))
+    id = [inserted.transaction_id]
+    assert made.transaction_id not in id
+    described = rest.describe_transaction(ns.DescribeTransactionRequest(id=id))
+    assert described.status == "Succeeded"
+    with pytest.raises(ns.TransactionNotFoundError):
+        rest.describe_transaction(ns.DescribeTransactionRequest(id=["nobody"]))
+
+
+def test_namespace_creates_versions(rest, name):
+    rest.create_table(ns.CreateTableRequest(id=[name]), ipc_stream(items(10)))
+    version = rest.describe_table_version({"id": [name], "version": 1})["version"]
+    entry = {"id": [name], "version": 1, "manifest_path": version["manifest_path"]}
+    assert rest.create_table_version(entry)["version"]["version"] == 1
+    with pytest.raises(ns.InvalidInputError):
+        rest.create_table_version({**entry, "version": 2, "manifest_path": "/etc/hostname"})
 
 
 def test_namespace_versions_tags_and_branches(rest, name):

@@ -227,7 +227,10 @@ impl<'de> Visitor<'de> for VectorsVisitor {
                 }
                 "multi_vector" => map
                     .next_value::<Option<Vec<Vec<Finite>>>>()?
-                    .map(|vectors| Vectors::Many(vectors.into_iter().map(numbers).collect())),
+                    .map(|vectors| match vectors.is_empty() {
+                        true => Vectors::None,
+                        false => Vectors::Many(vectors.into_iter().map(numbers).collect()),
+                    }),
                 _ => map.next_value::<de::IgnoredAny>().map(|_| None)?,
             };
             match (next, &found) {
@@ -359,6 +362,20 @@ mod tests {
         let query = query(r#"{"k":1,"ef":null,"filter":null,"columns":null,"version":null}"#);
         assert_eq!(query.ef, None);
         assert_eq!(query.version, None);
+    }
+
+    #[test]
+    fn an_empty_form_beside_the_other_is_absent() {
+        let body = r#"{"k":1,"vector":{"single_vector":[1],"multi_vector":[]},
+            "columns":{"column_names":["a"],"column_aliases":{}}}"#;
+        let both = query(body);
+        assert!(matches!(both.vector, Vectors::One(vector) if vector == [1.0]));
+        assert!(matches!(both.columns, Columns::Names(names) if names == ["a"]));
+        let body = r#"{"k":1,"vector":{"single_vector":[],"multi_vector":[]},
+            "columns":{"column_names":[],"column_aliases":{"b":"a"}}}"#;
+        let neither = query(body);
+        assert!(matches!(neither.vector, Vectors::None));
+        assert!(matches!(neither.columns, Columns::Aliases(aliases) if aliases.len() == 1));
     }
 
     #[test]
