@@ -54,7 +54,10 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     for (const name of names) await database.createTable(name, items(1), ["pages"]);
     const first = await database.listTables(["pages"], { limit: 2 });
     expect(first.tables).toEqual(["a", "b"]);
-    const second = await database.listTables(["pages"], { limit: 9, pageToken: first.pageToken });
+    const second = await database.listTables(["pages"], {
+      limit: 9,
+      pageToken: first.pageToken as string,
+    });
     expect(second.tables).toEqual(["c", "d", "e"]);
     expect(second.pageToken ?? "").toBe("");
     await database.createTable("root_a", items(1));
