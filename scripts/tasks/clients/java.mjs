@@ -56,14 +56,18 @@ function fetchAndCompile() {
 }
 
 function maven(args, timeout, environment = {}) {
-  return spawnSync("mvn", ["--batch-mode", "--no-transfer-progress", ...args], {
-    cwd: PROJECT,
-    env: { ...process.env, ...environment },
-    stdio: ["ignore", "pipe", "inherit"],
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-    timeout,
-  });
+  return spawnSync(
+    "mvn",
+    ["--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", ...args],
+    {
+      cwd: PROJECT,
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "inherit"],
+      encoding: "utf8",
+      maxBuffer: 64 * 1024 * 1024,
+      timeout,
+    },
+  );
 }
 
 /** The built server on a root of its own. */

@@ -9,14 +9,19 @@ import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.lance.namespace.client.apache.api.TableApi;
+import org.lance.namespace.model.BooleanQuery;
 import org.lance.namespace.model.CreateTableIndexRequest;
 import org.lance.namespace.model.DescribeTableIndexStatsRequest;
+import org.lance.namespace.model.FtsQuery;
 import org.lance.namespace.model.IndexContent;
 import org.lance.namespace.model.ListTableIndicesRequest;
+import org.lance.namespace.model.MatchQuery;
+import org.lance.namespace.model.PhraseQuery;
 import org.lance.namespace.model.QueryTableRequest;
 import org.lance.namespace.model.QueryTableRequestFullTextQuery;
 import org.lance.namespace.model.QueryTableRequestVector;
 import org.lance.namespace.model.StringFtsQuery;
+import org.lance.namespace.model.StructuredFtsQuery;
 
 class IndexesTest {
   private final TableApi tables = Remote.tables();
@@ -48,19 +53,46 @@ class IndexesTest {
             table, "vector_idx", new DescribeTableIndexStatsRequest(), DELIMITER);
     assertEquals(300, stats.getNumIndexedRows());
     assertEquals(0, stats.getNumUnindexedRows());
-    QueryTableRequest words =
-        new QueryTableRequest()
-            .vector(new QueryTableRequestVector())
-            .fullTextQuery(
-                new QueryTableRequestFullTextQuery()
-                    .stringQuery(new StringFtsQuery().query("42").columns(List.of("name"))))
-            .k(5);
+    StringFtsQuery words = new StringFtsQuery().query("42");
     assertEquals(
-        List.of(42L), Items.column(tables.queryTable(table, words, DELIMITER), "id"));
+        List.of(42L), found(table, new QueryTableRequestFullTextQuery().stringQuery(words)));
+    assertEquals(
+        List.of(42L),
+        found(
+            table,
+            new QueryTableRequestFullTextQuery()
+                .stringQuery(words.columns(List.of("name")))));
+    FtsQuery either =
+        new FtsQuery()
+            ._boolean(
+                new BooleanQuery()
+                    .addShouldItem(match("42"))
+                    .addShouldItem(new FtsQuery().phrase(phrase("item 43")))
+                    .addMustNotItem(match("43")));
+    assertEquals(
+        List.of(42L),
+        found(
+            table,
+            new QueryTableRequestFullTextQuery()
+                .structuredQuery(new StructuredFtsQuery().query(either))));
 
     tables.dropTableIndex(table, "id_idx", DELIMITER);
     Remote.fails(404, 6, () -> tables.dropTableIndex(table, "id_idx", DELIMITER));
     assertEquals(2, readyIndexes(table, 2).size());
+  }
+
+  private static FtsQuery match(String terms) {
+    return new FtsQuery().match(new MatchQuery().column("name").terms(terms));
+  }
+
+  private static PhraseQuery phrase(String terms) {
+    return new PhraseQuery().column("name").terms(terms);
+  }
+
+  private List<Object> found(String table, QueryTableRequestFullTextQuery text) throws Exception {
+    QueryTableRequest request =
+        new QueryTableRequest().vector(new QueryTableRequestVector()).fullTextQuery(text).k(5);
+    return Items.column(tables.queryTable(table, request, DELIMITER), "id");
   }
 
   /** Waits, as the interface offers it: by listing. */
