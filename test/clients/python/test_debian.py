@@ -35,8 +35,10 @@ def table(server, packages):
 
     create = ns.CreateTableIndexRequest
     started = time.monotonic()
+    # Fewer rounds of training than the default: the build is what these tests wait for.
+    quick = {"num_partitions": 64, "num_sub_vectors": 32, "max_iterations": 10}
     rest.create_table_index(
-        create(id=id, column="vector", index_type="IVF_PQ", distance_type="cosine")
+        create(id=id, column="vector", index_type="IVF_PQ", distance_type="cosine", **quick)
     )
     rest.create_table_scalar_index(create(id=id, column="size", index_type="BTREE"))
     rest.create_table_scalar_index(create(id=id, column="section", index_type="BITMAP"))
@@ -110,7 +112,7 @@ def test_recall(table, packages):
     exact = [ids(row, bypass_vector_index=True) for row in rows]
 
     def recall(**fields) -> float:
-        hits = [len(ids(row, nprobes=20, **fields) & true) for row, true in zip(rows, exact)]
+        hits = [len(ids(row, nprobes=32, **fields) & true) for row, true in zip(rows, exact)]
         return sum(hits) / (10 * QUERIES)
 
     plain = recall()
