@@ -1,13 +1,16 @@
 """`lancedb` 0.40 in remote mode: tables and namespaces."""
 
 import warnings
+from datetime import timedelta
 
 import lance_namespace as ns
 import lancedb
 import pyarrow as pa
 import pytest
 from data import items
+from lancedb.index import BTree
 from lancedb.pydantic import LanceModel, Vector
+from lancedb.remote.errors import RetryError
 from rows import ids
 
 
@@ -204,3 +207,45 @@ def test_a_wrong_key(server):
     stranger = lancedb.connect("db://joust", api_key="wrong", host_override=server.url)
     with pytest.raises(Exception, match="401"):
         stranger.open_table("any")
+
+
+def test_failures_are_told_at_once(database, table):
+    """The client tries again on 409 and 5xx, and then hides what was said: no failure here is one."""
+    table.tags.create("taken", 1)
+    table.create_index("id", config=BTree(), wait_timeout=timedelta(seconds=60))
+    failures = [
+        lambda: database.create_table(table.name, items(1)),
+        lambda: database.rename_table(table.name, table.name),
+        lambda: table.tags.create("taken", 1),
+        lambda: table.tags.update("nobody", 1),
+        lambda: table.create_index("id", config=BTree(), replace=False),
+        lambda: table.create_index("nope", config=BTree()),
+        lambda: table.drop_index("nobody"),
+        lambda: table.restore(99),
+        lambda: table.checkout(99),
+        lambda: table.add_columns({"id": "1"}),
+        lambda: table.alter_columns({"path": "id", "rename": "name"}),
+        lambda: table.drop_columns(["nope"]),
+        lambda: table.update(where="nope = 1", values={"id": 1}),
+        lambda: table.delete("nope = 1"),
+        lambda: table.search().where("nope = 1").to_arrow(),
+        lambda: table.merge_insert("nope").when_not_matched_insert_all().execute(items(1)),
+        lambda: database.drop_namespace(["nowhere"]),
+    ]
+    for fails in failures:
+        with pytest.raises(Exception) as failure:
+            fails()
+        assert not isinstance(failure.value, RetryError), failure.value
+
+
+def test_strongly_consistent_reads(server, table):
+    eager = lancedb.connect(
+        "db://joust",
+        api_key=server.key,
+        host_override=server.url,
+        read_consistency_interval=timedelta(0),
+    )
+    reader = eager.open_table(table.name)
+    for rows in range(11, 16):
+        table.add(items(1, start=rows))
+        assert reader.count_rows() == rows
