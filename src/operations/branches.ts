@@ -6,7 +6,7 @@ import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { byName, pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
-import { count, nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
+import { count, mapOf, nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { checkVersion, onBranch } from "./target.js";
 
@@ -21,8 +21,7 @@ const listTableBranches = operation({
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({
-    branches: Type.Record(
-      Type.String(),
+    branches: mapOf(
       Type.Object({
         parentBranch: Type.Optional(Type.String({ description: "absent: the main branch" })),
         parentVersion: count,

@@ -6,6 +6,7 @@ import { isRemote } from "../catalog/location.js";
 import type { ReadOptions, TableDescription } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
+import { arrowSchema } from "./arrow-schema.js";
 import { recall, remember } from "./description-cache.js";
 import { managedVersioning } from "./managed-versioning.js";
 import { isOnlyDeclared, onDeclared, onTable, storageOptions, tableHandle } from "./open-table.js";
@@ -45,7 +46,7 @@ export const describeTable = operation({
     version: Type.Optional(count),
     location: Type.String(),
     table_uri: Type.Optional(Type.String()),
-    schema: Type.Optional(Type.Object({ fields: Type.Array(Type.Unknown()) })),
+    schema: Type.Optional(arrowSchema),
     storage_options: Type.Optional(stringMap),
     stats: Type.Optional(Type.Object({ num_deleted_rows: count, num_fragments: count })),
     metadata: Type.Optional(stringMap),

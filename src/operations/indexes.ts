@@ -77,7 +77,14 @@ const describeTableIndexStats = operation({
   summary: "Tell how many rows an index covers",
   tag: "Index",
   params: nothing,
-  body: { kind: "json", schema: Type.Object({ version, branch }) },
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      version,
+      branch,
+      index_name: Type.Optional(Type.String({ description: "as in the path, or left out" })),
+    }),
+  },
   reply: Type.Object({
     distance_type: Type.Optional(Type.String()),
     index_type: Type.String(),
@@ -88,6 +95,7 @@ const describeTableIndexStats = operation({
   permission: "read",
   async handle(services, call) {
     const name = call.path.index_name as string;
+    checkIndexName(call.payload.index_name, name);
     const options = readOptions(call.payload, call.minTimestampMillis);
     const branch = branchName(call.payload.branch);
     const stats = await onTable(services, call.id, async (open) => {
@@ -110,6 +118,14 @@ const describeTableIndexStats = operation({
     };
   },
 });
+
+/** @throws code 13 for a body that is about another index than the path */
+function checkIndexName(inBody: string | undefined, name: string): void {
+  if (inBody === undefined || inBody === name) return;
+  throw invalidInput(
+    `index_name is ${JSON.stringify(inBody.slice(0, 80))} but the path says ${JSON.stringify(name)}: send the same or leave it out`,
+  );
+}
 
 /** An index that is being built covers nothing yet. @throws `missing`, or why the build failed */
 async function statsOfBuild(

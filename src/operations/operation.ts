@@ -44,6 +44,13 @@ export type Reply =
   | { kind: "json"; status?: number; value: unknown; headers?: Record<string, string> }
   /** JSON text that is already encoded. */
   | { kind: "encoded"; status?: number; text: string; headers?: Record<string, string> }
+  | {
+      kind: "bytes";
+      status?: number;
+      contentType: string;
+      bytes: Uint8Array;
+      headers?: Record<string, string>;
+    }
   | { kind: "empty"; status?: number; headers?: Record<string, string> }
   | {
       kind: "arrow";

@@ -35,6 +35,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     services: { config, log: createLogger("silent") } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],
+    page: () => undefined,
     authenticator: options.authenticator ?? anyone,
     openUpload: (onDrain) => new Upload(onDrain),
   });

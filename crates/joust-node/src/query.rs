@@ -9,6 +9,7 @@ use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
 
+use crate::error::js_error;
 use crate::promise::promise;
 use crate::table::{Table, time};
 use crate::task::Task;
@@ -90,6 +91,12 @@ impl QueryResult {
             *rest = None;
         }
     }
+}
+
+/// Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form.
+#[napi]
+pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
+    joust_core::query::check(body).map_err(|error| js_error(env, &error))
 }
 
 #[napi]

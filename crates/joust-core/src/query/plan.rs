@@ -7,7 +7,8 @@ use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
 
 use super::answer::QUERY_INDEX;
-use super::request::{Query, Vectors};
+use super::object::Object;
+use super::request::{Ordering, Query, Vectors};
 use super::{columns, expression, text, vector};
 use crate::error::{Error, Result};
 
@@ -168,7 +169,7 @@ fn project(
     Ok(())
 }
 
-fn ordering(dataset: &Dataset, order: &[super::request::Ordering]) -> Result<Vec<ColumnOrdering>> {
+fn ordering(dataset: &Dataset, order: &[Object<Ordering>]) -> Result<Vec<ColumnOrdering>> {
     order
         .iter()
         .map(|key| {
