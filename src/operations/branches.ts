@@ -35,7 +35,7 @@ const listTableBranches = operation({
   permission: "read",
   async handle(services, { id, params, payload }) {
     const branches = await onTable(services, id, ({ table }) => table.listBranches());
-    const listing = byName<TableBranch>(`branches ${encodePath(id)}`);
+    const listing = byName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);
     const { items, next } = pageOf(listing, branches, pageRequest(params, payload));
     const named = items.map((item) => [item.name, contents(item)]);
     return {

@@ -4,7 +4,7 @@ import { invalidInput } from "../errors.js";
 import { parseJson } from "../http/body.js";
 import { checkBodyId } from "../http/identifier.js";
 import { operation } from "./operation.js";
-import { branch, count, mapOf, nothing, stringMap } from "./schemas.js";
+import { branch, count, mapOf, nothing, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch, versionHeader } from "./target.js";
 
@@ -40,6 +40,7 @@ const updateFieldMetadata = operation({
     fields: mapOf(stringMap, {
       description: "what each changed field has now, by its path",
     }),
+    transaction_id: transactionId,
   }),
   permission: "write",
   async handle(services, { id, payload }) {

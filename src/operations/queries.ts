@@ -81,7 +81,7 @@ function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {
   return {
     id: [...call.id],
     format: accept.includes(STREAM) && !accept.includes(FILE) ? "stream" : "file",
-    ...(call.minTimestampMillis !== undefined && { minTimestampMillis: call.minTimestampMillis }),
+    ...call.fresh,
   };
 }
 

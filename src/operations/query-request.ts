@@ -29,12 +29,18 @@ const vectorMembers = Type.Intersect(
 );
 
 const columnNames = Type.Object(
-  { column_names: Type.Array(Type.String()) },
+  {
+    column_names: Type.Array(Type.String()),
+    column_aliases: optional(Type.Object({}, { maxProperties: 0 })),
+  },
   { additionalProperties: Type.Null(), description: "field paths" },
 );
 const columnAliases = Type.Object(
   {
-    column_names: text("an alias of that name"),
+    column_names: optional(
+      Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 0 })]),
+      "an alias of that name",
+    ),
     column_aliases: optional(
       Type.Union([mapOf(Type.String()), Type.String()]),
       "alias to SQL expression",

@@ -43,7 +43,11 @@ export const branch = Type.Optional(
 );
 
 const limit = Type.Optional(
-  Type.Integer({ minimum: 1, description: "most items the reply may hold" }),
+  Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "most items the reply may hold",
+  }),
 );
 const pageToken = Type.Optional(
   Type.String({ description: "page_token of the previous page; empty for the first" }),

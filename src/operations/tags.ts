@@ -45,7 +45,7 @@ const listTableTags = operation({
   permission: "read",
   async handle(services, { id, params, payload }) {
     const tags = await onTable(services, id, ({ table }) => table.listTags());
-    const listing = byName<TableTag>(`tags ${encodePath(id)}`);
+    const listing = byName(`tags ${encodePath(id)}`, (one: TableTag) => one.name);
     const { items, next } = pageOf(listing, tags, pageRequest(params, payload));
     const named = items.map((item) => [item.name, contents(item)]);
     return {

@@ -5,7 +5,9 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 
 const optional = <S extends TSchema>(schema: S, description?: string) =>
-  Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }));
+  Type.Optional(
+    Type.Union([schema, Type.Null()], description === undefined ? {} : { description }),
+  );
 const absent = Type.Optional(Type.Null());
 const column = optional(Type.String(), "field path; default: every column with a text index");
 const columns = Type.Array(Type.String());

@@ -6,6 +6,7 @@ import { Upload } from "../../src/engine/index.js";
 import { Server } from "../../src/http/server.js";
 import {
   type Body,
+  type Fresh,
   type Operation,
   operation,
   type Reply,
@@ -68,7 +69,7 @@ export function plain<P extends TSchema, B extends Body>(
     payload: any;
     context: Readonly<Record<string, string>>;
     requestId: string;
-    minTimestampMillis: number | undefined;
+    fresh: Fresh;
     header(name: string): string;
     signal: AbortSignal;
   }) => Reply | Promise<Reply>,

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::error::js_error;
 use crate::promise::promise;
-use crate::table::{Table, time};
+use crate::table::{Table, time, version_number};
 use crate::task::Task;
 
 /// What the server knows about a query besides its body.
@@ -24,6 +24,8 @@ pub struct QueryOptions {
     pub format: String,
     /// Do not answer from anything learnt before this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
+    /// Do not answer from an older version than this, if there is one as new.
+    pub min_version: Option<f64>,
 }
 
 impl From<QueryOptions> for joust_core::query::QueryOptions {
@@ -35,6 +37,7 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
                 _ => Format::File,
             },
             not_before: options.min_timestamp_millis.map(time),
+            min_version: options.min_version.map(version_number),
         }
     }
 }
