@@ -80,10 +80,10 @@ export declare class Table {
   countDeletable(ranges: Array<VersionRange>): Promise<number>
   /**
    * Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
-   * The same bytes again succeed, others are a conflict (code 14). `v1`: the old manifest names;
-   * absent keeps the table's.
+   * The same bytes again succeed, others are a conflict (code 14). `size`: bytes the manifest is said
+   * to have; `v1`: the old manifest names; absent keeps the table's.
    */
-  publishVersion(version: number, staged: string, v1?: boolean | undefined | null): Promise<TableVersion>
+  publishVersion(version: number, staged: string, size?: number | undefined | null, v1?: boolean | undefined | null): Promise<TableVersion>
   /**
    * Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
    * goes back to `staged`.
@@ -127,7 +127,7 @@ export declare class Table {
   /** Deletes the rows for which a SQL predicate is true. */
   delete(predicate: string): Promise<DeleteResult>
   countRows(options?: CountOptions | undefined | null): Promise<number>
-  stats(): Promise<TableStats>
+  stats(options?: ReadOptions | undefined | null): Promise<TableStats>
 }
 
 /** A handle on work that can be cancelled. Give it to the call that does the work. */
@@ -151,6 +151,9 @@ export declare class Upload {
   discard(): void
 }
 
+/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
+export declare function checkQuery(body: Uint8Array): void
+
 /** A change of one column. */
 export interface ColumnAlteration {
   /** Field path. */
@@ -166,6 +169,7 @@ export interface CountOptions {
   predicate?: string
   version?: number
   minTimestampMillis?: number
+  minVersion?: number
 }
 
 export interface DeleteResult {
@@ -326,6 +330,8 @@ export interface QueryOptions {
   format: 'file' | 'stream'
   /** Do not answer from anything learnt before this time (ms since the epoch). */
   minTimestampMillis?: number
+  /** Do not answer from an older version than this, if there is one as new. */
+  minVersion?: number
 }
 
 /** Which state of a table to read. */
@@ -334,6 +340,8 @@ export interface ReadOptions {
   version?: number
   /** Do not answer from anything learnt before this time (ms since the epoch). */
   minTimestampMillis?: number
+  /** Do not answer from an older version than this, if there is one as new. */
+  minVersion?: number
 }
 
 /** What LanceDB tools have put into a root. */

@@ -773,10 +773,11 @@ if (
   }
 }
 
-const { Engine, QueryResult, Table, Task, Upload } = nativeBinding
+const { Engine, QueryResult, Table, Task, Upload, checkQuery } = nativeBinding
 export { Engine }
 export { QueryResult }
 export { Table }
 export { Task }
 export { Upload }
+export { checkQuery }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -10,6 +10,7 @@ import { Engine, Upload } from "../engine/index.js";
 import { Server } from "../http/server.js";
 import { indexBuild } from "../jobs/index-build.js";
 import { startJobs } from "../jobs/runner.js";
+import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -65,6 +66,7 @@ async function startOn(
     services,
     operations,
     translations: lancedb,
+    page: docsPage,
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
     openUpload: (onDrain) => new Upload(onDrain),

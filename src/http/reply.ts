@@ -40,6 +40,7 @@ export function ready(reply: Reply): Ready {
 /** Sends a whole reply, or starts to. `close`: the connection ends with it. */
 export function sendReply(out: Outgoing, reply: Ready, close: boolean): void {
   if (reply.kind === "arrow") sendArrow(out, reply, close);
+  else if (reply.kind === "bytes") out.write(() => sendBytes(out, reply, close));
   else if (reply.kind === "encoded") out.write(() => sendText(out, reply, close));
   else out.write(() => sendEmpty(out, reply, close));
 }
@@ -48,6 +49,12 @@ function sendText(out: Outgoing, reply: Extract<Ready, { kind: "encoded" }>, clo
   const status = reply.status ?? 200;
   writeHead(out, status, "application/json", reply.headers);
   end(out, reply.text.length > atOnce ? Buffer.from(reply.text) : reply.text, status, close);
+}
+
+function sendBytes(out: Outgoing, reply: Extract<Ready, { kind: "bytes" }>, close: boolean): void {
+  const status = reply.status ?? 200;
+  writeHead(out, status, reply.contentType, reply.headers);
+  end(out, reply.bytes, status, close);
 }
 
 function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, close: boolean): void {
@@ -122,6 +129,7 @@ const statusLines: Readonly<Record<number, string>> = {
   201: "201 Created",
   202: "202 Accepted",
   204: "204 No Content",
+  308: "308 Permanent Redirect",
   400: "400 Bad Request",
   401: "401 Unauthorized",
   403: "403 Forbidden",

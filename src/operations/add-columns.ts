@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { NewColumn, Table } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import { operation } from "./operation.js";
-import { branch, count, nothing } from "./schemas.js";
+import { branch, count, nothing, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch, versionHeader } from "./target.js";
 import { declare, virtualColumn } from "./virtual-column.js";
@@ -37,7 +37,7 @@ export const alterTableAddColumns = operation({
     kind: "json",
     schema: Type.Object({ branch, new_columns: Type.Array(newColumn, { minItems: 1 }) }),
   },
-  reply: Type.Object({ version: count }),
+  reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   handle(services, { id, payload }) {
     for (const column of payload.new_columns) checkKind(column);

@@ -1,4 +1,4 @@
-import { apiPage } from "../openapi/page.js";
+import { apiPage } from "../openapi/openapi-json.js";
 import { alterTableAddColumns } from "./add-columns.js";
 import { alterColumns } from "./alter-columns.js";
 import { batchCommitTables } from "./batch-commit.js";

@@ -8,7 +8,7 @@ import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { branch, count, delimiter, nothing, stringMap, transactionId } from "./schemas.js";
 import { removeHidden } from "./table-removal.js";
-import { onBranch } from "./target.js";
+import { onBranch, readOptions } from "./target.js";
 
 const dropTable = operation({
   id: "DropTable",
@@ -106,9 +106,9 @@ const getTableStats = operation({
     }),
   }),
   permission: "read",
-  async handle(services, { id, payload }) {
+  async handle(services, { id, payload, fresh }) {
     const stats = await onTable(services, id, ({ table }) =>
-      onBranch(table, payload.branch).stats(),
+      onBranch(table, payload.branch).stats(readOptions({}, fresh)),
     );
     return {
       kind: "json",

@@ -1,4 +1,8 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { isRole } from "../../src/auth/roles.js";
 import { lancedb } from "../../src/dialects/lancedb.js";
 import { contract, operations } from "../../src/operations/index.js";
 
@@ -104,6 +108,25 @@ describe("the list of operations", () => {
   it("knows every operation once", () => {
     const ids = operations.map((operation) => operation.id);
     expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+const file = fileURLToPath(new URL("../../../shared/contract/openapi.yaml", import.meta.url));
+
+/** That each has a test that reaches it is replies.test.ts' to say, and test/errors'. */
+describe.skipIf(!existsSync(file))("the public interface", () => {
+  it("has a handler and a permission for each of its operations", () => {
+    const { paths } = parse(readFileSync(file, "utf8"));
+    const named = Object.values<object>(paths).flatMap((item) =>
+      Object.values(item).flatMap(({ operationId }) => operationId ?? []),
+    );
+    expect(named).toHaveLength(54);
+    const served = new Map(contract.map((operation) => [operation.id, operation]));
+    const lacking = named.filter((id) => {
+      const operation = served.get(id);
+      return typeof operation?.handle !== "function" || !isRole(operation.permission);
+    });
+    expect(lacking).toEqual([]);
   });
 });
 

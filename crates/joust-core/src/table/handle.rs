@@ -20,6 +20,7 @@ use lance_io::object_store::ObjectStore;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
+use super::ReadOptions;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
 use crate::engine::StorageOptions;
@@ -146,9 +147,15 @@ impl Handle {
         newest.then(|| open.current.clone())
     }
 
-    /// The newest version. What was learnt before `not_before` does not count.
-    pub async fn current(&self, not_before: Option<SystemTime>) -> Result<Current> {
+    /// The newest version. What was learnt before `not_before`, or of versions before `min_version`
+    /// only, does not count.
+    pub async fn current(
+        &self,
+        not_before: Option<SystemTime>,
+        min_version: Option<u64>,
+    ) -> Result<Current> {
         if !self.is_older_than(not_before)
+            && !self.is_behind(min_version)
             && let Some(current) = self.peek()
         {
             return Ok(current);
@@ -174,6 +181,17 @@ impl Handle {
                 .checked_sub(open.checked.elapsed())
                 .is_none_or(|checked| checked < time)
         })
+    }
+
+    /// Whether what is known of a remote table ends before `version`.
+    fn is_behind(&self, version: Option<u64>) -> bool {
+        let (Some(version), None) = (version, &self.directory) else {
+            return false;
+        };
+        self.open
+            .lock()
+            .as_ref()
+            .is_some_and(|open| open.current.dataset.version_id() < version)
     }
 
     async fn refresh(&self) -> Result<Current> {
@@ -267,12 +285,17 @@ impl Handle {
     }
 
     /// One version: the newest when `version` is `None`.
-    pub async fn at(
-        &self,
-        version: Option<u64>,
-        not_before: Option<SystemTime>,
-    ) -> Result<Arc<Dataset>> {
-        let newest = self.current(not_before).await?.dataset;
+    pub async fn at(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
+        let ReadOptions {
+            version,
+            not_before,
+            min_version,
+        } = options;
+        // A version that is not known here may have been made elsewhere meanwhile.
+        let newest = self
+            .current(not_before, min_version.max(version))
+            .await?
+            .dataset;
         let Some(version) = version.filter(|version| *version != newest.version_id()) else {
             return Ok(newest);
         };

@@ -29,6 +29,16 @@ pub struct Merge {
     pub timeout: Option<Duration>,
 }
 
+impl Merge {
+    fn changes_anything(&self) -> bool {
+        self.when_matched_update_all
+            || self.when_matched_update_all_filter.is_some()
+            || self.when_not_matched_insert_all
+            || self.when_not_matched_by_source_delete
+            || self.when_not_matched_by_source_delete_filter.is_some()
+    }
+}
+
 /// A committed merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
@@ -54,6 +64,12 @@ impl Table {
         if merge.on.is_empty() {
             return Err(Error::invalid(
                 "`on` is missing; name at least one key column",
+            ));
+        }
+        if !merge.changes_anything() {
+            return Err(Error::invalid(
+                "the merge would change nothing; say `when_matched_update_all`, \
+                 `when_not_matched_insert_all` or `when_not_matched_by_source_delete`",
             ));
         }
         let matched = match &merge.when_matched_update_all_filter {

@@ -15,6 +15,7 @@ pub mod handle;
 mod merge;
 mod metadata;
 mod publish;
+mod references;
 mod restore;
 mod stats;
 mod tags;
@@ -56,6 +57,18 @@ pub struct ReadOptions {
     pub version: Option<u64>,
     /// Do not answer from anything learnt before this time.
     pub not_before: Option<SystemTime>,
+    /// Do not answer from an older version than this, if there is one as new.
+    pub min_version: Option<u64>,
+}
+
+impl ReadOptions {
+    /// That version, and no other.
+    pub fn at(version: u64) -> Self {
+        Self {
+            version: Some(version),
+            ..Self::default()
+        }
+    }
 }
 
 impl Table {
@@ -77,13 +90,13 @@ impl Table {
     }
 
     pub(crate) async fn dataset(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
-        self.handle.at(options.version, options.not_before).await
+        self.handle.at(options).await
     }
 
     /// The newest version, whatever a remote store's staleness allows to readers: writes start here.
     pub(crate) async fn newest(&self) -> Result<Arc<Dataset>> {
         let now = SystemTime::now();
-        Ok(self.handle.current(Some(now)).await?.dataset)
+        Ok(self.handle.current(Some(now), None).await?.dataset)
     }
 
     /// A copy of the newest version for an operation that commits to it.

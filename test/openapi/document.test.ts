@@ -1,3 +1,4 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import { contract } from "../../src/operations/index.js";
 import type { Json } from "../harness/client.js";
@@ -23,6 +24,18 @@ describe("GET /openapi.json", () => {
       Object.values<Json>(item).map((operation) => operation.operationId),
     );
     expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("is valid OpenAPI 3.1", async () => {
+    const document = (await serving.client.get("/openapi.json")).json;
+    const validator = new Validator();
+    expect(await validator.validate(document)).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+    // References lead somewhere.
+    const names = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)];
+    for (const [, name] of names)
+      expect(document.components.schemas).toHaveProperty(name as string);
+    expect(JSON.stringify(document)).not.toMatch(/"\$id"|patternProperties/);
   });
 
   it("names every parameter of every path", async () => {
