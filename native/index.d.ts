@@ -3,7 +3,6 @@
 
 /** Hands out tables; one set of caches and threads for all of them. */
 export declare class Engine {
-  viewTables(sql: string): Promise<Array<Array<string>>>
   constructor(options?: EngineOptions | undefined | null)
   /**
    * The table at a location, whether or not there is one yet. Touches no storage; equal addresses
@@ -19,6 +18,8 @@ export declare class Engine {
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
   /** Removes all files of a table; succeeds when there are none. */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
+  /** The names of the tables that a view's query reads, each in parts, as the query has them. */
+  viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
 /** An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`. */
@@ -37,12 +38,6 @@ export declare class QueryResult {
 
 /** A table's address and what can be done there. */
 export declare class Table {
-  planBackfill(options: BackfillOptions): Promise<string>
-  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
-  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
-  createView(view: NewView): Promise<number>
-  view(): Promise<ViewDefinition>
-  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
   /** Adds columns; the version that this made. */
   addColumns(columns: Array<NewColumn>): Promise<number>
   /** Keeps a function's payload in the table under its SHA-256 (hex); its path in the table. */
@@ -67,6 +62,12 @@ export declare class Table {
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
   /** Removes an index. */
   dropIndex(name: string): Promise<DropIndexResult>
+  /** Checks a backfill without computing anything; the column's name in the schema's spelling. */
+  planBackfill(options: BackfillOptions): Promise<string>
+  /** Computes a column's values and publishes them in one version. */
+  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
+  /** Puts small fragments together and takes deleted rows out, in one version. */
+  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** Runs a query. `body` is its JSON as it came, copied before the call returns. */
   query(body: Uint8Array, options: QueryOptions, task: Task): Promise<QueryResult>
   /** The plan of a query as text. `body`: JSON `{query, verbose}`. */
@@ -135,6 +136,12 @@ export declare class Table {
   delete(predicate: string): Promise<DeleteResult>
   countRows(options?: CountOptions | undefined | null): Promise<number>
   stats(): Promise<TableStats>
+  /** Creates a materialized view without rows; the version that this made. */
+  createView(view: NewView): Promise<number>
+  /** What the view at this address is made of; code 19 when it is none. */
+  view(): Promise<ViewDefinition>
+  /** Runs the view's query and replaces its rows, in one version. */
+  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
 }
 
 /** A handle on work that can be cancelled. Give it to the call that does the work. */
@@ -158,6 +165,36 @@ export declare class Upload {
   discard(): void
 }
 
+/** What to fill. */
+export interface BackfillOptions {
+  /** Path of a computed column. */
+  column: string
+  /** SQL; rows for which it is not true keep what they have. */
+  predicate?: string
+  /** Version whose rows are computed from; the newest when absent. */
+  readVersion?: number
+  /** Fragments that are computed at the same time. */
+  concurrency?: number
+  /** Only the table's first so many fragments. */
+  maxFragments?: number
+}
+
+/** A backfill that is done. */
+export interface BackfillResult {
+  rowsAssigned: number
+  /** Rows whose value could not be computed; they are null. */
+  rowsFailed: number
+  /** Rows of the published version that were not looked at. */
+  rowsRemaining: number
+  sourceVersion: number
+  /** Absent when there was nothing to write. */
+  publishedVersion?: number
+  /** Fragments with rows that failed. */
+  failedFragments: Array<FailedFragment>
+  /** Why rows failed, the first of them. */
+  failures: Array<RowFailure>
+}
+
 /** A change of one column. */
 export interface ColumnAlteration {
   /** Field path. */
@@ -166,6 +203,27 @@ export interface ColumnAlteration {
   nullable?: boolean
   /** JSON text, in either interface's form. */
   dataType?: string
+}
+
+/** How to compact; what is absent is up to the engine. */
+export interface CompactOptions {
+  /** Fragments with fewer rows are put together until they have about so many. */
+  targetRowsPerFragment?: number
+  /** Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them. */
+  deletionThreshold?: number
+  /** Groups of fragments that are rewritten at the same time. */
+  concurrency?: number
+}
+
+/** A compaction that is done. */
+export interface CompactResult {
+  sourceVersion: number
+  /** Absent when there was nothing to do. */
+  publishedVersion?: number
+  fragmentsRemoved: number
+  fragmentsAdded: number
+  filesRemoved: number
+  filesAdded: number
 }
 
 export interface CountOptions {
@@ -195,6 +253,12 @@ export interface EngineOptions {
    * ms; 0 asks every time.
    */
   stalenessMs?: number
+}
+
+/** A fragment with rows whose value could not be computed. */
+export interface FailedFragment {
+  fragment: number
+  rows: number
 }
 
 export interface FieldMetadataResult {
@@ -253,15 +317,6 @@ export interface IndexDescription {
   details?: string
 }
 
-/** How far a build is. */
-export interface Progress {
-  /** The engine's word for what runs. */
-  stage: string
-  completed: number
-  /** Absent when it can't be told. */
-  total?: number
-}
-
 /** How much of a table an index covers. */
 export interface IndexStats {
   indexType: string
@@ -299,6 +354,14 @@ export interface MergeResult {
   numRows: number
 }
 
+/** A table name in a view's query. */
+export interface NamedTable {
+  /** As the query has it, in parts. */
+  name: Array<string>
+  /** The identifier it stands for. */
+  table: Array<string>
+}
+
 /**
  * A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
  * expression. Exactly one of `expression`, `dataType` and `computed`.
@@ -317,12 +380,30 @@ export interface NewColumn {
   inputs?: Array<string>
 }
 
+/** A view to create. */
+export interface NewView {
+  /** One SELECT. */
+  sql: string
+  sources: Array<ViewSource>
+  /** An Arrow IPC message or stream with the schema the view is to have; the query's own when absent. */
+  schema?: Buffer
+}
+
 /** An index that could be built. */
 export interface PlannedIndex {
   name: string
   columns: Array<string>
   /** The interface's name of its kind: `IVF_PQ`, `BTREE` and so on. */
   indexType: string
+}
+
+/** How far work is. */
+export interface Progress {
+  /** The engine's word for what runs. */
+  stage: string
+  completed: number
+  /** Absent when it can't be told. */
+  total?: number
 }
 
 /** What the server knows about a query besides its body. */
@@ -343,11 +424,36 @@ export interface ReadOptions {
   minTimestampMillis?: number
 }
 
+/** How to refresh a view. */
+export interface RefreshOptions {
+  sources: Array<ViewSource>
+  /** Rows of a fragment of the view, at most. */
+  maxRowsPerFragment?: number
+  /** Parts of the query that run at the same time. */
+  concurrency?: number
+}
+
+/** A refresh that is done. */
+export interface RefreshResult {
+  version: number
+  rowsWritten: number
+  /** The version that was read of each source, in the order of the options. */
+  sourceVersions: Array<number>
+}
+
 /** What LanceDB tools have put into a root. */
 export interface RootContents {
   tables: Array<FoundTable>
   /** Namespaces that the root's `__manifest` lists. */
   namespaces: Array<Array<string>>
+}
+
+/** A row whose value could not be computed. */
+export interface RowFailure {
+  fragment: number
+  /** Position in the fragment, deleted rows included. */
+  offset: number
+  message: string
 }
 
 /** A line of versions that began at a version of another. */
@@ -442,21 +548,26 @@ export interface VersionRange {
   end?: number
 }
 
+/** What a view is made of. */
+export interface ViewDefinition {
+  sql: string
+  tables: Array<NamedTable>
+}
+
+/** A table that a view's query names. */
+export interface ViewSource {
+  /** The name as the query has it, in parts. */
+  name: Array<string>
+  /** The identifier it stands for. */
+  table: Array<string>
+  location: string
+  storageOptions: Record<string, string>
+  /** The version to read; the newest when absent. */
+  version?: number
+}
+
 export interface WriteResult {
   version: number
   /** Rows the upload held. */
   numRows: number
 }
-
-export interface BackfillOptions { column: string; predicate?: string; readVersion?: number; concurrency?: number; maxFragments?: number }
-export interface RowFailure { fragment: number; offset: number; message: string }
-export interface FailedFragment { fragment: number; rows: number }
-export interface BackfillResult { rowsAssigned: number; rowsFailed: number; rowsRemaining: number; sourceVersion: number; publishedVersion?: number; failedFragments: Array<FailedFragment>; failures: Array<RowFailure> }
-export interface CompactOptions { targetRowsPerFragment?: number; deletionThreshold?: number; concurrency?: number }
-export interface CompactResult { sourceVersion: number; publishedVersion?: number; fragmentsRemoved: number; fragmentsAdded: number; filesRemoved: number; filesAdded: number }
-export interface ViewSource { name: Array<string>; table: Array<string>; location: string; storageOptions: Record<string, string>; version?: number }
-export interface NewView { sql: string; sources: Array<ViewSource>; schema?: Buffer }
-export interface NamedTable { name: Array<string>; table: Array<string> }
-export interface ViewDefinition { sql: string; tables: Array<NamedTable> }
-export interface RefreshOptions { sources: Array<ViewSource>; maxRowsPerFragment?: number; concurrency?: number }
-export interface RefreshResult { version: number; rowsWritten: number; sourceVersions: Array<number> }

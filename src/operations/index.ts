@@ -25,6 +25,7 @@ import { tags } from "./tags.js";
 import { transactions } from "./transactions.js";
 import { updateTable } from "./update-table.js";
 import { versions } from "./versions.js";
+import { views } from "./views.js";
 
 /** Operations of the namespace interface. */
 export const contract: readonly Operation[] = (
@@ -51,6 +52,7 @@ export const contract: readonly Operation[] = (
     createMaterializedView,
     refreshMaterializedView,
     refreshTable,
+    ...views,
     compactTable,
     ...transactions,
     ...jobs,

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { items } from "../harness/arrow.js";
+import { items, stream, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { newKey, type Server, startServer } from "../harness/server.js";
@@ -9,7 +9,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 import { doneJob, endedJob, slowly } from "./waiting.js";
 
 /** Rows enough for a job that takes a second or more. */
-const ROWS = 20_000;
+const ROWS = 50_000;
 const key = newKey();
 let root: string;
 
@@ -32,6 +32,15 @@ const state = async (server: Server, job_id: string): Promise<string> =>
 const running = (server: Server, id: string) =>
   eventually("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
 
+/** Rows of an id and a name. */
+function named(from: number, to: number): Uint8Array {
+  const ids = Array.from({ length: to - from }, (_, row) => from + row);
+  return stream({
+    id: [type.i64, ids.map(BigInt)],
+    name: [type.text, ids.map((id) => `item ${id}`)],
+  });
+}
+
 /** What each kind of job is asked for, and what it must have made. */
 interface Kind {
   prepare(server: Server): Promise<void>;
@@ -45,8 +54,8 @@ interface Kind {
 const kinds: Record<string, Kind> = {
   backfill: {
     async prepare({ client }) {
-      await client.createTable("t", items(ROWS / 2));
-      await client.insert("t", items(ROWS / 2, { from: ROWS / 2 }));
+      await client.createTable("t", named(0, ROWS / 2));
+      await client.insert("t", named(ROWS / 2, ROWS));
       const computed = slowly("name");
       await client.ok("/v1/table/t/add_columns", { new_columns: [{ name: "c", computed }] });
     },
@@ -65,7 +74,7 @@ const kinds: Record<string, Kind> = {
   },
   refresh: {
     async prepare({ client }) {
-      await client.createTable("t", items(ROWS));
+      await client.createTable("t", named(0, ROWS));
       await client.ok("/v1/materialized_view/v/create", {
         query: `SELECT id, ${slowly("name")} AS c FROM t`,
         with_no_data: true,

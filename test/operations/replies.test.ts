@@ -74,7 +74,9 @@ const requests: [string, string, (object | Uint8Array)?][] = [
   ["CreateMaterializedView", "/v1/materialized_view/ns$v/create", { query: "SELECT id FROM t" }],
   ["RefreshMaterializedView", "/v1/materialized_view/ns$v/refresh", { concurrency: 1 }],
   ["RefreshTable", "/v1/table/ns$v/refresh", { concurrency: 2 }],
-  ["DropTable", "/v1/table/ns$v/drop"],
+  ["DescribeMaterializedView", "/v1/materialized_view/ns$v/describe"],
+  ["ListMaterializedViews", "/v1/namespace/ns/materialized_view/list", { limit: 1 }],
+  ["DropMaterializedView", "/v1/materialized_view/ns$v/drop"],
   ["AlterTableDropColumns", "/v1/table/ns$t/drop_columns", { columns: ["double", "ratio"] }],
   [
     "UpdateFieldMetadata",

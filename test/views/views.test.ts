@@ -28,12 +28,12 @@ describe("a view", () => {
     expect(answer.status).toBe(201);
     expect(answer.json).toEqual({ version: 1 });
     expect(await serving.client.count("plain")).toBe(0);
-    const { schema: described, metadata } = await serving.client.ok("/v1/table/plain/describe");
+    const { schema: described } = await serving.client.ok("/v1/table/plain/describe");
     expect(described.fields.map((field: Json) => [field.name, field.type.type])).toEqual([
       ["id", "int64"],
       ["name", "utf8"],
     ]);
-    expect(JSON.parse(metadata["mv.definition"])).toEqual({
+    expect(JSON.parse(described.metadata["mv.definition"])).toEqual({
       format: 1,
       kind: "query",
       query: "SELECT id, name FROM t WHERE id < 10 ORDER BY id",
@@ -265,7 +265,7 @@ describe("a view", () => {
 
   it("knows what its tables are by its own files", async () => {
     await view("kept", "SELECT id FROM t");
-    const { metadata } = await serving.client.ok("/v1/table/kept/describe");
+    const { metadata } = (await serving.client.ok("/v1/table/kept/describe")).schema;
     expect(JSON.parse(metadata["joust.view.tables"])).toEqual([{ name: ["t"], table: ["t"] }]);
   });
 });
