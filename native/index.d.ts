@@ -18,6 +18,8 @@ export declare class Engine {
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
   /** Removes all files of a table; succeeds when there are none. */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
+  /** The names of the tables that a view's query reads, each in parts, as the query has them. */
+  viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
 /** An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`. */
@@ -54,12 +56,18 @@ export declare class Table {
    */
   planIndex(spec: string): Promise<PlannedIndex>
   /** Builds an index and commits it. */
-  createIndex(spec: string, task: Task, onProgress: (arg: IndexProgress) => void): Promise<void>
+  createIndex(spec: string, task: Task, onProgress: (arg: Progress) => void): Promise<void>
   /** All indexes, in the order of their names. */
   listIndices(options?: ReadOptions | undefined | null): Promise<Array<IndexDescription>>
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
   /** Removes an index. */
   dropIndex(name: string): Promise<DropIndexResult>
+  /** Checks a backfill without computing anything; the column's name in the schema's spelling. */
+  planBackfill(options: BackfillOptions): Promise<string>
+  /** Computes a column's values and publishes them in one version. */
+  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
+  /** Puts small fragments together and takes deleted rows out, in one version. */
+  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** Runs a query. `body` is its JSON as it came, copied before the call returns. */
   query(body: Uint8Array, options: QueryOptions, task: Task): Promise<QueryResult>
   /** The plan of a query as text. `body`: JSON `{query, verbose}`. */
@@ -128,6 +136,12 @@ export declare class Table {
   delete(predicate: string): Promise<DeleteResult>
   countRows(options?: CountOptions | undefined | null): Promise<number>
   stats(options?: ReadOptions | undefined | null): Promise<TableStats>
+  /** Creates a materialized view without rows; the version that this made. */
+  createView(view: NewView): Promise<number>
+  /** What the view at this address is made of; code 19 when it is none. */
+  view(): Promise<ViewDefinition>
+  /** Runs the view's query and replaces its rows, in one version. */
+  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
 }
 
 /** A handle on work that can be cancelled. Give it to the call that does the work. */
@@ -153,6 +167,35 @@ export declare class Upload {
 
 /** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
 export declare function checkQuery(body: Uint8Array): void
+/** What to fill. */
+export interface BackfillOptions {
+  /** Path of a computed column. */
+  column: string
+  /** SQL; rows for which it is not true keep what they have. */
+  predicate?: string
+  /** Version whose rows are computed from; the newest when absent. */
+  readVersion?: number
+  /** Fragments that are computed at the same time. */
+  concurrency?: number
+  /** Only the table's first so many fragments. */
+  maxFragments?: number
+}
+
+/** A backfill that is done. */
+export interface BackfillResult {
+  rowsAssigned: number
+  /** Rows whose value could not be computed; they are null. */
+  rowsFailed: number
+  /** Rows of the published version that were not looked at. */
+  rowsRemaining: number
+  sourceVersion: number
+  /** Absent when there was nothing to write. */
+  publishedVersion?: number
+  /** Fragments with rows that failed. */
+  failedFragments: Array<FailedFragment>
+  /** Why rows failed, the first of them. */
+  failures: Array<RowFailure>
+}
 
 /** A change of one column. */
 export interface ColumnAlteration {
@@ -162,6 +205,27 @@ export interface ColumnAlteration {
   nullable?: boolean
   /** JSON text, in either interface's form. */
   dataType?: string
+}
+
+/** How to compact; what is absent is up to the engine. */
+export interface CompactOptions {
+  /** Fragments with fewer rows are put together until they have about so many. */
+  targetRowsPerFragment?: number
+  /** Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them. */
+  deletionThreshold?: number
+  /** Groups of fragments that are rewritten at the same time. */
+  concurrency?: number
+}
+
+/** A compaction that is done. */
+export interface CompactResult {
+  sourceVersion: number
+  /** Absent when there was nothing to do. */
+  publishedVersion?: number
+  fragmentsRemoved: number
+  fragmentsAdded: number
+  filesRemoved: number
+  filesAdded: number
 }
 
 export interface CountOptions {
@@ -192,6 +256,12 @@ export interface EngineOptions {
    * ms; 0 asks every time.
    */
   stalenessMs?: number
+}
+
+/** A fragment with rows whose value could not be computed. */
+export interface FailedFragment {
+  fragment: number
+  rows: number
 }
 
 export interface FieldMetadataResult {
@@ -250,15 +320,6 @@ export interface IndexDescription {
   details?: string
 }
 
-/** How far a build is. */
-export interface IndexProgress {
-  /** The engine's word for what runs. */
-  stage: string
-  completed: number
-  /** Absent when it can't be told. */
-  total?: number
-}
-
 /** How much of a table an index covers. */
 export interface IndexStats {
   indexType: string
@@ -296,6 +357,14 @@ export interface MergeResult {
   numRows: number
 }
 
+/** A table name in a view's query. */
+export interface NamedTable {
+  /** As the query has it, in parts. */
+  name: Array<string>
+  /** The identifier it stands for. */
+  table: Array<string>
+}
+
 /**
  * A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
  * expression. Exactly one of `expression`, `dataType` and `computed`.
@@ -314,12 +383,30 @@ export interface NewColumn {
   inputs?: Array<string>
 }
 
+/** A view to create. */
+export interface NewView {
+  /** One SELECT. */
+  sql: string
+  sources: Array<ViewSource>
+  /** An Arrow IPC message or stream with the schema the view is to have; the query's own when absent. */
+  schema?: Buffer
+}
+
 /** An index that could be built. */
 export interface PlannedIndex {
   name: string
   columns: Array<string>
   /** The interface's name of its kind: `IVF_PQ`, `BTREE` and so on. */
   indexType: string
+}
+
+/** How far work is. */
+export interface Progress {
+  /** The engine's word for what runs. */
+  stage: string
+  completed: number
+  /** Absent when it can't be told. */
+  total?: number
 }
 
 /** What the server knows about a query besides its body. */
@@ -344,11 +431,36 @@ export interface ReadOptions {
   minVersion?: number
 }
 
+/** How to refresh a view. */
+export interface RefreshOptions {
+  sources: Array<ViewSource>
+  /** Rows of a fragment of the view, at most. */
+  maxRowsPerFragment?: number
+  /** Parts of the query that run at the same time. */
+  concurrency?: number
+}
+
+/** A refresh that is done. */
+export interface RefreshResult {
+  version: number
+  rowsWritten: number
+  /** The version that was read of each source, in the order of the options. */
+  sourceVersions: Array<number>
+}
+
 /** What LanceDB tools have put into a root. */
 export interface RootContents {
   tables: Array<FoundTable>
   /** Namespaces that the root's `__manifest` lists. */
   namespaces: Array<Array<string>>
+}
+
+/** A row whose value could not be computed. */
+export interface RowFailure {
+  fragment: number
+  /** Position in the fragment, deleted rows included. */
+  offset: number
+  message: string
 }
 
 /** A line of versions that began at a version of another. */
@@ -441,6 +553,24 @@ export interface VersionRange {
   start: number
   /** Exclusive; open when absent. */
   end?: number
+}
+
+/** What a view is made of. */
+export interface ViewDefinition {
+  sql: string
+  tables: Array<NamedTable>
+}
+
+/** A table that a view's query names. */
+export interface ViewSource {
+  /** The name as the query has it, in parts. */
+  name: Array<string>
+  /** The identifier it stands for. */
+  table: Array<string>
+  location: string
+  storageOptions: Record<string, string>
+  /** The version to read; the newest when absent. */
+  version?: number
 }
 
 export interface WriteResult {

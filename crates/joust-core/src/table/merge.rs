@@ -55,7 +55,7 @@ pub struct Merged {
 impl Table {
     /// Merges the upload's rows, in one commit.
     pub async fn merge_insert(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
-        let dataset = self.newest().await?;
+        let dataset = self.changeable().await?;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(&dataset, column));

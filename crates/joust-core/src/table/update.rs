@@ -35,7 +35,7 @@ impl Table {
                 "`updates` is empty; give at least one [column, expression]",
             ));
         }
-        let dataset = self.newest().await?;
+        let dataset = self.changeable().await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;
         let before = dataset.version_id();
