@@ -13,6 +13,7 @@ import { startJobs } from "../jobs/runner.js";
 import { operations } from "../operations/index.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
+import { watchUploads } from "../uploads/clean-up.js";
 
 /** A server that takes requests. */
 export interface Running {
@@ -53,8 +54,9 @@ async function startOn(
     log,
   });
   const unwatch = watchUnfinished(unfinished);
-  const { transactions } = store;
-  const services: Services = { config, engine, catalog, jobs, transactions, log };
+  const { transactions, uploads } = store;
+  const services: Services = { config, engine, catalog, jobs, transactions, uploads, log };
+  const unwatchUploads = watchUploads(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -76,7 +78,7 @@ async function startOn(
       if (!(await server.drain(config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
-      await unwatch();
+      await Promise.all([unwatch(), unwatchUploads()]);
       await jobs.stop();
       await store.close();
     },

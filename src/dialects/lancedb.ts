@@ -5,6 +5,7 @@
 import { tablesPageToken } from "../catalog/page-token.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import { contract } from "../operations/index.js";
+import { lancedbOnly } from "../operations/lancedb/index.js";
 import type { RawParams, Translation } from "../operations/operation.js";
 import { changes } from "./lancedb-changes.js";
 import { onValue } from "./on-value.js";
@@ -71,6 +72,6 @@ const different: Record<string, Omit<Translation, "operation">> = {
 /** Their own listing of all tables is the root's. */
 const absent = new Set(["ListAllTables"]);
 
-export const lancedb: readonly Translation[] = contract
+export const lancedb: readonly Translation[] = [...contract, ...lancedbOnly]
   .filter((operation) => !absent.has(operation.id))
   .map(({ id }) => ({ failure, ...different[id], operation: id }));

@@ -16,7 +16,7 @@ export interface Route {
   readonly body: BodyCheck | undefined;
 }
 
-/** Every route: the canonical form of each operation, then the translated ones. */
+/** Every route: the canonical form of each operation that has one, then the translated ones. */
 export function routes(
   operations: readonly Operation[],
   translations: readonly Translation[],
@@ -29,7 +29,8 @@ export function routes(
       body: operation.body.kind === "json" ? new BodyCheck(operation.body.schema) : undefined,
     });
   }
-  const canonical = [...byId.values()].map(
+  const everywhere = [...byId.values()].filter((known) => !known.operation.dialect);
+  const canonical = everywhere.map(
     (known): Route => ({
       ...known,
       dialect: "namespace",
@@ -45,9 +46,12 @@ export function routes(
       ...known,
       dialect: "lancedb",
       translation,
-      path: translation.path ?? `${known.operation.path}/`,
+      path: translation.path ?? ownPath(known.operation),
       methods: translation.methods ?? known.operation.methods,
     };
   });
   return [...canonical, ...translated];
 }
+
+/** Where a dialect has an operation unless it says otherwise. */
+const ownPath = ({ dialect, path }: Operation): string => (dialect ? path : `${path}/`);

@@ -6,6 +6,7 @@ import { branches } from "./branches.js";
 import { newVersions } from "./create-versions.js";
 import { indexes } from "./indexes.js";
 import { jobs } from "./jobs.js";
+import { lancedbOnly } from "./lancedb/index.js";
 import { mergeInsertIntoTable } from "./merge-insert.js";
 import { metadata } from "./metadata.js";
 import { namespaces } from "./namespaces.js";
@@ -47,4 +48,4 @@ export const contract: readonly Operation[] = (
 ).map(recorded);
 
 /** Everything the server answers, apart from the probes of its health. */
-export const operations: readonly Operation[] = [...contract, apiPage(contract)];
+export const operations: readonly Operation[] = [...contract, ...lancedbOnly, apiPage(contract)];

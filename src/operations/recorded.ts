@@ -9,12 +9,14 @@ import type { Call, Operation, Reply } from "./operation.js";
  * follows the job. Requests that fail change nothing and leave no record.
  */
 export function recorded(operation: Operation): Operation {
-  if (operation.permission === "read" || operation.unrecorded) return operation;
+  const { unrecorded } = operation;
+  if (operation.permission === "read" || unrecorded === true) return operation;
   const member = operation.reply?.properties?.transaction_id;
   return {
     ...operation,
     async handle(services, call) {
       const reply = await operation.handle(services, call);
+      if (typeof unrecorded === "function" && unrecorded(call)) return reply;
       const id = await record(services, operation, call, reply);
       if (!member || id === undefined || reply.kind !== "json") return reply;
       // The interface has a list of them where what is dropped may be many things.

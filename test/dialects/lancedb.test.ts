@@ -21,7 +21,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
     expect((await client.get("/v1/table/")).json).toEqual({ tables: ["a", "b", "c"] });
     const first = await client.get("/v1/table/", { limit: "2" });
     expect(first.json).toEqual({ tables: ["a", "b"], page_token: "b" });
-    expect(first.headers.get("phalanx-version")).toBe("0.3.0");
+    expect(first.headers.get("phalanx-version")).toBe("0.5.0");
     const second = await client.get("/v1/table/", { limit: "2", page_token: "b" });
     expect(second.json).toEqual({ tables: ["c"] });
     // The name need not exist.

@@ -8,6 +8,7 @@ mod columns;
 mod explain;
 pub(crate) mod expression;
 mod plan;
+mod probes;
 mod request;
 mod text;
 mod vector;

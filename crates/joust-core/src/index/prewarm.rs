@@ -1,0 +1,36 @@
+//! Reads indexes and columns ahead of their use, so that the first queries find them in memory.
+
+use futures::TryStreamExt;
+use lance::index::DatasetIndexExt;
+
+use super::build::not_found;
+use crate::error::{Error, Result};
+use crate::query::canonical_column;
+use crate::table::Table;
+
+impl Table {
+    /// Loads an index into the index cache, as far as it fits.
+    pub async fn prewarm_index(&self, name: &str) -> Result<()> {
+        let dataset = self.newest().await?;
+        if dataset.load_indices_by_name(name).await?.is_empty() {
+            return Err(not_found(name));
+        }
+        Ok(dataset.prewarm_index(name).await?)
+    }
+
+    /// Reads columns (all when there are none) once: their metadata stays in the engine's cache, and the
+    /// pages of local files in the system's.
+    pub async fn prewarm_columns(&self, columns: &[String]) -> Result<()> {
+        let dataset = self.newest().await?;
+        let mut scanner = dataset.scan();
+        if !columns.is_empty() {
+            let columns = columns
+                .iter()
+                .map(|column| canonical_column(&dataset, column))
+                .collect::<Result<Vec<_>>>()?;
+            scanner.project(&columns)?;
+        }
+        let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+        Ok(batches.try_for_each(|_| async { Ok(()) }).await?)
+    }
+}
