@@ -1,4 +1,14 @@
-import { Binary, Field, LargeBinary, Schema, Struct, Table, tableFromIPC, Utf8, vectorFromArray } from "apache-arrow";
+import {
+  Binary,
+  Field,
+  LargeBinary,
+  Schema,
+  Struct,
+  Table,
+  tableFromIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { random, stream, tableOf, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
@@ -28,7 +38,10 @@ function blobTable(): Uint8Array {
     new Field("uri", new Utf8(), true),
   ]);
   const metadata = new Map([["ARROW:extension:name", "lance.blob.v2"]]);
-  const ids = vectorFromArray(values.map((_, n) => BigInt(n)), type.i64);
+  const ids = vectorFromArray(
+    values.map((_, n) => BigInt(n)),
+    type.i64,
+  );
   const rows = values.map((data) => (data === null ? null : { data, uri: null }));
   const schema = new Schema([
     new Field("id", type.i64, true),
@@ -159,7 +172,9 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     const row_ids = Array(20).fill(4);
     const reply = await fetchBlobs(id, { column: "image", row_ids });
     expectFailure(reply, 400, 13, /fetch_blobs accepts at most \d+ total blob bytes/);
-    expect((await fetchBlobs(id, { column: "image", row_ids: row_ids.slice(10) })).status).toBe(200);
+    expect((await fetchBlobs(id, { column: "image", row_ids: row_ids.slice(10) })).status).toBe(
+      200,
+    );
   });
 });
 
@@ -168,8 +183,13 @@ describe("values of other states", () => {
     const { client } = serving;
     await client.createTable("states", plainTable());
     await client.ok("/v1/table/states/branches/create", { name: "dev" });
-    await client.ok("/v1/table/states/update", { updates: [["image", "X'414243'"]], predicate: "id = 0" });
-    const row = [...(await client.query("states", { k: 1, vector: {}, filter: "id = 0", with_row_id: true }))];
+    await client.ok("/v1/table/states/update", {
+      updates: [["image", "X'414243'"]],
+      predicate: "id = 0",
+    });
+    const row = [
+      ...(await client.query("states", { k: 1, vector: {}, filter: "id = 0", with_row_id: true })),
+    ];
     const id = Number(row[0]?._rowid);
     expect((await bytes("states", id)).text).toBe("ABC");
     expect((await bytes("states", 0, undefined, { version: "1" })).text).toBe("hello");

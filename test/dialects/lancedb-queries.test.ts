@@ -1,4 +1,4 @@
-import { FixedSizeList, Float32, Field, List, type Table, tableFromIPC, Uint8 } from "apache-arrow";
+import { Field, FixedSizeList, Float32, List, type Table, tableFromIPC, Uint8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
@@ -66,11 +66,15 @@ describe("vector settings of every SDK version", () => {
     const few = { k: 1000, vector: [995.2, 0], nprobes: 1 };
     const some = (await rows("line", few)).numRows;
     expect(some).toBeLessThan(1000);
-    expect((await rows("line", { ...few, minimum_nprobes: 1, maximum_nprobes: 1 })).numRows).toBe(some);
+    expect((await rows("line", { ...few, minimum_nprobes: 1, maximum_nprobes: 1 })).numRows).toBe(
+      some,
+    );
     expect((await rows("line", { ...few, maximum_nprobes: 0 })).numRows).toBe(1000);
     expect((await rows("line", { ...few, maximum_nprobes: 20 })).numRows).toBe(1000);
     expect((await rows("line", { ...few, search_effort: 1 })).numRows).toBe(1000);
-    expect((await rows("line", { ...few, search_effort: 1, maximum_nprobes: 1 })).numRows).toBe(some);
+    expect((await rows("line", { ...few, search_effort: 1, maximum_nprobes: 1 })).numRows).toBe(
+      some,
+    );
   });
 
   it("are refused out of range", async () => {
@@ -95,7 +99,10 @@ describe("vector settings of every SDK version", () => {
     ];
     const found = await rows("line", { k: 2, offset: 1, vector, ...older });
     const byQuery = (index: number) =>
-      [...found].filter((row) => row.query_index === index).map((row) => Number(row.id)).sort((a, b) => a - b);
+      [...found]
+        .filter((row) => row.query_index === index)
+        .map((row) => Number(row.id))
+        .sort((a, b) => a - b);
     expect(found.numRows).toBe(4);
     expect([byQuery(0), byQuery(1)]).toEqual([
       [9, 11],
@@ -109,7 +116,14 @@ describe("vectors of other columns", () => {
     const bits = new FixedSizeList(2, new Field("item", new Uint8(), true));
     const table = stream({
       id: [type.i64, [0n, 1n, 2n]],
-      vector: [bits, [[0, 0], [255, 0], [255, 255]]],
+      vector: [
+        bits,
+        [
+          [0, 0],
+          [255, 0],
+          [255, 255],
+        ],
+      ],
     });
     await serving.client.createTable("bits", table);
     const found = await rows("bits", { k: 3, vector: [255, 1], distance_type: "hamming" });
@@ -130,7 +144,13 @@ describe("vectors of other columns", () => {
       vectors: [several, rowsOf],
     });
     await serving.client.createTable("many", table);
-    const query = { vector: [[1, 0], [1, 0.05]], distance_type: "cosine" };
+    const query = {
+      vector: [
+        [1, 0],
+        [1, 0.05],
+      ],
+      distance_type: "cosine",
+    };
     const found = await rows("many", { k: 4, ...query });
     expect(found.schema.names).not.toContain("query_index");
     expect(found.numRows).toBe(4);
@@ -145,7 +165,11 @@ describe("rows, columns and order", () => {
       { column_name: "rank", ascending, nulls_first },
       { column_name: "id", ascending: true, nulls_first: false },
     ];
-    const first = await rows("line", { k: 3, order_by: order(true, true), columns: ["id", "rank"] });
+    const first = await rows("line", {
+      k: 3,
+      order_by: order(true, true),
+      columns: ["id", "rank"],
+    });
     expect([...first].map((row) => [Number(row.id), row.rank])).toEqual([
       [0, null],
       [10, null],
@@ -186,7 +210,15 @@ describe("text queries of every SDK version", () => {
   const text = (full_text_query: object, extra: object = {}) =>
     rows("films", { full_text_query, columns: ["id"], ...extra });
   const match = (terms: string, column: string | null = null) => ({
-    match: { column, terms, boost: 1, fuzziness: 0, max_expansions: 50, operator: "Or", prefix_length: 0 },
+    match: {
+      column,
+      terms,
+      boost: 1,
+      fuzziness: 0,
+      max_expansions: 50,
+      operator: "Or",
+      prefix_length: 0,
+    },
   });
 
   beforeAll(async () => {
@@ -250,7 +282,11 @@ describe("text queries of every SDK version", () => {
       "boost",
       {
         query: {
-          boost: { positive: match("night", "title"), negative: match("watch", "title"), negative_boost: 0.1 },
+          boost: {
+            positive: match("night", "title"),
+            negative: match("watch", "title"),
+            negative_boost: 0.1,
+          },
         },
       },
       [0, 2],
@@ -259,7 +295,12 @@ describe("text queries of every SDK version", () => {
       "combined_fields",
       {
         query: {
-          combined_fields: { query: "night fox", columns: ["title", "plot"], boost: [1, 2], operator: "And" },
+          combined_fields: {
+            query: "night fox",
+            columns: ["title", "plot"],
+            boost: [1, 2],
+            operator: "And",
+          },
         },
       },
       [0],
@@ -286,7 +327,10 @@ describe("text queries of every SDK version", () => {
     ];
     for (const full_text_query of wrong) {
       const reply = await ask("films", { ...base, full_text_query });
-      expect([JSON.stringify(full_text_query), reply.status]).toEqual([JSON.stringify(full_text_query), 400]);
+      expect([JSON.stringify(full_text_query), reply.status]).toEqual([
+        JSON.stringify(full_text_query),
+        400,
+      ]);
     }
   });
 });

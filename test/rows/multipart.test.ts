@@ -20,13 +20,19 @@ const begin = async (id: string, params: Params = {}): Promise<string> => {
 };
 const part = (id: string, body: Uint8Array, params: Params): Promise<Answer> =>
   serving.client.post(`/v1/table/${id}/insert/`, body, params);
-const count = async (id: string, body: object = {}): Promise<number> => serving.client.count(id, body);
+const count = async (id: string, body: object = {}): Promise<number> =>
+  serving.client.count(id, body);
 const versions = async (id: string): Promise<number> =>
   (await serving.client.ok(`/v1/table/${id}/version/list`)).versions.length;
 const dataFiles = (id: string, branch?: string): number =>
-  readdirSync(join(serving.root, `${id}.lance`, ...(branch ? ["tree", branch] : []), "data")).length;
+  readdirSync(join(serving.root, `${id}.lance`, ...(branch ? ["tree", branch] : []), "data"))
+    .length;
 const ids = async (id: string): Promise<number[]> => {
-  const rows = await serving.client.query(id, { k: 10_000, vector: {}, columns: { column_names: ["id"] } });
+  const rows = await serving.client.query(id, {
+    k: 10_000,
+    vector: {},
+    columns: { column_names: ["id"] },
+  });
   return [...rows].map((row) => Number(row.id)).sort((a, b) => a - b);
 };
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
@@ -54,7 +60,9 @@ describe("a write in parts", () => {
     await serving.client.createTable("once", items(1));
     const upload_id = await begin("once");
     await part("once", items(2), { upload_id });
-    const together = await Promise.all(range(0, 5).map(() => call("once", "complete", { upload_id })));
+    const together = await Promise.all(
+      range(0, 5).map(() => call("once", "complete", { upload_id })),
+    );
     const later = await call("once", "complete", { upload_id });
     expect([...together, later].map((reply) => reply.json.version)).toEqual(Array(6).fill(2));
     expect([await count("once"), await versions("once")]).toEqual([3, 2]);
@@ -208,7 +216,9 @@ describe("a write in parts", () => {
   it("leaves one transaction, of its end", async () => {
     await serving.client.createTable("recorded", items(1));
     const upload_id = await begin("recorded");
-    expect((await part("recorded", items(1), { upload_id })).json).not.toHaveProperty("transaction_id");
+    expect((await part("recorded", items(1), { upload_id })).json).not.toHaveProperty(
+      "transaction_id",
+    );
     const { transaction_id } = (await call("recorded", "complete", { upload_id })).json;
     const record: Json = await serving.client.ok(`/v1/transaction/${transaction_id}/describe`);
     expect(record.properties).toMatchObject({ operation: "CompleteMultipartWrite", version: "2" });

@@ -23,21 +23,26 @@ beforeAll(async () => {
 });
 
 describe("clone", () => {
-  it.each([true, false])("copies the newest version, indexes included (shallow: %s)", async (is_shallow) => {
-    const id = `ns$copy_${is_shallow}`;
-    const reply = await clone(id, { source_location: await locationOf("source"), is_shallow });
-    expect(reply.status).toBe(200);
-    expect(reply.json).toMatchObject({ location: await locationOf(id), properties: {} });
-    expect(await serving.client.count(id)).toBe(340);
-    const { indexes } = await serving.client.ok(`/v1/table/${id}/index/list`);
-    expect(indexes.map((index: { index_name: string }) => index.index_name)).toEqual(["vector_idx"]);
-    const query = { k: 3, vector: { single_vector: Array(8).fill(0.5) } };
-    const [mine, theirs] = [
-      await serving.client.query(id, query),
-      await serving.client.query("source", query),
-    ];
-    expect([...mine].map((row) => row.id)).toEqual([...theirs].map((row) => row.id));
-  });
+  it.each([true, false])(
+    "copies the newest version, indexes included (shallow: %s)",
+    async (is_shallow) => {
+      const id = `ns$copy_${is_shallow}`;
+      const reply = await clone(id, { source_location: await locationOf("source"), is_shallow });
+      expect(reply.status).toBe(200);
+      expect(reply.json).toMatchObject({ location: await locationOf(id), properties: {} });
+      expect(await serving.client.count(id)).toBe(340);
+      const { indexes } = await serving.client.ok(`/v1/table/${id}/index/list`);
+      expect(indexes.map((index: { index_name: string }) => index.index_name)).toEqual([
+        "vector_idx",
+      ]);
+      const query = { k: 3, vector: { single_vector: Array(8).fill(0.5) } };
+      const [mine, theirs] = [
+        await serving.client.query(id, query),
+        await serving.client.query("source", query),
+      ];
+      expect([...mine].map((row) => row.id)).toEqual([...theirs].map((row) => row.id));
+    },
+  );
 
   it("copies a version, by number or by tag", async () => {
     const source_location = await locationOf("source");

@@ -155,10 +155,9 @@ impl Table {
         &self,
         env: &'env Env,
         name: String,
-        task: &Task,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
-        let work = task.guard(async move { table.prewarm_index(&name).await });
+        let work = async move { table.prewarm_index(&name).await };
         promise(env, work, |()| ())
     }
 
@@ -168,11 +167,22 @@ impl Table {
         &self,
         env: &'env Env,
         columns: Vec<String>,
-        task: &Task,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
-        let work = task.guard(async move { table.prewarm_columns(&columns).await });
+        let work = async move { table.prewarm_columns(&columns).await };
         promise(env, work, |()| ())
+    }
+
+    /// The canonical paths of columns. Code 12 for one that there is not.
+    #[napi(ts_return_type = "Promise<Array<string>>")]
+    pub fn resolve_columns<'env>(
+        &self,
+        env: &'env Env,
+        columns: Vec<String>,
+    ) -> napi::Result<PromiseRaw<'env, Vec<String>>> {
+        let table = self.inner.clone();
+        let work = async move { table.resolve_columns(&columns).await };
+        promise(env, work, |columns| columns)
     }
 
     /// Removes an index.

@@ -18,16 +18,21 @@ impl Table {
         Ok(dataset.prewarm_index(name).await?)
     }
 
+    /// The canonical paths of columns. Code 12 for one that there is not.
+    pub async fn resolve_columns(&self, columns: &[String]) -> Result<Vec<String>> {
+        let dataset = self.newest().await?;
+        columns
+            .iter()
+            .map(|column| canonical_column(&dataset, column))
+            .collect()
+    }
+
     /// Reads columns (all when there are none) once: their metadata stays in the engine's cache, and the
     /// pages of local files in the system's.
     pub async fn prewarm_columns(&self, columns: &[String]) -> Result<()> {
-        let dataset = self.newest().await?;
-        let mut scanner = dataset.scan();
+        let columns = self.resolve_columns(columns).await?;
+        let mut scanner = self.newest().await?.scan();
         if !columns.is_empty() {
-            let columns = columns
-                .iter()
-                .map(|column| canonical_column(&dataset, column))
-                .collect::<Result<Vec<_>>>()?;
             scanner.project(&columns)?;
         }
         let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;

@@ -1,11 +1,14 @@
 //! What a branch has that the main branch does not, and the other way round.
 
+use std::collections::HashMap;
+
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::ROW_ID;
 use lance_core::datatypes::{Field, Schema};
+use lance_table::format::{DataFile, Fragment};
 use roaring::RoaringTreemap;
 
 use super::{ReadOptions, Table};
@@ -136,21 +139,58 @@ async fn rows(main: &Dataset, branch: &Dataset, began: u64) -> Result<Option<Row
     };
     let first_new = origin.manifest().next_row_id;
     let old = format!("{ROW_ID} < {first_new}");
-    let kept = format!("{old} AND _row_last_updated_at_version <= {began}");
     let new = format!("{ROW_ID} >= {first_new}");
-    let common = row_ids(main, &old).await? & row_ids(branch, &old).await?;
-    let unchanged = row_ids(main, &kept).await? & row_ids(branch, &kept).await?;
+    let common = row_ids(main, &old, None).await? & row_ids(branch, &old, None).await?;
+    let unchanged = unchanged(main, &origin).await? & unchanged(branch, &origin).await?;
     Ok(Some(RowDifference {
         unchanged: unchanged.len(),
         changed: common.len() - unchanged.len(),
-        new_on_main: row_ids(main, &new).await?.len(),
-        new_on_branch: row_ids(branch, &new).await?.len(),
+        new_on_main: row_ids(main, &new, None).await?.len(),
+        new_on_branch: row_ids(branch, &new, None).await?.len(),
     }))
 }
 
-async fn row_ids(dataset: &Dataset, filter: &str) -> Result<RoaringTreemap> {
+/// The rows of `origin` whose values are as they were. A new column counts as an update of every row for
+/// Lance, but leaves the files that are there in their fragments.
+async fn unchanged(dataset: &Dataset, origin: &Dataset) -> Result<RoaringTreemap> {
+    let old = format!("{ROW_ID} < {}", origin.manifest().next_row_id);
+    let began = origin.version_id();
+    let untouched = format!("{old} AND _row_last_updated_at_version <= {began}");
+    let rows = row_ids(dataset, &untouched, None).await?;
+    let before: HashMap<u64, &Fragment> = origin
+        .fragments()
+        .iter()
+        .map(|fragment| (fragment.id, fragment))
+        .collect();
+    let kept: Vec<Fragment> = dataset
+        .fragments()
+        .iter()
+        .filter(|now| {
+            let before = before.get(&now.id);
+            before.is_some_and(|old| old.files.iter().all(|file| has_file(now, file)))
+        })
+        .cloned()
+        .collect();
+    if kept.is_empty() {
+        return Ok(rows);
+    }
+    Ok(rows | row_ids(dataset, &old, Some(kept)).await?)
+}
+
+fn has_file(fragment: &Fragment, wanted: &DataFile) -> bool {
+    fragment.files.iter().any(|file| file.path == wanted.path)
+}
+
+async fn row_ids(
+    dataset: &Dataset,
+    filter: &str,
+    fragments: Option<Vec<Fragment>>,
+) -> Result<RoaringTreemap> {
     let mut scanner = dataset.scan();
     scanner.project::<&str>(&[])?.with_row_id().filter(filter)?;
+    if let Some(fragments) = fragments {
+        scanner.with_fragments(fragments);
+    }
     let mut batches = scanner.try_into_stream().await?;
     let mut ids = RoaringTreemap::new();
     while let Some(batch) = batches.try_next().await? {
