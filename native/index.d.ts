@@ -85,9 +85,11 @@ export declare class Table {
   listIndices(options?: ReadOptions | undefined | null): Promise<Array<IndexDescription>>
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
   /** Loads an index into memory, as far as it fits there. Code 6 when there is none. */
-  prewarmIndex(name: string, task: Task): Promise<void>
+  prewarmIndex(name: string): Promise<void>
   /** Reads columns once, all when none is named, so that the next to read them finds them in memory. */
-  prewarmColumns(columns: Array<string>, task: Task): Promise<void>
+  prewarmColumns(columns: Array<string>): Promise<void>
+  /** The canonical paths of columns. Code 12 for one that there is not. */
+  resolveColumns(columns: Array<string>): Promise<Array<string>>
   /** Removes an index. */
   dropIndex(name: string): Promise<DropIndexResult>
   /** Writes one part of a larger write against a version; nobody sees it. */
@@ -171,7 +173,7 @@ export declare class Table {
   /** Deletes the rows for which a SQL predicate is true. */
   delete(predicate: string): Promise<DeleteResult>
   countRows(options?: CountOptions | undefined | null): Promise<number>
-  stats(): Promise<TableStats>
+  stats(options?: ReadOptions | undefined | null): Promise<TableStats>
 }
 
 /** A handle on work that can be cancelled. Give it to the call that does the work. */

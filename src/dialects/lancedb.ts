@@ -57,7 +57,15 @@ const different: Record<string, Omit<Translation, "operation">> = {
     body: ({ new_namespace, ...rest }) => ({ new_namespace_id: new_namespace, ...rest }),
   },
   CreateTableIndex: {
-    body: ({ metric_type, ...rest }) => ({ distance_type: metric_type, replace: true, ...rest }),
+    body: ({ metric_type, document_granularity, ...rest }) => {
+      if (document_granularity != null && document_granularity !== "row") {
+        throw new JoustError(
+          ErrorCode.Unsupported,
+          "a text index of this server has a document for each row: leave document_granularity out",
+        );
+      }
+      return { distance_type: metric_type, replace: true, ...rest };
+    },
     reply: onValue(({ transaction_id }) => ({ job_id: transaction_id })),
   },
   // An index counts as built once it is listed.

@@ -118,7 +118,10 @@ function requestBody({ body }: Operation): object | undefined {
       const withCommon = { ...schema, properties: { ...commonMembers, ...schema.properties } };
       return {
         required: schema.required !== undefined,
-        content: { "application/json": { schema: withCommon } },
+        content: {
+          "application/json": { schema: withCommon },
+          ...(body.kind === "json" && body.orArrow && { [ARROW_STREAM]: binary }),
+        },
       };
     }
   }

@@ -24,7 +24,7 @@ export function writePart(
   const { uploads } = services;
   const branch = branchName(wanted.branch);
   return writing(services, id, payload, async ({ record, table }) => {
-    const upload = await uploads.open(wanted.upload, record.key, branch);
+    const upload = await uploads.open({ id: wanted.upload, table: record.key, branch });
     const target = onBranch(table, branch);
     const part = await target.writePart(payload, wanted.overwrite, upload.version);
     const { contents } = part;

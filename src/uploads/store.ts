@@ -6,7 +6,14 @@ import type { UploadsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
 import { violation } from "../catalog/sql-error.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
-import type { Completion, OpenUpload, Remains, UploadPart, Uploads } from "./uploads.js";
+import type {
+  Completion,
+  Remains,
+  UploadName,
+  UploadPart,
+  UploadRecord,
+  Uploads,
+} from "./uploads.js";
 
 /** An upload without activity ends after this time, and a finished one is forgotten, ms. */
 const KEPT = 24 * 3600 * 1000;
@@ -23,7 +30,7 @@ export class UploadStore implements Uploads {
     private readonly servers: Servers,
   ) {}
 
-  async begin({ table, branch, version }: Omit<OpenUpload, "id">): Promise<string> {
+  async begin({ table, branch, version }: Omit<UploadRecord, "id">): Promise<string> {
     const id = randomUUID();
     await this.db.write(async (t) => {
       const active = t.selectFrom("uploads").where("state", "in", ["open", "committing"]);
@@ -52,11 +59,15 @@ export class UploadStore implements Uploads {
     return id;
   }
 
-  async open(id: string, table: string, branch: string | undefined): Promise<OpenUpload> {
+  async open(name: UploadName): Promise<UploadRecord> {
     return this.db.write(async (t) => {
-      const row = await this.#find(t, id, table, branch);
-      if (row.state !== "open") throw ended(id);
-      await t.updateTable("uploads").set({ touched_at: Date.now() }).where("id", "=", id).execute();
+      const row = await this.#find(t, name);
+      if (row.state !== "open") throw ended(name.id);
+      await t
+        .updateTable("uploads")
+        .set({ touched_at: Date.now() })
+        .where("id", "=", row.id)
+        .execute();
       return upload(row);
     });
   }
@@ -100,9 +111,10 @@ export class UploadStore implements Uploads {
     });
   }
 
-  async complete(id: string, table: string, branch: string | undefined): Promise<Completion> {
+  async complete(name: UploadName): Promise<Completion> {
     return this.db.write(async (t) => {
-      const row = await this.#find(t, id, table, branch);
+      const row = await this.#find(t, name);
+      const { id } = row;
       if (row.state === "done") return { version: row.result as number };
       if (row.state === "abandoned") throw ended(id);
       const retried = row.state === "committing";
@@ -148,7 +160,7 @@ export class UploadStore implements Uploads {
   }
 
   async abandon(
-    { id, table, branch }: Omit<OpenUpload, "version">,
+    { id, table, branch }: UploadName,
     state: "open" | "committing",
   ): Promise<Remains | undefined> {
     return this.db.write(async (t) => {
@@ -207,12 +219,7 @@ export class UploadStore implements Uploads {
   }
 
   /** @throws code 13 when there is no such upload of that table and branch */
-  async #find(
-    t: Write,
-    id: string,
-    table: string,
-    branch: string | undefined,
-  ): Promise<Selectable<UploadsRow>> {
+  async #find(t: Write, { id, table, branch }: UploadName): Promise<Selectable<UploadsRow>> {
     const row = await this.#locked(t, id);
     if (row?.table_key === table && row.branch === (branch ?? "")) return row;
     throw ended(id);
@@ -271,7 +278,7 @@ export class UploadStore implements Uploads {
 
 const contents = (part: { contents: string }): Buffer => Buffer.from(part.contents, "base64");
 
-const upload = (row: Selectable<UploadsRow>): OpenUpload => ({
+const upload = (row: Selectable<UploadsRow>): UploadRecord => ({
   id: row.id,
   table: row.table_key,
   branch: row.branch === "" ? undefined : row.branch,

@@ -5,13 +5,17 @@
  * commit needs, so that an upload survives a restart and its parts may come to different servers.
  */
 
-/** An upload that takes parts. */
-export interface OpenUpload {
+/** What a client says of an upload. */
+export interface UploadName {
   readonly id: string;
   /** Key of the table. */
   readonly table: string;
   /** Undefined: the main branch. */
   readonly branch: string | undefined;
+}
+
+/** An upload that was begun. */
+export interface UploadRecord extends UploadName {
   /** The version that the parts are written against. */
   readonly version: number;
 }
@@ -27,7 +31,7 @@ export interface UploadPart {
 
 /** Files that no version refers to, or none that is known. */
 export interface Remains {
-  readonly upload: OpenUpload;
+  readonly upload: UploadRecord;
   readonly parts: Buffer[];
   /** The upload was being committed when its server went: ask the table before anything is removed. */
   readonly doubtful: boolean;
@@ -39,7 +43,7 @@ export interface Remains {
 export type Completion =
   | { readonly version: number }
   | {
-      readonly upload: OpenUpload;
+      readonly upload: UploadRecord;
       readonly overwrite: boolean;
       readonly parts: Buffer[];
       /** An earlier try may have made the commit. */
@@ -48,9 +52,9 @@ export type Completion =
 
 export interface Uploads {
   /** Begins an upload; its id. @throws code 21 when too many are open */
-  begin(upload: Omit<OpenUpload, "id">): Promise<string>;
+  begin(upload: Omit<UploadRecord, "id">): Promise<string>;
   /** The upload, of that table and branch, when it takes parts. @throws code 13 when it does not */
-  open(id: string, table: string, branch: string | undefined): Promise<OpenUpload>;
+  open(name: UploadName): Promise<UploadRecord>;
   /**
    * Keeps a part; gives what is left of one that it replaces. @throws code 13 when the upload has
    * ended, or when other parts of it are written in the other mode
@@ -60,14 +64,11 @@ export interface Uploads {
    * The right to commit, or the version of the commit that was made. No more parts are taken from then
    * on. @throws code 13 for an upload that there is not, code 17 while another server commits
    */
-  complete(id: string, table: string, branch: string | undefined): Promise<Completion>;
+  complete(name: UploadName): Promise<Completion>;
   /** The commit was made: it is remembered for a day, for clients that ask again. */
   committed(id: string, version: number): Promise<void>;
   /** Ends an upload that is in `state`; undefined when it is in another, or there is none. */
-  abandon(
-    upload: Omit<OpenUpload, "version">,
-    state: "open" | "committing",
-  ): Promise<Remains | undefined>;
+  abandon(name: UploadName, state: "open" | "committing"): Promise<Remains | undefined>;
   /** What was left behind: uploads idle for a day, and files that could not be removed before. */
   remains(): Promise<Remains[]>;
 }

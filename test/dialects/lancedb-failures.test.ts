@@ -101,6 +101,12 @@ describe("what is there already, or in the way, is a 400 that says so", () => {
     expectFailure(answer, code === 11 ? 404 : 400, code, detail);
   });
 
+  it("an index of list elements is refused, not made as one of rows", async () => {
+    const body = { column: "name", index_type: "FTS", document_granularity: "list_element" };
+    const answer = await post("/v1/table/there/create_index/", body);
+    expectFailure(answer, 406, 0, /document_granularity/);
+  });
+
   it("but a branch that exists is a 409, which they do not ask for again", async () => {
     expectFailure(await post("/v1/table/there/branches/create/", { name: "dev" }), 409, 23, /dev/);
   });

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { clientLocation } from "../../catalog/client-location.js";
 import { invalidInput } from "../../errors.js";
 import { createAt } from "../new-table.js";
+import { tableHandle } from "../open-table.js";
 import { operation } from "../operation.js";
 import { stringMap, transactionId } from "../schemas.js";
 
@@ -48,7 +49,10 @@ export const cloneTable = operation({
     }
     const { config, engine } = services;
     const location = clientLocation(config.root, source_location);
-    const source = engine.table(location, config.storageOptions);
+    const record = await services.catalog.tableAt(location);
+    const source = record
+      ? tableHandle(services, record)
+      : engine.table(location, config.storageOptions);
     // Before a name is taken: a source that is not there is the most likely mistake.
     await source.describe();
     const state = { ...(version !== undefined && { version }), ...(tag !== undefined && { tag }) };

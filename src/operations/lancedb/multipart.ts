@@ -3,6 +3,7 @@ import type { Table } from "../../engine/index.js";
 import { asJoustError, ErrorCode } from "../../errors.js";
 import type { Services } from "../../services.js";
 import { removeRemains } from "../../uploads/clean-up.js";
+import type { UploadName } from "../../uploads/uploads.js";
 import { operation } from "../operation.js";
 import { branch, count, nothing, transactionId } from "../schemas.js";
 import { writing } from "../table-writes.js";
@@ -75,43 +76,35 @@ const abortMultipartWrite = operation({
     }),
 });
 
-interface Wanted {
-  readonly id: string;
-  /** Key of the table. */
-  readonly table: string;
-  readonly branch: string | undefined;
-}
-
 /** Commits of this process that are on their way, by upload. */
 const onTheWay = new Map<string, Promise<number>>();
 
 /** Several requests for one upload, as of a client that lost patience, share one commit. */
-function complete(services: Services, table: Table, wanted: Wanted): Promise<number> {
-  const key = JSON.stringify([wanted.table, wanted.branch, wanted.id]);
+function complete(services: Services, table: Table, name: UploadName): Promise<number> {
+  const key = JSON.stringify([name.table, name.branch, name.id]);
   const known = onTheWay.get(key);
   if (known) return known;
-  const work = commit(services, table, wanted).finally(() => onTheWay.delete(key));
+  const work = commit(services, table, name).finally(() => onTheWay.delete(key));
   onTheWay.set(key, work);
   return work;
 }
 
-async function commit({ uploads, ...rest }: Services, table: Table, wanted: Wanted) {
-  const found = await uploads.complete(wanted.id, wanted.table, wanted.branch);
+async function commit(services: Services, table: Table, name: UploadName): Promise<number> {
+  const { uploads } = services;
+  const found = await uploads.complete(name);
   if ("version" in found) return found.version;
   const { upload, overwrite, parts, retried } = found;
-  const before = retried ? await table.committedParts(upload.id, upload.version) : null;
-  const version =
-    before ??
-    (await table
-      .commitParts({ id: upload.id, version: upload.version, overwrite, parts })
-      .catch(async (error) => {
-        if (lasting.has(asJoustError(error).code)) {
-          const remains = await uploads.abandon(wanted, "committing");
-          if (remains) await removeRemains({ uploads, ...rest }, remains);
-        }
-        throw error;
-      }));
-  await uploads.committed(upload.id, version);
+  const { id, version: began } = upload;
+  const earlier = retried ? await table.committedParts(id, began) : null;
+  const made = earlier ?? table.commitParts({ id, version: began, overwrite, parts });
+  const version = await Promise.resolve(made).catch(async (error) => {
+    if (lasting.has(asJoustError(error).code)) {
+      const remains = await uploads.abandon(name, "committing");
+      if (remains) await removeRemains(services, remains);
+    }
+    throw error;
+  });
+  await uploads.committed(id, version);
   return version;
 }
 
