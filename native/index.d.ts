@@ -173,7 +173,7 @@ export declare class Table {
   /** Deletes the rows for which a SQL predicate is true. */
   delete(predicate: string): Promise<DeleteResult>
   countRows(options?: CountOptions | undefined | null): Promise<number>
-  stats(options?: ReadOptions | undefined | null): Promise<TableStats>
+  stats(): Promise<TableStats>
 }
 
 /** A handle on work that can be cancelled. Give it to the call that does the work. */

@@ -53,11 +53,19 @@ const routes: Record<string, readonly string[]> = {
   ]),
 };
 
+/** `PostV1SecretIdCreate` for `POST /v1/secret/{id}/create`. */
+const words = (text: string): string =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join("");
+
 const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths]) =>
   paths.map((route) => {
     const [method = "POST", path = ""] = route.split(" ");
     return operation({
-      id: `Unserved ${route}`,
+      id: `Unserved${words(route)}`,
       dialect: "lancedb",
       methods: [method as "GET" | "POST"],
       path,
@@ -81,7 +89,7 @@ const absent: Operation[] = Object.entries({
   get_lsm_write_spec: "lsm_write_spec",
 }).map(([call, member]) =>
   operation({
-    id: `Absent ${call}`,
+    id: words(call),
     dialect: "lancedb",
     methods: ["POST"],
     path: `/v1/table/{id}/${call}/`,
