@@ -213,6 +213,40 @@ describe("a write in parts", () => {
     expect((await part("asked", items(1), { upload_id })).status).toBe(200);
   });
 
+  it("takes no part that is still on its way when it is completed", async () => {
+    await serving.client.createTable("late", items(1));
+    const upload_id = await begin("late");
+    await part("late", items(2, { from: 1 }), { upload_id });
+    const whole = items(2_000, { from: 100 });
+    let goOn = () => {};
+    const completed = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(whole.subarray(0, 20_000));
+        await completed;
+        controller.enqueue(whole.subarray(20_000));
+        controller.close();
+      },
+    });
+    const late = fetch(`${serving.client.url}/v1/table/late/insert/?upload_id=${upload_id}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${serving.client.key}`,
+        "content-type": "application/vnd.apache.arrow.stream",
+      },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    // Begun before the end, and refused after it.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect((await call("late", "complete", { upload_id })).status).toBe(200);
+    goOn();
+    expect((await late).status).toBe(400);
+    expect([await ids("late"), dataFiles("late")]).toEqual([[0, 1, 2], 2]);
+  });
+
   it("leaves one transaction, of its end", async () => {
     await serving.client.createTable("recorded", items(1));
     const upload_id = await begin("recorded");
