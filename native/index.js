@@ -773,7 +773,8 @@ if (
   }
 }
 
-const { Engine, QueryResult, Table, Task, Upload, checkQuery } = nativeBinding
+const { Blob, Engine, QueryResult, Table, Task, Upload, checkQuery } = nativeBinding
+export { Blob }
 export { Engine }
 export { QueryResult }
 export { Table }

@@ -4,6 +4,7 @@ import type { Config } from "./config/config.js";
 import type { Jobs } from "./jobs/jobs.js";
 import type { Logger } from "./telemetry/logger.js";
 import type { Transactions } from "./transactions/transactions.js";
+import type { Uploads } from "./uploads/uploads.js";
 
 /** What operations work with; made once at start. */
 export interface Services {
@@ -12,5 +13,6 @@ export interface Services {
   readonly catalog: Catalog;
   readonly jobs: Jobs;
   readonly transactions: Transactions;
+  readonly uploads: Uploads;
   readonly log: Logger;
 }

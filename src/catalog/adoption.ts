@@ -139,6 +139,10 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.tableByKey(key);
   }
 
+  tableAt(location: string) {
+    return this.catalog.tableAt(location);
+  }
+
   publishTable(key: string) {
     return this.catalog.publishTable(key);
   }

@@ -60,6 +60,8 @@ export interface Catalog {
   tableSync(id: TableId): TableRecord | undefined;
   /** The live table of that key, whatever its name by now. */
   tableByKey(key: string): Promise<TableRecord | undefined>;
+  /** The live table whose files are there. */
+  tableAt(location: string): Promise<TableRecord | undefined>;
   /** `declared` false leaves tables out that are only declared. */
   listTables(
     parent: NamespacePath,

@@ -33,15 +33,16 @@ export async function findTable(db: CatalogDatabase, id: TableId): Promise<Table
   return tableRecord(row);
 }
 
-export async function findTableByKey(
+export async function findLiveTable(
   db: CatalogDatabase,
-  key: string,
+  column: "key" | "location",
+  value: string,
 ): Promise<TableRecord | undefined> {
   const row = await available(
     db.read
       .selectFrom("tables")
       .select(TABLE_COLUMNS)
-      .where("key", "=", key)
+      .where(column, "=", value)
       .where("state", "=", "live")
       .executeTakeFirst(),
   );

@@ -4,6 +4,8 @@ import { JobStore } from "../jobs/store.js";
 import type { Logger } from "../telemetry/logger.js";
 import { TransactionStore } from "../transactions/store.js";
 import type { Transactions } from "../transactions/transactions.js";
+import { UploadStore } from "../uploads/store.js";
+import type { Uploads } from "../uploads/uploads.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
 import { openPostgres } from "./postgres/open.js";
 import { Servers } from "./servers.js";
@@ -27,6 +29,7 @@ export interface OpenCatalog {
   readonly keys: KeyStore;
   readonly jobs: JobStore;
   readonly transactions: Transactions;
+  readonly uploads: Uploads;
   close(): Promise<void>;
 }
 
@@ -46,6 +49,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       keys: new SqlKeyStore(db),
       jobs: new JobStore(db, servers),
       transactions: new TransactionStore(db),
+      uploads: new UploadStore(db, servers),
       async close() {
         try {
           if (role === "server") await servers.leave();

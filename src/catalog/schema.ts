@@ -85,6 +85,35 @@ export interface JobsRow {
   updated_at: number;
 }
 
+/** A write that comes in several parts; see src/uploads. */
+export interface UploadsRow {
+  id: string;
+  table_key: string;
+  /** "" is the main branch. */
+  branch: string;
+  /** The version that the parts are written against. */
+  version: number;
+  /** Null until the first part says. */
+  overwrite: 0 | 1 | null;
+  /** Abandoned: its parts' files are to be removed, then this row. */
+  state: "open" | "committing" | "done" | "abandoned";
+  /** The server that commits it. */
+  owner: string | null;
+  /** The version that the commit made. */
+  result: number | null;
+  /** When a part last began or ended. */
+  touched_at: number;
+}
+
+export interface UploadPartsRow {
+  id: string;
+  upload_id: string;
+  /** The client's name of it; null once another part took its place: its files are to be removed. */
+  name: string | null;
+  /** Base64 of what the engine needs to know of it. */
+  contents: string;
+}
+
 export interface ApiKeysRow {
   id: string;
   name: string;
@@ -108,6 +137,8 @@ export interface CatalogSchema {
   deregistered_locations: DeregisteredLocationsRow;
   transactions: TransactionsRow;
   jobs: JobsRow;
+  uploads: UploadsRow;
+  upload_parts: UploadPartsRow;
   api_keys: ApiKeysRow;
   servers: ServersRow;
 }

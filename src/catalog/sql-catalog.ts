@@ -3,7 +3,7 @@ import { adoptFound } from "./adopt-found.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
-import { describeNamespace, findTable, findTableByKey, tableCache } from "./lookup.js";
+import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
 import {
@@ -68,7 +68,11 @@ export class SqlCatalog implements Catalog {
   }
 
   tableByKey(key: string) {
-    return findTableByKey(this.db, key);
+    return findLiveTable(this.db, "key", key);
+  }
+
+  tableAt(location: string) {
+    return findLiveTable(this.db, "location", location);
   }
 
   listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {

@@ -12,11 +12,12 @@ import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
 import { startJobs } from "../jobs/runner.js";
-import { docsPage } from "../openapi/docs.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
+import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
+import { watchUploads } from "../uploads/clean-up.js";
 
 /** A server that takes requests. */
 export interface Running {
@@ -62,8 +63,9 @@ async function startOn(
     log,
   });
   const unwatch = watchUnfinished(unfinished);
-  const { transactions } = store;
-  const services: Services = { config, engine, catalog, jobs, transactions, log };
+  const { transactions, uploads } = store;
+  const services: Services = { config, engine, catalog, jobs, transactions, uploads, log };
+  const unwatchUploads = watchUploads(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -86,7 +88,7 @@ async function startOn(
       if (!(await server.drain(config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
-      await unwatch();
+      await Promise.all([unwatch(), unwatchUploads()]);
       await jobs.stop();
       await store.close();
     },

@@ -5,6 +5,7 @@
 import { tablesPageToken } from "../catalog/page-token.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import { contract } from "../operations/index.js";
+import { lancedbOnly } from "../operations/lancedb/index.js";
 import type { RawParams, Translation } from "../operations/operation.js";
 import { changes } from "./lancedb-changes.js";
 import { onValue } from "./on-value.js";
@@ -64,7 +65,15 @@ const different: Record<string, Omit<Translation, "operation">> = {
     body: ({ new_namespace, ...rest }) => ({ new_namespace_id: new_namespace, ...rest }),
   },
   CreateTableIndex: {
-    body: ({ metric_type, ...rest }) => ({ distance_type: metric_type, replace: true, ...rest }),
+    body: ({ metric_type, document_granularity, ...rest }) => {
+      if (document_granularity != null && document_granularity !== "row") {
+        throw new JoustError(
+          ErrorCode.Unsupported,
+          "a text index of this server has a document for each row: leave document_granularity out",
+        );
+      }
+      return { distance_type: metric_type, replace: true, ...rest };
+    },
     reply: onValue(({ transaction_id }) => ({ job_id: transaction_id })),
   },
   AlterTransaction: conflictLasts,
@@ -83,6 +92,6 @@ const different: Record<string, Omit<Translation, "operation">> = {
 /** Their own listing of all tables is the root's. */
 const absent = new Set(["ListAllTables"]);
 
-export const lancedb: readonly Translation[] = contract
+export const lancedb: readonly Translation[] = [...contract, ...lancedbOnly]
   .filter((operation) => !absent.has(operation.id))
   .map(({ id }) => ({ failure, ...different[id], operation: id }));

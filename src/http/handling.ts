@@ -71,9 +71,15 @@ export class Handling {
     }
   }
 
+  get #takesArrow(): boolean {
+    const { body } = this.route.operation;
+    if (body.kind !== "json") return body.kind === "arrow";
+    return body.orArrow === true && this.exchange.headers.mediaType === arrowType;
+  }
+
   get #takesJson(): boolean {
     const { kind } = this.route.operation.body;
-    return kind === "json" || kind === "raw-json";
+    return (kind === "json" || kind === "raw-json") && !this.#takesArrow;
   }
 
   #wrongMediaType(): JoustError | undefined {
@@ -86,7 +92,7 @@ export class Handling {
   #receive(keyInBody: boolean): void {
     const { exchange, rooms } = this;
     const { config } = rooms.services;
-    if (this.route.operation.body.kind === "arrow") {
+    if (this.#takesArrow) {
       const upload = rooms.openUpload(() => exchange.resume());
       this.#upload = upload;
       exchange.onAbort(() => upload.abort());
@@ -139,7 +145,7 @@ export class Handling {
     const { route, exchange } = this;
     const raw = parseQuery(this.query);
     const id = this.#id(raw);
-    const body = route.body ? this.#json(id) : undefined;
+    const body = route.body && !this.#upload ? this.#json(id) : undefined;
     const params = route.params.read(route.translation?.params?.(raw) ?? raw);
     this.#call = new RequestCall(
       exchange,

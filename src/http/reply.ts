@@ -1,10 +1,11 @@
 import type { Reply } from "../operations/operation.js";
 import { ArrowStream } from "./arrow-stream.js";
+import { BlobBody } from "./blob-body.js";
 import type { UwsResponse } from "./uws-types.js";
 import { sendWhole } from "./whole-body.js";
 
 /** Feature level of the LanceDB protocol that this server speaks. Its SDKs look for it on every answer. */
-const protocolVersion = "0.3.0";
+const protocolVersion = "0.5.0";
 
 /**
  * Characters of a text that goes to the socket in one go. Head and body must fit uWebSockets.js'
@@ -40,6 +41,7 @@ export function ready(reply: Reply): Ready {
 /** Sends a whole reply, or starts to. `close`: the connection ends with it. */
 export function sendReply(out: Outgoing, reply: Ready, close: boolean): void {
   if (reply.kind === "arrow") sendArrow(out, reply, close);
+  else if (reply.kind === "blob") sendBlob(out, reply, close);
   else if (reply.kind === "bytes") out.write(() => sendBytes(out, reply, close));
   else if (reply.kind === "encoded") out.write(() => sendText(out, reply, close));
   else out.write(() => sendEmpty(out, reply, close));
@@ -55,6 +57,19 @@ function sendBytes(out: Outgoing, reply: Extract<Ready, { kind: "bytes" }>, clos
   const status = reply.status ?? 200;
   writeHead(out, status, reply.contentType, reply.headers);
   end(out, reply.bytes, status, close);
+}
+
+function sendBlob(out: Outgoing, reply: Extract<Ready, { kind: "blob" }>, close: boolean): void {
+  const status = reply.status ?? 200;
+  out.write(() => {
+    writeHead(out, status, reply.contentType, reply.headers);
+    if (out.isHead) {
+      out.res.writeHeader("content-length", String(reply.end - reply.start));
+      endBare(out, close);
+      out.sent(status);
+    } else if (close) announceClose(out);
+  });
+  if (!out.isHead) void new BlobBody(out, reply, status).run();
 }
 
 function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, close: boolean): void {
@@ -129,6 +144,7 @@ const statusLines: Readonly<Record<number, string>> = {
   201: "201 Created",
   202: "202 Accepted",
   204: "204 No Content",
+  206: "206 Partial Content",
   308: "308 Permanent Redirect",
   400: "400 Bad Request",
   401: "401 Unauthorized",
@@ -139,6 +155,7 @@ const statusLines: Readonly<Record<number, string>> = {
   409: "409 Conflict",
   413: "413 Content Too Large",
   415: "415 Unsupported Media Type",
+  416: "416 Range Not Satisfiable",
   429: "429 Too Many Requests",
   500: "500 Internal Server Error",
   503: "503 Service Unavailable",

@@ -17,7 +17,7 @@ export interface Route {
   readonly body: BodyCheck | undefined;
 }
 
-/** Every route: the canonical form of each operation, then the translated ones. */
+/** Every route: the canonical form of each operation that has one, then the translated ones. */
 export function routes(
   operations: readonly Operation[],
   translations: readonly Translation[],
@@ -33,7 +33,8 @@ export function routes(
           : undefined,
     });
   }
-  const canonical = [...byId.values()].map(
+  const everywhere = [...byId.values()].filter((known) => !known.operation.dialect);
+  const canonical = everywhere.map(
     (known): Route => ({
       ...known,
       dialect: "namespace",
@@ -49,9 +50,12 @@ export function routes(
       ...known,
       dialect: "lancedb",
       translation,
-      path: translation.path ?? `${known.operation.path}/`,
+      path: translation.path ?? ownPath(known.operation),
       methods: translation.methods ?? known.operation.methods,
     };
   });
   return [...canonical, ...translated];
 }
+
+/** Where a dialect has an operation unless it says otherwise. */
+const ownPath = ({ dialect, path }: Operation): string => (dialect ? path : `${path}/`);

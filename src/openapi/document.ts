@@ -109,7 +109,10 @@ function requestBody({ body }: Operation): object | undefined {
       const { schema } = body;
       return {
         required: schema.required !== undefined,
-        content: { "application/json": { schema: withCommonMembers(schema) } },
+        content: {
+          "application/json": { schema: withCommonMembers(schema) },
+          ...(body.kind === "json" && body.orArrow && { [ARROW_STREAM]: binary }),
+        },
       };
     }
   }

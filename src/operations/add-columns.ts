@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { NewColumn, Table } from "../engine/index.js";
+import { type NewColumn, type Table, Upload } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
-import { operation } from "./operation.js";
-import { branch, count, nothing, transactionId } from "./schemas.js";
+import type { Services } from "../services.js";
+import { operation, type Reply } from "./operation.js";
+import { branch, count, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch, versionHeader } from "./target.js";
 import { declare, virtualColumn } from "./virtual-column.js";
@@ -32,17 +33,19 @@ export const alterTableAddColumns = operation({
   path: "/v1/table/{id}/add_columns",
   summary: "Add columns: filled by SQL, or declared and null for now",
   tag: "Column",
-  params: nothing,
+  params: Type.Object({ branch }),
   body: {
     kind: "json",
+    orArrow: true,
     schema: Type.Object({ branch, new_columns: Type.Array(newColumn, { minItems: 1 }) }),
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
-  handle(services, { id, payload }) {
+  handle(services, { id, params, payload }) {
+    if (payload instanceof Upload) return addNulls(services, id, params.branch, payload);
     for (const column of payload.new_columns) checkKind(column);
     return writing(services, id, undefined, async (open) => {
-      const table = onBranch(open.table, payload.branch);
+      const table = onBranch(open.table, payload.branch ?? params.branch);
       const columns: NewColumn[] = [];
       for (const column of payload.new_columns) columns.push(...(await planned(table, column)));
       const version = await table.addColumns(columns);
@@ -50,6 +53,19 @@ export const alterTableAddColumns = operation({
     });
   },
 });
+
+/** The columns of a schema, null for the rows there are. */
+function addNulls(
+  services: Services,
+  id: readonly string[],
+  branch: string | undefined,
+  schema: Upload,
+): Promise<Reply> {
+  return writing(services, id, schema, async ({ table }) => {
+    const version = await onBranch(table, branch).addNullColumns(schema);
+    return { kind: "json", value: { version }, headers: versionHeader(version) };
+  });
+}
 
 type Column = Static<typeof newColumn>;
 

@@ -6,13 +6,13 @@ import type { Services } from "../services.js";
 import { choice } from "./choice.js";
 import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { hasCode } from "./has-code.js";
-import { forgetHandle, onTable, storageOptions, tableHandle } from "./open-table.js";
+import { createdReply, writeReserved } from "./new-table.js";
+import { onTable } from "./open-table.js";
 import { operation, type Reply } from "./operation.js";
 import { count, stringMap, transactionId } from "./schemas.js";
-import { checkStorageOptions, publicStorageOptions } from "./storage-options.js";
+import { checkStorageOptions } from "./storage-options.js";
 import { readStringMap } from "./string-map.js";
 import { writing } from "./table-writes.js";
-import { versionHeader } from "./target.js";
 
 interface Wanted {
   id: readonly string[];
@@ -90,7 +90,6 @@ async function find(services: Services, id: readonly string[]): Promise<TableRec
   }
 }
 
-/** The name is taken first, the files are written, and only then is there a table to see. */
 async function create(
   services: Services,
   wanted: Wanted,
@@ -111,15 +110,10 @@ async function create(
       "another request creates a table of that name right now: try again",
     );
   }
-  try {
+  return writeReserved(services, record, async (table) => {
     checkLocation(wanted.location, record.location);
-    const written = await tableHandle(services, record).create(upload, false);
-    await services.catalog.publishTable(record.key);
-    return reply(services, record, written.version);
-  } catch (error) {
-    await withdraw(services, record, error);
-    throw error;
-  }
+    return (await table.create(upload, false)).version;
+  });
 }
 
 /** A declared table keeps what it was declared with. */
@@ -135,26 +129,7 @@ async function fill(
   if (Object.keys(wanted.properties).length > 0) {
     await services.catalog.setTableProperties(declared.key, properties);
   }
-  return reply(services, { ...declared, properties }, version);
-}
-
-/** Leaves neither name nor files of a table that could not be created. */
-export async function withdraw(
-  services: Services,
-  record: TableRecord,
-  cause: unknown,
-): Promise<void> {
-  forgetHandle(services, record.key);
-  try {
-    // What the engine found at the location is somebody else's table.
-    if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {
-      await services.engine.removeTable(record.location, storageOptions(services, record));
-    }
-    await services.catalog.releaseTable(record.key);
-  } catch (error) {
-    services.log.warn({ err: error, table: record.id }, "files of a failed create remain for now");
-    await services.catalog.abandonTable(record.key);
-  }
+  return createdReply(services, { ...declared, properties }, version);
 }
 
 /** Content and schema are replaced in one commit; builds on what was there are of no more use. */
@@ -163,14 +138,14 @@ function overwrite(services: Services, { id, properties }: Wanted, upload: Uploa
     const { version } = await table.create(upload, true);
     await services.jobs.cancelTable(record.key);
     await services.catalog.setTableProperties(record.key, properties);
-    return reply(services, { ...record, properties }, version);
+    return createdReply(services, { ...record, properties }, version);
   });
 }
 
 function keep(services: Services, id: readonly string[]): Promise<Reply> {
   return onTable(services, id, async ({ record, table }) => {
     const { version } = await table.describe();
-    return reply(services, record, version);
+    return createdReply(services, record, version);
   });
 }
 
@@ -181,18 +156,4 @@ function checkLocation(expected: string, actual: string): void {
   throw invalidInput(
     "x-lance-table-location names another place than the one where this server keeps the table: leave it out",
   );
-}
-
-function reply(services: Services, record: TableRecord, version: number): Reply {
-  const options = publicStorageOptions(storageOptions(services, record));
-  return {
-    kind: "json",
-    value: {
-      location: record.location,
-      version,
-      ...(options && { storage_options: options }),
-      properties: record.properties,
-    },
-    headers: versionHeader(version),
-  };
 }

@@ -3,7 +3,7 @@ import type { TableRecord } from "../catalog/catalog.js";
 import type { ViewSource } from "../engine/index.js";
 import { defaultDelimiter } from "../http/identifier.js";
 import type { Services } from "../services.js";
-import { withdraw } from "./create-table.js";
+import { withdraw } from "./new-table.js";
 import { onTable, storageOptions, tableHandle } from "./open-table.js";
 import { operation } from "./operation.js";
 import { enqueueRefresh } from "./refresh-view.js";

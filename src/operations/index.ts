@@ -9,6 +9,7 @@ import { newVersions } from "./create-versions.js";
 import { createMaterializedView } from "./create-view.js";
 import { indexes } from "./indexes.js";
 import { jobs } from "./jobs.js";
+import { lancedbOnly } from "./lancedb/index.js";
 import { mergeInsertIntoTable } from "./merge-insert.js";
 import { metadata } from "./metadata.js";
 import { namespaces } from "./namespaces.js";
@@ -60,4 +61,4 @@ export const contract: readonly Operation[] = (
 ).map(recorded);
 
 /** Everything the server answers, apart from the probes of its health. */
-export const operations: readonly Operation[] = [...contract, apiPage(contract)];
+export const operations: readonly Operation[] = [...contract, ...lancedbOnly, apiPage(contract)];

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { QueryResult, Upload } from "../../native/index.js";
 import type { JoustError } from "../errors.js";
+import type { BlobRange } from "../http/blob-body.js";
 import type { Services } from "../services.js";
 
 /** What a caller must be allowed to do. `read` < `write` < `admin`. */
@@ -11,8 +12,11 @@ export type Dialect = "namespace" | "lancedb";
 
 /** How a request body is taken in. */
 export type Body<S extends TSchema = TSchema> =
-  /** Decoded and validated here; an absent body counts as `{}`. */
-  | { kind: "json"; schema: S }
+  /**
+   * Decoded and validated here; an absent body counts as `{}`. `orArrow`: or an Arrow IPC stream, which
+   * is told by its content type.
+   */
+  | { kind: "json"; schema: S; orArrow?: true }
   /** JSON whose bytes go to the engine undecoded. The schema is for the API page only. */
   | { kind: "raw-json"; schema: TSchema }
   /** An Arrow IPC stream, handed to the engine as it comes. */
@@ -65,12 +69,29 @@ export type Reply =
       contentType: string;
       result: QueryResult;
       headers?: Record<string, string>;
-    };
+    }
+  /** Bytes that are there already. */
+  | {
+      kind: "bytes";
+      status?: number;
+      contentType: string;
+      bytes: Uint8Array;
+      headers?: Record<string, string>;
+    }
+  /** Bytes of a known number, at least one, that are read as the peer takes them. */
+  | ({
+      kind: "blob";
+      status?: number;
+      contentType: string;
+      headers?: Record<string, string>;
+    } & BlobRange);
 
 /** One operation of the interface: everything the router, the validator, the metrics and the API page need. */
 export interface Operation {
   /** The contract's operation id. */
   readonly id: string;
+  /** Only this dialect has it, under the path as it stands. */
+  readonly dialect?: "lancedb";
   readonly methods: readonly ("GET" | "POST")[];
   /** `/v1/table/{id}/describe`; `{id}` is the object, other names land in `path`. */
   readonly path: string;
@@ -82,7 +103,8 @@ export interface Operation {
   readonly reply?: TSchema;
   readonly permission: Permission;
   /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
-  readonly unrecorded?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: as for handle
+  readonly unrecorded?: boolean | ((call: Call<any, any>) => boolean);
   /** Successful status (default 200). */
   readonly status?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape
@@ -114,7 +136,7 @@ export interface Translation {
 }
 
 type PayloadOf<B extends Body> = B extends { kind: "json"; schema: infer S extends TSchema }
-  ? Static<S>
+  ? Static<S> | (B extends { orArrow: true } ? Upload : never)
   : B extends { kind: "raw-json" }
     ? Uint8Array
     : B extends { kind: "arrow" }

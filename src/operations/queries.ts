@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import { type QueryOptions, Task } from "../engine/index.js";
+import type { QueryOptions } from "../engine/index.js";
 import { onTable } from "./open-table.js";
 import { type Call, operation } from "./operation.js";
 import { explainRequest, queryRequest } from "./query-request.js";
 import { nothing } from "./schemas.js";
 import { versionHeader } from "./target.js";
+import { taskOf } from "./task-of.js";
 
 const FILE = "application/vnd.apache.arrow.file";
 const STREAM = "application/vnd.apache.arrow.stream";
@@ -83,13 +84,6 @@ function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {
     format: accept.includes(STREAM) && !accept.includes(FILE) ? "stream" : "file",
     ...call.fresh,
   };
-}
-
-/** Work that stops when the client goes away. */
-function taskOf(call: Call<unknown, unknown>): Task {
-  const task = new Task();
-  call.signal.addEventListener("abort", () => task.cancel(), { once: true });
-  return task;
 }
 
 export const queries = [queryTable, explainTableQueryPlan, analyzeTableQueryPlan];

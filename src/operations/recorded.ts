@@ -11,12 +11,14 @@ import type { Call, Operation, Reply } from "./operation.js";
  * record then follows the job. Requests that fail change nothing and leave no record.
  */
 export function recorded(operation: Operation): Operation {
-  if (operation.permission === "read" || operation.unrecorded) return operation;
+  const { unrecorded } = operation;
+  if (operation.permission === "read" || unrecorded === true) return operation;
   const member = operation.reply?.properties?.transaction_id;
   return {
     ...operation,
     async handle(services, call) {
       const reply = await operation.handle(services, call);
+      if (typeof unrecorded === "function" && unrecorded(call)) return reply;
       const id = await record(services, operation, call, reply);
       if (id === undefined || reply.kind !== "json") return reply;
       const headers = { ...reply.headers, "x-transaction-id": id };

@@ -7,6 +7,7 @@ import { operation } from "./operation.js";
 import { branch, count, nothing, predicate, transactionId, version } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { branchName, onBranch, readOptions, versionHeader } from "./target.js";
+import { writePart } from "./upload-part.js";
 
 const insertIntoTable = operation({
   id: "InsertIntoTable",
@@ -19,12 +20,36 @@ const insertIntoTable = operation({
     mode: Type.Optional(
       Type.String({ description: "Append (default), or Overwrite: replaces all rows" }),
     ),
+    upload_id: Type.Optional(
+      Type.String({ minLength: 1, description: "the rows are a part of this upload" }),
+    ),
+    upload_part_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "name of the part: one of the same name is replaced; default: another part",
+      }),
+    ),
   }),
   body: { kind: "arrow" },
-  reply: Type.Object({ transaction_id: transactionId, num_inserted_rows: count, version: count }),
+  reply: Type.Object({
+    transaction_id: transactionId,
+    num_inserted_rows: count,
+    version: Type.Optional(count),
+  }),
   permission: "write",
+  unrecorded: ({ params }) => params.upload_id !== undefined,
   async handle(services, { id, params, payload }) {
     const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);
+    const { upload_id: upload, upload_part_id: part, branch } = params;
+    if (upload !== undefined) {
+      const overwrite = mode === "overwrite";
+      const rows = await writePart(services, id, payload, { upload, part, branch, overwrite });
+      return { kind: "json", value: { num_inserted_rows: rows } };
+    }
+    if (part !== undefined) {
+      throw invalidInput("upload_part_id is given without the upload_id of the upload it is of");
+    }
     const onMain = branchName(params.branch) === undefined;
     const { version, numRows } =
       onMain && (await findDeclared(services, id))

@@ -4,6 +4,7 @@ import { items } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
+import { head, sendRaw } from "../harness/socket.js";
 import { useServer } from "../harness/use-server.js";
 
 const serving = useServer();
@@ -21,7 +22,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
     expect((await client.get("/v1/table/")).json).toEqual({ tables: ["a", "b", "c"] });
     const first = await client.get("/v1/table/", { limit: "2" });
     expect(first.json).toEqual({ tables: ["a", "b"], page_token: "b" });
-    expect(first.headers.get("phalanx-version")).toBe("0.3.0");
+    expect(first.headers.get("phalanx-version")).toBe("0.5.0");
     const second = await client.get("/v1/table/", { limit: "2", page_token: "b" });
     expect(second.json).toEqual({ tables: ["c"] });
     // The name need not exist.
@@ -86,6 +87,26 @@ describe("tables, as the LanceDB SDKs ask", () => {
     const move = { new_table_name: "moved", new_namespace: ["ns"] };
     expect((await post("/v1/table/moved/rename/", move)).status).toBe(200);
     expect((await post("/v1/table/ns$moved/count_rows/", { version: null })).text).toBe("2");
+  });
+
+  it("reads identifiers as each SDK version writes them", async () => {
+    for (const path of [
+      "/v1/table/ns$t/describe/",
+      "/v1/table/ns%24t/describe/",
+      "/v1/table/n%73$t/describe/",
+      "/v1/table/ns:t/describe/?delimiter=:",
+    ]) {
+      expect([path, (await post(path)).json.table]).toEqual([path, "t"]);
+    }
+  });
+
+  it("takes a request that says nothing of a body", async () => {
+    const key = `x-api-key: ${serving.client.key}`;
+    for (const path of ["a/describe", "a/stats", "a/tags/list", "a/version/list"]) {
+      const request = head(`POST /v1/table/${path}/ HTTP/1.1`, "Host: x", key);
+      const reply = await sendRaw(serving.server.url, [request]);
+      expect([path, reply?.status]).toEqual([path, 200]);
+    }
   });
 
   it("takes a slash at the end of the base address", async () => {

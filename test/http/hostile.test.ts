@@ -60,7 +60,7 @@ function bodies(operation: Operation): unknown[] {
 
 function expectSane(answer: Answer, what: string): void {
   expect(answer.status, `${what}: ${answer.text}`).toBeLessThan(500);
-  expect(answer.headers.get("phalanx-version"), what).toBe("0.3.0");
+  expect(answer.headers.get("phalanx-version"), what).toBe("0.5.0");
   if (answer.status >= 400) expectFailure(answer, answer.status, answer.json.code);
 }
 

@@ -258,12 +258,12 @@ describe("answers", () => {
     const answer = await small.client.request("/v1/thing/a/echo", {
       headers: { "x-request-id": "my-id.7" },
     });
-    expect(answer.headers.get("phalanx-version")).toBe("0.3.0");
+    expect(answer.headers.get("phalanx-version")).toBe("0.5.0");
     expect(answer.headers.get("x-request-id")).toBe("my-id.7");
     const odd = await small.client.request("/v1/nothing", {
       headers: { "x-request-id": "has spaces" },
     });
-    expect(odd.headers.get("phalanx-version")).toBe("0.3.0");
+    expect(odd.headers.get("phalanx-version")).toBe("0.5.0");
     expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 

@@ -5,6 +5,8 @@ import { parse } from "yaml";
 import { isRole } from "../../src/auth/roles.js";
 import { lancedb } from "../../src/dialects/lancedb.js";
 import { contract, operations } from "../../src/operations/index.js";
+import { lancedbOnly } from "../../src/operations/lancedb/index.js";
+import { unserved } from "../../src/operations/lancedb/unserved.js";
 
 /** The interface as clients know it: operation, methods, path. */
 const expected: [string, string, string][] = [
@@ -140,14 +142,48 @@ describe.skipIf(!existsSync(file))("the public interface", () => {
     expect(lacking).toEqual([]);
   });
 });
+/** What only LanceDB SDKs ask: operation, what it takes, methods, path. */
+const ofLancedb: [string, string, string, string][] = [
+  ["CloneTable", "write", "POST", "/v1/table/{id}/clone"],
+  ["CreateMultipartWrite", "write", "POST", "/v1/table/{id}/multipart_write/create"],
+  ["CompleteMultipartWrite", "write", "POST", "/v1/table/{id}/multipart_write/complete"],
+  ["AbortMultipartWrite", "write", "POST", "/v1/table/{id}/multipart_write/abort"],
+  ["FetchTableBlobs", "read", "POST", "/v1/table/{id}/fetch_blobs/"],
+  ["GetTableBlobBytes", "read", "GET", "/v1/table/{id}/blob/{column}/{row_id}/bytes"],
+  ["PrewarmTableIndex", "read", "POST", "/v1/table/{id}/index/{index_name}/prewarm/"],
+  ["PrewarmTablePageCache", "read", "POST", "/v1/table/{id}/page_cache/prewarm/"],
+  ["DiffTableBranch", "read", "POST", "/v1/table/{id}/branches/diff/"],
+  ["CherryPickTableBranch", "read", "POST", "/v1/table/{id}/branches/cherry_pick/"],
+];
 
 describe("the LanceDB dialect", () => {
+  const byId = new Map(lancedb.map((translation) => [translation.operation, translation]));
+
   it("has every operation under the same path and a slash, and its own listing of the root", () => {
-    const byId = new Map(lancedb.map((translation) => [translation.operation, translation]));
     for (const [id] of expected) {
       if (id === "ListAllTables") expect(byId.has(id)).toBe(false);
       else expect(byId.get(id)?.path).toBe(id === "ListTables" ? "/v1/table/" : undefined);
     }
-    expect(lancedb).toHaveLength(expected.length - 1);
+    expect(lancedb).toHaveLength(expected.length - 1 + lancedbOnly.length);
+  });
+
+  it("has operations of its own, under paths as they are and in no other dialect", () => {
+    const others = new Set(unserved.map(({ id }) => id));
+    const served = lancedbOnly.filter(({ id }) => !others.has(id));
+    const told = served.map(({ id, permission, methods, path }) => [
+      id,
+      permission,
+      methods.join(" "),
+      path,
+    ]);
+    expect(told.sort()).toEqual([...ofLancedb].sort());
+    for (const { id, dialect } of lancedbOnly) {
+      expect([id, dialect, byId.get(id)?.path]).toEqual([id, "lancedb", undefined]);
+    }
+  });
+
+  it("refuses what other products do, all of which takes no more than a read", () => {
+    expect(unserved).toHaveLength(41);
+    expect(unserved.every(({ permission }) => permission === "read")).toBe(true);
   });
 });

@@ -9,6 +9,7 @@ use napi_derive::napi;
 
 use crate::promise::promise;
 use crate::table::Table;
+use crate::upload::Upload;
 
 /// A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
 /// expression. Exactly one of `expression`, `dataType` and `computed`.
@@ -95,6 +96,20 @@ impl Table {
                 .collect::<Result<Vec<_>>>()?;
             table.add_columns(&columns).await
         };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// Adds the columns of an upload's schema, all null; it must hold no rows. The version that this
+    /// made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn add_null_columns<'env>(
+        &self,
+        env: &'env Env,
+        upload: &Upload,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let reader = Self::reader(upload);
+        let work = async move { table.add_null_columns(reader?).await };
         promise(env, work, |version| version as f64)
     }
 

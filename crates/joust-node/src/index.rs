@@ -126,6 +126,42 @@ impl Table {
         })
     }
 
+    /// Loads an index into memory, as far as it fits there. Code 6 when there is none.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn prewarm_index<'env>(
+        &self,
+        env: &'env Env,
+        name: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let work = async move { table.prewarm_index(&name).await };
+        promise(env, work, |()| ())
+    }
+
+    /// Reads columns once, all when none is named, so that the next to read them finds them in memory.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn prewarm_columns<'env>(
+        &self,
+        env: &'env Env,
+        columns: Vec<String>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let work = async move { table.prewarm_columns(&columns).await };
+        promise(env, work, |()| ())
+    }
+
+    /// The canonical paths of columns. Code 12 for one that there is not.
+    #[napi(ts_return_type = "Promise<Array<string>>")]
+    pub fn resolve_columns<'env>(
+        &self,
+        env: &'env Env,
+        columns: Vec<String>,
+    ) -> napi::Result<PromiseRaw<'env, Vec<String>>> {
+        let table = self.inner.clone();
+        let work = async move { table.resolve_columns(&columns).await };
+        promise(env, work, |columns| columns)
+    }
+
     /// Removes an index.
     #[napi(ts_return_type = "Promise<DropIndexResult>")]
     pub fn drop_index<'env>(

@@ -12,12 +12,16 @@
 // Node-API hands owned values over.
 #![allow(clippy::needless_pass_by_value)]
 
+mod blobs;
+mod clone;
 mod columns;
+mod difference;
 mod engine;
 mod error;
 mod index;
 mod jobs;
 mod progress;
+mod parts;
 mod promise;
 mod query;
 mod refs;

@@ -5,6 +5,7 @@ mod build;
 mod kind;
 mod list;
 mod params;
+mod prewarm;
 mod progress;
 mod spec;
 

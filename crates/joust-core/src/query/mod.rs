@@ -9,6 +9,7 @@ mod explain;
 pub(crate) mod expression;
 mod object;
 mod plan;
+mod probes;
 mod request;
 mod text;
 mod text_form;

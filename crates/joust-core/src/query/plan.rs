@@ -9,7 +9,7 @@ use lance_index::vector::ApproxMode;
 use super::answer::QUERY_INDEX;
 use super::object::Object;
 use super::request::{Ordering, Query, Vectors};
-use super::{columns, expression, text, vector};
+use super::{columns, expression, probes, text, vector};
 use crate::error::{Error, Result};
 
 /// Bytes that a scan may read ahead of its consumer. Lance's own default, 2 GiB, suits one user of
@@ -33,6 +33,7 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
     {
         scanner.filter(&expression::whole(filter)?)?;
     }
+    let mut batch = false;
     let scored = match (vector::dimension(&query.vector)?, &query.full_text_query) {
         (Some(_), Some(_)) => {
             return Err(Error::invalid(
@@ -40,7 +41,7 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
             ));
         }
         (Some(dimension), None) => {
-            search_by_vector(&mut scanner, &dataset, query, dimension).await?;
+            batch = search_by_vector(&mut scanner, &dataset, query, dimension).await?;
             Some("_distance")
         }
         (None, Some(text)) => {
@@ -53,7 +54,7 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
         }
         (None, None) => None,
     };
-    limit(&mut scanner, query)?;
+    limit(&mut scanner, query, batch)?;
     if query.fast_search == Some(true) {
         scanner.fast_search();
     }
@@ -73,12 +74,13 @@ fn text_column(dataset: &Dataset, path: &str) -> Result<()> {
     }
 }
 
+/// Whether it is a search for each of several vectors.
 async fn search_by_vector(
     scanner: &mut Scanner,
     dataset: &Dataset,
     query: &Query,
     dimension: usize,
-) -> Result<()> {
+) -> Result<bool> {
     let column = vector::column(dataset, query.vector_column.as_deref(), dimension)?;
     let array = column.array(&query.vector)?;
     // Room is made for every neighbour that is asked for: never ask for more than there are.
@@ -89,23 +91,7 @@ async fn search_by_vector(
         scanner.distance_metric(vector::distance_type(name)?);
     }
     scanner.distance_range(query.lower_bound, query.upper_bound);
-    match (query.minimum_nprobes, query.maximum_nprobes, query.nprobes) {
-        (None, None, Some(probes)) if probes > 0 => {
-            scanner.nprobes(probes as usize);
-        }
-        (None, None, _) => {}
-        (minimum, maximum, _) => {
-            if let Some(minimum) = minimum.filter(|minimum| *minimum > 0) {
-                scanner.minimum_nprobes(minimum as usize);
-            }
-            if let Some(maximum) = maximum.filter(|maximum| *maximum > 0) {
-                scanner.maximum_nprobes(maximum as usize);
-            }
-        }
-    }
-    if let Some(effort) = query.search_effort {
-        scanner.search_effort(effort)?;
-    }
+    probes::set(scanner, query)?;
     if let Some(mode) = &query.approx_mode {
         scanner.approx_mode(approx_mode(mode)?);
     }
@@ -124,7 +110,7 @@ async fn search_by_vector(
         scanner.refine(factor);
     }
     scanner.use_index(query.bypass_vector_index != Some(true));
-    Ok(())
+    Ok(matches!(query.vector, Vectors::Many(_)) && !column.holds_several)
 }
 
 fn approx_mode(name: &str) -> Result<ApproxMode> {
@@ -138,9 +124,9 @@ fn approx_mode(name: &str) -> Result<ApproxMode> {
     }
 }
 
-/// Limit and offset over the whole result. Several vectors have theirs each: see the answer.
-fn limit(scanner: &mut Scanner, query: &Query) -> Result<()> {
-    if matches!(query.vector, Vectors::Many(_)) {
+/// Limit and offset over the whole result. In a batch each vector has its own: see the answer.
+fn limit(scanner: &mut Scanner, query: &Query, batch: bool) -> Result<()> {
+    if batch {
         if query.k == 0 {
             scanner.limit(Some(0), None)?;
         }

@@ -2,9 +2,10 @@
 
 use lance_index::scalar::FullTextSearchQuery;
 use lance_index::scalar::inverted::parser;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
+use crate::names::short;
 
 /// Reads a `full_text_query`: `{string_query: {query, columns}}` or `{structured_query: {query}}` of
 /// the namespace interface, or the SDKs' `{query, columns}`, where `query` is words or a structure.
@@ -38,17 +39,83 @@ pub fn parse(value: &Value, limit: u64) -> Result<FullTextSearchQuery> {
             }
         }
         Some(structure @ Value::Object(_)) => {
+            let mut structure = structure.clone();
+            modernize(&mut structure)?;
             FullTextSearchQuery::new_query(parser::from_json(&structure.to_string())?)
         }
         _ => {
             return Err(Error::invalid(
                 "`full_text_query` needs a `query`: words, or a structure of match, phrase, boost, \
-                 multi_match or boolean",
+                 multi_match, combined_fields or boolean",
             ));
         }
     };
     let limit = i64::try_from(limit).ok().filter(|limit| *limit < i64::MAX);
     Ok(query.limit(limit))
+}
+
+/// Brings what older SDKs send into the form that Lance reads, wherever it stands in a structure, and
+/// refuses what Lance would take for something else.
+fn modernize(query: &mut Value) -> Result<()> {
+    let Value::Object(query) = query else {
+        return Ok(());
+    };
+    for (kind, body) in query.iter_mut() {
+        let Value::Object(fields) = body else {
+            continue;
+        };
+        if let Some(operator) = fields.get("operator").and_then(Value::as_str)
+            && !["and", "or"].contains(&operator.to_ascii_lowercase().as_str())
+        {
+            return Err(Error::invalid(format!(
+                "`{}` is no operator of a text query; use And or Or",
+                short(operator)
+            )));
+        }
+        match kind.as_str() {
+            "multi_match" if !fields.contains_key("match_queries") => {
+                let queries = match_queries(fields)?;
+                fields.insert("match_queries".into(), queries);
+            }
+            "boost" => {
+                for part in ["positive", "negative"] {
+                    fields.get_mut(part).map_or(Ok(()), modernize)?;
+                }
+            }
+            "boolean" => {
+                for part in ["must", "should", "must_not"] {
+                    if let Some(Value::Array(queries)) = fields.get_mut(part) {
+                        queries.iter_mut().try_for_each(modernize)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// One match for each column of `{query, columns, boost}`.
+fn match_queries(fields: &Map<String, Value>) -> Result<Value> {
+    let Some(Value::String(terms)) = fields.get("query") else {
+        return Err(Error::invalid(
+            "a multi_match query needs `match_queries`, or `query` and `columns`",
+        ));
+    };
+    let columns = columns(fields.get("columns"))?;
+    let boosts = match fields.get("boost") {
+        None | Some(Value::Null) => vec![json!(1.0); columns.len()],
+        Some(Value::Array(boosts)) if boosts.len() == columns.len() => boosts.clone(),
+        Some(_) => {
+            return Err(Error::invalid(
+                "`boost` of a multi_match query must be an array with a number for each column",
+            ));
+        }
+    };
+    let queries = columns.iter().zip(boosts).map(|(column, boost)| {
+        json!({ "column": column, "terms": terms, "boost": boost, "fuzziness": 0 })
+    });
+    Ok(Value::Array(queries.collect()))
 }
 
 fn phrase_query(phrase: &str) -> FullTextSearchQuery {

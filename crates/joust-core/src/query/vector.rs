@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 pub struct VectorColumn {
     pub path: String,
     pub dimension: usize,
+    /// Each row holds several vectors, and several query vectors are one query.
+    pub holds_several: bool,
     element: DataType,
 }
 
@@ -80,10 +82,9 @@ pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Resul
 
 /// A vector column's facts; `None` when the type is no vector.
 pub fn describe(path: &str, data_type: &DataType) -> Option<VectorColumn> {
-    let list = match data_type {
-        // Each row holds several vectors.
-        DataType::List(inner) => inner.data_type(),
-        other => other,
+    let (list, holds_several) = match data_type {
+        DataType::List(inner) => (inner.data_type(), true),
+        other => (other, false),
     };
     let DataType::FixedSizeList(element, dimension) = list else {
         return None;
@@ -99,6 +100,7 @@ pub fn describe(path: &str, data_type: &DataType) -> Option<VectorColumn> {
     searchable.then(|| VectorColumn {
         path: path.to_string(),
         dimension: *dimension as usize,
+        holds_several,
         element: element.data_type().clone(),
     })
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
+use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::{ColumnAlteration, NewColumnTransform};
 use lance::index::DatasetIndexExt;
@@ -11,6 +12,7 @@ use lance::index::DatasetIndexExt;
 use super::Table;
 use super::{computed, data_type};
 use crate::error::{Error, Result};
+use crate::ipc::{UploadReader, decode};
 use crate::names::check_column;
 use crate::query::{canonical_column, expression, unknown_column};
 
@@ -107,6 +109,28 @@ impl Table {
             .await
             .map_err(Error::of_input)?;
         Ok(self.committed(dataset))
+    }
+
+    /// Adds the columns of an upload's schema, all null; it may hold no rows. The version that this made.
+    pub async fn add_null_columns(&self, upload: UploadReader) -> Result<u64> {
+        let (schema, mut batches) = decode(upload).await?;
+        while let Some(batch) = batches.try_next().await? {
+            if batch.num_rows() > 0 {
+                return Err(Error::invalid(
+                    "new columns are null for the rows there are; send a stream of a schema without \
+                     rows",
+                ));
+            }
+        }
+        let columns: Vec<NewColumn> = schema
+            .fields()
+            .iter()
+            .map(|field| NewColumn::Null {
+                field: field.as_ref().clone(),
+                inputs: Vec::new(),
+            })
+            .collect();
+        self.add_columns(&columns).await
     }
 
     /// Renames columns, casts them, changes their nullability; the version that this made.

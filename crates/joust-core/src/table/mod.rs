@@ -2,18 +2,22 @@
 //!
 //! Each file adds one capability to [`Table`]; [`handle`] keeps the open dataset current.
 
+mod blobs;
 mod branches;
+mod clone;
 mod columns;
 mod computed;
 mod count;
 mod data_type;
 mod delete;
 mod describe;
+mod difference;
 mod directory;
 mod functions;
 pub mod handle;
 mod merge;
 mod metadata;
+mod parts;
 mod publish;
 mod references;
 mod restore;
@@ -28,15 +32,19 @@ use std::time::SystemTime;
 
 use lance::Dataset;
 
+pub use blobs::{Blob, Row};
 pub use branches::Branch;
+pub use clone::CloneSource;
 pub use columns::{Alteration, NewColumn};
 pub(crate) use computed::{COMPUTED, EXPRESSION};
 pub use delete::Deleted;
 pub use describe::Description;
+pub use difference::{ColumnFacts, Difference, RowDifference};
 pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
 pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
+pub use parts::{Part, PartsCommit};
 pub use stats::{Lengths, Stats};
 pub use tags::Tag;
 pub use update::{Update, Updated};

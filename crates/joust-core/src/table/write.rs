@@ -121,7 +121,7 @@ impl Table {
 }
 
 /// Lance checks the data against the table while it writes: what it finds is the upload's fault.
-fn refused(error: lance::Error) -> Error {
+pub(super) fn refused(error: lance::Error) -> Error {
     let error = Error::of_input(error);
     match error.code() {
         Code::TableColumnNotFound => Error::new(Code::TableSchemaValidationError, error.message()),

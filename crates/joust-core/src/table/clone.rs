@@ -1,0 +1,52 @@
+//! Copy a table.
+
+use lance::dataset::refs::Ref;
+
+use super::{ReadOptions, Table};
+use crate::error::{Code, Error, Result};
+use crate::root::store_params;
+
+/// The state of a table to copy; the newest when neither is given.
+#[derive(Debug, Clone, Default)]
+pub struct CloneSource {
+    pub version: Option<u64>,
+    pub tag: Option<String>,
+}
+
+impl Table {
+    /// Makes a new table here from a version of another: data, deletions and indexes are copied, so that
+    /// nothing that happens to the other one matters to this one. History, tags and branches are not.
+    ///
+    /// A failure leaves files for the caller to remove. Code 5 when there is a table here.
+    pub async fn clone_from(&self, source: &Self, state: CloneSource) -> Result<u64> {
+        let reference = match (state.version, state.tag) {
+            (Some(_), Some(_)) => {
+                return Err(Error::invalid(
+                    "a version and a tag are both given; give one of them",
+                ));
+            }
+            // A tag may name a version of a branch.
+            (None, Some(tag)) => Ref::Tag(source.tag(&tag).await?.name),
+            (version, None) => {
+                let options = ReadOptions {
+                    version,
+                    ..ReadOptions::default()
+                };
+                Ref::from(source.dataset(options).await?.version_id())
+            }
+        };
+        let mut dataset = source.writable().await?;
+        let params = store_params(self.handle.storage_options().clone());
+        let copied = dataset
+            .deep_clone(self.handle.location(), reference, Some(params))
+            .await
+            .map_err(|error| match error.is_not_found() {
+                true => Error::new(
+                    Code::TableNotFound,
+                    "files of the source vanished while they were copied; was it dropped?",
+                ),
+                false => error.into(),
+            })?;
+        Ok(copied.version_id())
+    }
+}

@@ -1,0 +1,252 @@
+//! A write in several parts that becomes visible as one version.
+//!
+//! Each part's data files are written when it arrives, against the version at which the whole write
+//! began, and are named in no manifest. What a part wrote is described by bytes that the caller keeps
+//! ([`Part::contents`]): an Arrow schema as an IPC stream, with the fragments in its metadata. At the end
+//! one commit refers to the files of all parts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema as ArrowSchema;
+use arrow::ipc::reader::StreamReader;
+use lance::dataset::transaction::{Operation, Transaction};
+use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode, WriteParams};
+use lance_core::datatypes::Schema;
+use lance_table::format::Fragment;
+
+use super::{ReadOptions, Table};
+use super::write::{Watch, refused};
+use crate::error::{Code, Error, Result};
+use crate::ipc::{Encoder, Format, UploadReader, decode};
+use crate::names::check_column;
+
+/// Where the fragments stand among a schema's metadata.
+const FRAGMENTS: &str = "joust:fragments";
+
+/// What one part of a write put into the table's data directory.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// What [`Table::commit_parts`] and [`Table::remove_parts`] need to know of it.
+    pub contents: Vec<u8>,
+    pub num_rows: u64,
+}
+
+/// A whole write, ready to become a version.
+#[derive(Debug, Clone)]
+pub struct PartsCommit {
+    /// Unique to the write, and kept with the version: see [`Table::committed_parts`].
+    pub id: String,
+    /// The version that the parts were written against.
+    pub version: u64,
+    /// Replace schema and rows; else append.
+    pub overwrite: bool,
+    /// [`Part::contents`] of each.
+    pub parts: Vec<Vec<u8>>,
+}
+
+impl Table {
+    /// Writes one part of a larger write against `version`; nobody sees it. A failure leaves nothing.
+    pub async fn write_part(
+        &self,
+        upload: UploadReader,
+        overwrite: bool,
+        version: u64,
+    ) -> Result<Part> {
+        let dataset = self.dataset(ReadOptions::at(version)).await?;
+        let (sent, batches) = decode(upload).await?;
+        if overwrite {
+            for field in sent.fields() {
+                check_column(field.name())?;
+            }
+        }
+        let params = WriteParams {
+            mode: match overwrite {
+                true => WriteMode::Overwrite,
+                false => WriteMode::Append,
+            },
+            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
+            session: Some(dataset.session()),
+            skip_auto_cleanup: true,
+            ..WriteParams::default()
+        };
+        let watch = Arc::new(Watch::default());
+        let transaction = InsertBuilder::new(dataset.clone())
+            .with_params(&params)
+            .execute_uncommitted_stream(watch.clone().over(batches))
+            .await
+            .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
+        let (schema, fragments) = match transaction.operation {
+            Operation::Append { fragments } => (dataset.schema().clone(), fragments),
+            Operation::Overwrite {
+                schema, fragments, ..
+            } => (schema, fragments),
+            other => {
+                return Err(Error::invalid(format!(
+                    "a part can't be written as {}",
+                    other.name()
+                )));
+            }
+        };
+        Ok(Part {
+            contents: encode(&schema, &fragments)?,
+            num_rows: watch.rows(),
+        })
+    }
+
+    /// Makes the rows of all parts visible in one version, whose number it gives back.
+    ///
+    /// Code 20 when the parts have different schemas; code 19 when the table was changed meanwhile in a
+    /// way that the parts do not fit any more: they have to be written again.
+    pub async fn commit_parts(&self, commit: PartsCommit) -> Result<u64> {
+        let dataset = self.newest().await?;
+        let transaction = Transaction {
+            read_version: commit.version,
+            uuid: commit.id,
+            operation: operation(commit.overwrite, &commit.parts)?,
+            tag: None,
+            transaction_properties: None,
+        };
+        let format = dataset.manifest().data_storage_format.lance_file_format();
+        let mut builder = CommitBuilder::new(dataset).with_skip_auto_cleanup(true);
+        if commit.overwrite {
+            builder = builder.with_storage_format(format.to_selector());
+        }
+        let committed = builder.execute(transaction).await.map_err(outdated)?;
+        Ok(self.committed(committed))
+    }
+
+    /// The version that the commit of a write made, if it was made; `began`: the version that the
+    /// write's parts were written against.
+    pub async fn committed_parts(&self, id: &str, began: u64) -> Result<Option<u64>> {
+        let dataset = self.newest().await?;
+        for version in (began + 1..=dataset.version_id()).rev() {
+            match dataset.read_transaction_by_version(version).await {
+                Ok(Some(transaction)) if transaction.uuid == id => return Ok(Some(version)),
+                Ok(_) => {}
+                // Cleaned up since.
+                Err(
+                    lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. },
+                ) => {}
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the files of parts that will not be committed.
+    pub async fn remove_parts(&self, parts: &[Vec<u8>]) -> Result<()> {
+        let (store, table) = self.handle.store().await?;
+        let base = match self.handle.branch() {
+            Some(branch) => branch
+                .split('/')
+                .fold(table.join("tree"), |path, part| path.join(part)),
+            None => table,
+        };
+        let data = base.join("data");
+        for part in parts {
+            let (_, fragments) = read(part)?;
+            let files = fragments.iter().flat_map(|fragment| &fragment.files);
+            for file in files.filter(|file| file.base_id.is_none()) {
+                let path = file
+                    .path
+                    .split('/')
+                    .fold(data.clone(), |path, part| path.join(part));
+                ignore_missing(store.delete(&path).await)?;
+                // Large values lie beside their file.
+                let name = file.path.rsplit('/').next().unwrap_or_default();
+                let stem = name.strip_suffix(".lance").unwrap_or(name);
+                ignore_missing(store.remove_dir_all(data.clone().join(stem)).await)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ignore_missing(removed: lance::Result<()>) -> Result<()> {
+    match removed {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn encode(schema: &Schema, fragments: &[Fragment]) -> Result<Vec<u8>> {
+    let fragments = serde_json::to_string(fragments)
+        .map_err(|error| Error::internal("the fragments can't be described", error))?;
+    let schema = ArrowSchema::from(schema);
+    let mut metadata = schema.metadata.clone();
+    metadata.insert(FRAGMENTS.to_string(), fragments);
+    let mut encoder = Encoder::new(Format::Stream, &schema.with_metadata(metadata))?;
+    encoder.finish()?;
+    Ok(encoder.take())
+}
+
+fn read(contents: &[u8]) -> Result<(ArrowSchema, Vec<Fragment>)> {
+    let mut schema = StreamReader::try_new(contents, None)?
+        .schema()
+        .as_ref()
+        .clone();
+    let fragments = schema.metadata.remove(FRAGMENTS).unwrap_or_default();
+    let fragments = serde_json::from_str(&fragments)
+        .map_err(|error| Error::internal("what is kept of a part can't be read", error))?;
+    Ok((schema, fragments))
+}
+
+fn operation(overwrite: bool, parts: &[Vec<u8>]) -> Result<Operation> {
+    let mut schemas = Vec::new();
+    let mut fragments = Vec::new();
+    for part in parts {
+        let (schema, written) = read(part)?;
+        schemas.push(schema);
+        fragments.extend(written);
+    }
+    let Some(schema) = schemas.first() else {
+        return Err(Error::invalid("the write has no parts"));
+    };
+    if !overwrite {
+        return Ok(Operation::Append { fragments });
+    }
+    if schemas.iter().any(|other| other.fields != schema.fields) {
+        return Err(Error::new(
+            Code::TableSchemaValidationError,
+            "the parts of the write have different schemas; send parts of one schema",
+        ));
+    }
+    let schema = Schema::try_from(schema)?;
+    check_field_ids(&schema, &fragments)?;
+    Ok(Operation::Overwrite {
+        fragments,
+        schema,
+        config_upsert_values: None,
+        initial_bases: None,
+    })
+}
+
+/// A schema that went through Arrow numbers its fields anew; the files must have the same numbers.
+fn check_field_ids(schema: &Schema, fragments: &[Fragment]) -> Result<()> {
+    let known: BTreeSet<i32> = schema.fields_pre_order().map(|field| field.id).collect();
+    let files = fragments.iter().flat_map(|fragment| &fragment.files);
+    let strange = files
+        .flat_map(|file| file.fields.iter())
+        .any(|id| !known.contains(id));
+    if strange {
+        return Err(outdated_parts());
+    }
+    Ok(())
+}
+
+fn outdated(error: lance::Error) -> Error {
+    match Error::from(error) {
+        error if error.code() == Code::ConcurrentModification => outdated_parts(),
+        error => error,
+    }
+}
+
+fn outdated_parts() -> Error {
+    Error::new(
+        Code::InvalidTableState,
+        "the table was changed meanwhile so that the parts do not fit it any more; send them again \
+         in a new upload",
+    )
+}

@@ -1,0 +1,101 @@
+//! Large values.
+
+use std::sync::Arc;
+
+use joust_core::table;
+use napi::Env;
+use napi::bindgen_prelude::{Buffer, PromiseRaw};
+use napi_derive::napi;
+
+use crate::promise::promise;
+use crate::table::{ReadOptions, Table, version_number};
+use crate::task::Task;
+
+/// The values of one column in some rows.
+#[napi(object)]
+pub struct BlobsResult {
+    /// The version of the table that is answered from.
+    pub version: f64,
+    /// An Arrow IPC stream of one `large_binary` column.
+    pub bytes: Buffer,
+}
+
+/// One large value, to be read in ranges.
+#[napi]
+pub struct Blob {
+    inner: Arc<table::Blob>,
+}
+
+#[napi]
+impl Blob {
+    /// The version of the table that it was found in.
+    #[napi(getter)]
+    pub fn version(&self) -> f64 {
+        self.inner.version() as f64
+    }
+
+    /// Bytes; null for a null value.
+    #[napi(getter)]
+    pub fn size(&self) -> Option<f64> {
+        self.inner.size().map(|size| size as f64)
+    }
+
+    /// The bytes from `start` to before `end`.
+    #[napi(ts_return_type = "Promise<Buffer>")]
+    pub fn read<'env>(
+        &self,
+        env: &'env Env,
+        start: f64,
+        end: f64,
+    ) -> napi::Result<PromiseRaw<'env, Buffer>> {
+        let blob = self.inner.clone();
+        let work = async move { blob.read(start as u64..end as u64).await };
+        promise(env, work, |bytes| Buffer::from(bytes.to_vec()))
+    }
+}
+
+#[napi]
+impl Table {
+    /// The values of a binary or blob column in the rows with these ids, in their order.
+    #[napi(ts_return_type = "Promise<BlobsResult>")]
+    pub fn fetch_blobs<'env>(
+        &self,
+        env: &'env Env,
+        column: String,
+        row_ids: Vec<f64>,
+        options: Option<ReadOptions>,
+        task: &Task,
+    ) -> napi::Result<PromiseRaw<'env, BlobsResult>> {
+        let table = self.inner.clone();
+        let options = options.unwrap_or_default().into();
+        // What is no row id becomes one that no table has, as with versions.
+        let ids: Vec<u64> = row_ids.into_iter().map(version_number).collect();
+        let work = task.guard(async move { table.fetch_blobs(&column, &ids, options).await });
+        promise(env, work, |(version, bytes)| BlobsResult {
+            version: version as f64,
+            bytes: bytes.into(),
+        })
+    }
+
+    /// The value of a binary or blob column in one row, which is named by its id or its address.
+    #[napi(ts_return_type = "Promise<Blob>")]
+    pub fn blob<'env>(
+        &self,
+        env: &'env Env,
+        column: String,
+        row: f64,
+        is_address: bool,
+        options: Option<ReadOptions>,
+    ) -> napi::Result<PromiseRaw<'env, Blob>> {
+        let table = self.inner.clone();
+        let options = options.unwrap_or_default().into();
+        let row = match is_address {
+            true => table::Row::Address(version_number(row)),
+            false => table::Row::Id(version_number(row)),
+        };
+        let work = async move { table.blob(&column, row, options).await };
+        promise(env, work, |blob| Blob {
+            inner: Arc::new(blob),
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! A branch compared with the main one.
+
+use joust_core::table;
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::index::IndexDescription;
+use crate::promise::promise;
+use crate::table::Table;
+
+/// A column as a comparison shows it.
+#[napi(object)]
+pub struct ColumnFacts {
+    pub name: String,
+    /// Lance's logical name of the type.
+    pub data_type: String,
+    pub nullable: bool,
+}
+
+/// One column on both branches.
+#[napi(object)]
+pub struct ColumnChange {
+    pub main: ColumnFacts,
+    pub branch: ColumnFacts,
+}
+
+/// The rows of both, by what happened to them since the branch began.
+#[napi(object)]
+pub struct RowDifference {
+    /// In both, and updated in neither.
+    pub unchanged: f64,
+    /// In both, and updated in one of them or both.
+    pub changed: f64,
+    pub new_on_main: f64,
+    pub new_on_branch: f64,
+}
+
+#[napi(object)]
+pub struct BranchDifference {
+    /// Absent: the branch began on the main branch.
+    pub parent_branch: Option<String>,
+    /// The version at which the branch began.
+    pub parent_version: f64,
+    pub main_version: f64,
+    pub branch_version: f64,
+    pub rows_on_main: f64,
+    pub rows_on_branch: f64,
+    /// Absent where rows can't be told apart.
+    pub rows: Option<RowDifference>,
+    pub added_columns: Vec<ColumnFacts>,
+    pub removed_columns: Vec<ColumnFacts>,
+    pub changed_columns: Vec<ColumnChange>,
+    pub added_indices: Vec<IndexDescription>,
+    pub removed_indices: Vec<IndexDescription>,
+}
+
+#[napi]
+impl Table {
+    /// Compares a branch's newest version with the main branch's.
+    #[napi(ts_return_type = "Promise<BranchDifference>")]
+    pub fn difference<'env>(
+        &self,
+        env: &'env Env,
+        branch: String,
+    ) -> napi::Result<PromiseRaw<'env, BranchDifference>> {
+        let table = self.inner.clone();
+        let work = async move { table.difference(&branch).await };
+        promise(env, work, BranchDifference::from)
+    }
+}
+
+impl From<table::Difference> for BranchDifference {
+    fn from(found: table::Difference) -> Self {
+        let columns = |columns: Vec<table::ColumnFacts>| columns.into_iter().map(Into::into);
+        Self {
+            parent_branch: found.parent_branch,
+            parent_version: found.parent_version as f64,
+            main_version: found.main_version as f64,
+            branch_version: found.branch_version as f64,
+            rows_on_main: found.rows_on_main as f64,
+            rows_on_branch: found.rows_on_branch as f64,
+            rows: found.rows.map(|rows| RowDifference {
+                unchanged: rows.unchanged as f64,
+                changed: rows.changed as f64,
+                new_on_main: rows.new_on_main as f64,
+                new_on_branch: rows.new_on_branch as f64,
+            }),
+            added_columns: columns(found.added_columns).collect(),
+            removed_columns: columns(found.removed_columns).collect(),
+            changed_columns: found
+                .changed_columns
+                .into_iter()
+                .map(|(main, branch)| ColumnChange {
+                    main: main.into(),
+                    branch: branch.into(),
+                })
+                .collect(),
+            added_indices: found.added_indices.into_iter().map(Into::into).collect(),
+            removed_indices: found.removed_indices.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<table::ColumnFacts> for ColumnFacts {
+    fn from(column: table::ColumnFacts) -> Self {
+        Self {
+            name: column.name,
+            data_type: column.data_type,
+            nullable: column.nullable,
+        }
+    }
+}

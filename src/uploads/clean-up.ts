@@ -1,0 +1,44 @@
+import { tableHandle } from "../operations/open-table.js";
+import { onBranch } from "../operations/target.js";
+import type { Services } from "../services.js";
+import type { Remains } from "./uploads.js";
+
+/** How often what was left behind is looked for, ms. */
+const INTERVAL = 15 * 60 * 1000;
+
+/** Removes the files of parts that were not committed. What fails is logged and left for later. */
+export async function removeRemains(services: Services, remains: Remains): Promise<void> {
+  const { upload, parts } = remains;
+  try {
+    const record = await services.catalog.tableByKey(upload.table);
+    // A table that was dropped takes these files with it.
+    if (record === undefined) return;
+    const table = onBranch(tableHandle(services, record), upload.branch);
+    if (remains.doubtful) {
+      const version = await table.committedParts(upload.id, upload.version);
+      if (version !== null) return await services.uploads.committed(upload.id, version);
+    }
+    await table.removeParts(parts);
+    await remains.removed();
+  } catch (err) {
+    services.log.warn({ err, upload: upload.id }, "files of an upload remain for now");
+  }
+}
+
+/** Removes what was left behind, now and from time to time; gives back how to stop. */
+export function watchUploads(services: Services): () => Promise<void> {
+  const clean = async () => {
+    for (const remains of await services.uploads.remains()) await removeRemains(services, remains);
+  };
+  const failed = (err: unknown) =>
+    services.log.warn({ err }, "remains of uploads could not be looked for");
+  let running = clean().catch(failed);
+  const timer = setInterval(() => {
+    running = running.then(clean).catch(failed);
+  }, INTERVAL);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    return running;
+  };
+}

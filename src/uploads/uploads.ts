@@ -1,0 +1,74 @@
+/**
+ * Uploads: writes that come in several parts and become visible as one version.
+ *
+ * Each part's data files are written when the part arrives; what is kept of it here is all that the
+ * commit needs, so that an upload survives a restart and its parts may come to different servers.
+ */
+
+/** What a client says of an upload. */
+export interface UploadName {
+  readonly id: string;
+  /** Key of the table. */
+  readonly table: string;
+  /** Undefined: the main branch. */
+  readonly branch: string | undefined;
+}
+
+/** An upload that was begun. */
+export interface UploadRecord extends UploadName {
+  /** The version that the parts are written against. */
+  readonly version: number;
+}
+
+/** What a client sent of an upload, written to the table's files already. */
+export interface UploadPart {
+  /** A part of the same name takes this one's place. */
+  readonly name: string;
+  /** As the engine gave them; see `Table.writePart`. */
+  readonly contents: Buffer;
+  readonly overwrite: boolean;
+}
+
+/** Files that no version refers to, or none that is known. */
+export interface Remains {
+  readonly upload: UploadRecord;
+  readonly parts: Buffer[];
+  /** The upload was being committed when its server went: ask the table before anything is removed. */
+  readonly doubtful: boolean;
+  /** To be called when the files are gone. */
+  removed(): Promise<void>;
+}
+
+/** What there is to do for a request to complete an upload. */
+export type Completion =
+  | { readonly version: number }
+  | {
+      readonly upload: UploadRecord;
+      readonly overwrite: boolean;
+      readonly parts: Buffer[];
+      /** An earlier try may have made the commit. */
+      readonly retried: boolean;
+    };
+
+export interface Uploads {
+  /** Begins an upload; its id. @throws code 21 when too many are open */
+  begin(upload: Omit<UploadRecord, "id">): Promise<string>;
+  /** The upload, of that table and branch, when it takes parts. @throws code 13 when it does not */
+  open(name: UploadName): Promise<UploadRecord>;
+  /**
+   * Keeps a part; gives what is left of one that it replaces. @throws code 13 when the upload has
+   * ended, or when other parts of it are written in the other mode
+   */
+  keep(id: string, part: UploadPart): Promise<Remains | undefined>;
+  /**
+   * The right to commit, or the version of the commit that was made. No more parts are taken from then
+   * on. @throws code 13 for an upload that there is not, code 17 while another server commits
+   */
+  complete(name: UploadName): Promise<Completion>;
+  /** The commit was made: it is remembered for a day, for clients that ask again. */
+  committed(id: string, version: number): Promise<void>;
+  /** Ends an upload that is in `state`; undefined when it is in another, or there is none. */
+  abandon(name: UploadName, state: "open" | "committing"): Promise<Remains | undefined>;
+  /** What was left behind: uploads idle for a day, and files that could not be removed before. */
+  remains(): Promise<Remains[]>;
+}

@@ -1,0 +1,75 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterAll, describe, expect, it } from "vitest";
+import { items } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
+import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const root = tempDir("uploads");
+afterAll(() => removeDir(root));
+
+const upload = "/v1/table/t/multipart_write";
+const files = () => readdirSync(join(root, "t.lance", "data")).length;
+
+/** Changes the catalog of a server that is down. */
+function edit(sql: string): void {
+  const database = new Database(join(root, ".joust", "catalog.db"));
+  database.exec(sql);
+  database.close();
+}
+
+async function insertPart(server: Server, upload_id: string): Promise<void> {
+  await server.client.ok("/v1/table/t/insert/", items(2, { from: 100 }), { upload_id });
+}
+
+describe("a server that starts", () => {
+  it("ends uploads that were idle for a day, and leaves the others", async () => {
+    const first = await startServer({ root });
+    await first.client.createTable("t", items(1));
+    const idle = (await first.client.ok(`${upload}/create`)).upload_id;
+    const other = (await first.client.ok(`${upload}/create`)).upload_id;
+    for (const id of [idle, idle, other]) await insertPart(first, id);
+    expect(files()).toBe(4);
+    await first.stop();
+    edit(`update uploads set touched_at = 0 where id = '${idle}'`);
+
+    const second = await startServer({ root, key: first.key });
+    await eventually("the files are gone", async () => files() === 2);
+    const refused = await second.client.post(`${upload}/complete`, undefined, { upload_id: idle });
+    expect(refused.status).toBe(400);
+    await second.client.ok(`${upload}/complete`, undefined, { upload_id: other });
+    expect(await second.client.count("t")).toBe(3);
+    await second.stop();
+  });
+
+  it("finds the commit that its predecessor did not live to tell of", async () => {
+    const first = await startServer({ root });
+    const upload_id = (await first.client.ok(`${upload}/create`)).upload_id;
+    await insertPart(first, upload_id);
+    const { version } = await first.client.ok(`${upload}/complete`, undefined, { upload_id });
+    await first.client.insert("t", items(1, { from: 200 }));
+    const rows = await first.client.count("t");
+    await first.stop();
+    edit(`update uploads set state = 'committing', owner = 'gone', result = null where id = '${upload_id}';
+      insert into upload_parts values ('p', '${upload_id}', 'a', '')`);
+
+    const second = await startServer({ root, key: first.key });
+    const again = await second.client.ok(`${upload}/complete`, undefined, { upload_id });
+    expect(again.version).toBe(version);
+    expect(await second.client.count("t")).toBe(rows);
+    await second.stop();
+
+    // The same when nobody asks again: what was committed is no leftover.
+    edit(`update uploads set state = 'committing', owner = 'gone', result = null, touched_at = 0;
+      insert into upload_parts values ('q', '${upload_id}', 'a', '')`);
+    const third = await startServer({ root, key: first.key });
+    await eventually("the upload is known to be done", async () => {
+      const reply = await third.client.post(`${upload}/complete`, undefined, { upload_id });
+      return reply.status === 200 && reply.json.version === version;
+    });
+    expect(await third.client.count("t")).toBe(rows);
+    await third.stop();
+  });
+});
