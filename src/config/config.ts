@@ -15,6 +15,8 @@ export interface Config {
   readonly maxJsonBytes: number;
   /** 0 is no limit. */
   readonly maxUploadBytes: number;
+  /** An answered write on a local disk survives a power cut. */
+  readonly synced: boolean;
   readonly indexCacheBytes?: number;
   readonly metadataCacheBytes?: number;
   readonly stalenessMs?: number;

@@ -56,6 +56,11 @@ export const serverOptions = {
     fallback: "0",
     help: "largest Arrow body that is accepted; 0 is no limit",
   }),
+  durability: option({
+    type: choice(["synced", "os"]),
+    fallback: "synced",
+    help: "what an answered write on a local disk survives: synced a power cut, os the end of the process",
+  }),
   "index-cache": option({ type: size, help: "memory for opened index data" }),
   "metadata-cache": option({ type: size, help: "memory for manifests, schemas and file metadata" }),
   staleness: option({

@@ -4,6 +4,7 @@
 //! be done at it. Arrow data comes in through an [`Upload`] and goes out as an [`Answer`].
 
 mod cache;
+mod durability;
 pub mod engine;
 pub mod error;
 pub mod index;
@@ -13,6 +14,7 @@ pub mod query;
 pub mod root;
 pub mod table;
 
+pub use durability::Durability;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
 pub use ipc::Upload;

@@ -2,6 +2,7 @@
 //!
 //! Each file adds one capability to [`Table`]; [`handle`] keeps the open dataset current.
 
+mod append;
 mod branches;
 mod columns;
 mod computed;
@@ -11,6 +12,7 @@ mod delete;
 mod describe;
 mod directory;
 mod functions;
+mod gather;
 pub mod handle;
 mod merge;
 mod metadata;

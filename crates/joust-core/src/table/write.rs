@@ -1,4 +1,4 @@
-//! Create, append and overwrite: an upload becomes a version.
+//! Create and overwrite: an upload becomes a version.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ impl Table {
     pub async fn create(&self, upload: UploadReader, overwrite: bool) -> Result<Written> {
         match self.newest().await {
             Ok(existing) if overwrite => {
-                return self.write(upload, WriteMode::Overwrite, existing).await;
+                return self.replace(upload, existing).await;
             }
             Ok(_) => {
                 return Err(Error::new(
@@ -52,6 +52,7 @@ impl Table {
             data_storage_version: Some(LanceFileVersion::V2_2),
             session: Some(self.handle.fresh_session()),
             store_params: Some(store_params(self.handle.storage_options().clone())),
+            commit_handler: self.handle.commit_handler(),
             skip_auto_cleanup: true,
             ..WriteParams::default()
         };
@@ -59,31 +60,14 @@ impl Table {
             .await
     }
 
-    /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
-    pub async fn append(&self, upload: UploadReader) -> Result<Written> {
-        let newest = self.newest().await?;
-        self.write(upload, WriteMode::Append, newest).await
-    }
-
     /// Replaces schema and rows in one commit.
     pub async fn overwrite(&self, upload: UploadReader) -> Result<Written> {
         let newest = self.newest().await?;
-        self.write(upload, WriteMode::Overwrite, newest).await
+        self.replace(upload, newest).await
     }
 
-    async fn write(
-        &self,
-        upload: UploadReader,
-        mode: WriteMode,
-        dataset: Arc<Dataset>,
-    ) -> Result<Written> {
-        let params = WriteParams {
-            mode,
-            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
-            session: Some(dataset.session()),
-            skip_auto_cleanup: true,
-            ..WriteParams::default()
-        };
+    async fn replace(&self, upload: UploadReader, dataset: Arc<Dataset>) -> Result<Written> {
+        let params = onto(&dataset, WriteMode::Overwrite);
         self.insert(upload, dataset.into(), params).await
     }
 
@@ -94,10 +78,8 @@ impl Table {
         params: WriteParams,
     ) -> Result<Written> {
         let (schema, batches) = decode(upload).await?;
-        if !matches!(params.mode, WriteMode::Append) {
-            for field in schema.fields() {
-                check_column(field.name())?;
-            }
+        for field in schema.fields() {
+            check_column(field.name())?;
         }
         let watch = Arc::new(Watch::default());
         let dataset = InsertBuilder::new(destination)
@@ -113,8 +95,19 @@ impl Table {
     }
 }
 
+/// How to write to an existing table.
+pub(super) fn onto(dataset: &Dataset, mode: WriteMode) -> WriteParams {
+    WriteParams {
+        mode,
+        enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
+        session: Some(dataset.session()),
+        skip_auto_cleanup: true,
+        ..WriteParams::default()
+    }
+}
+
 /// Lance checks the data against the table while it writes: what it finds is the upload's fault.
-fn refused(error: lance::Error) -> Error {
+pub(super) fn refused(error: lance::Error) -> Error {
     let error = Error::of_input(error);
     match error.code() {
         Code::TableColumnNotFound => Error::new(Code::TableSchemaValidationError, error.message()),
