@@ -3,6 +3,7 @@
 
 /** Hands out tables; one set of caches and threads for all of them. */
 export declare class Engine {
+  viewTables(sql: string): Promise<Array<Array<string>>>
   constructor(options?: EngineOptions | undefined | null)
   /**
    * The table at a location, whether or not there is one yet. Touches no storage; equal addresses
@@ -36,6 +37,12 @@ export declare class QueryResult {
 
 /** A table's address and what can be done there. */
 export declare class Table {
+  planBackfill(options: BackfillOptions): Promise<string>
+  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
+  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
+  createView(view: NewView): Promise<number>
+  view(): Promise<ViewDefinition>
+  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
   /** Adds columns; the version that this made. */
   addColumns(columns: Array<NewColumn>): Promise<number>
   /** Keeps a function's payload in the table under its SHA-256 (hex); its path in the table. */
@@ -54,7 +61,7 @@ export declare class Table {
    */
   planIndex(spec: string): Promise<PlannedIndex>
   /** Builds an index and commits it. */
-  createIndex(spec: string, task: Task, onProgress: (arg: IndexProgress) => void): Promise<void>
+  createIndex(spec: string, task: Task, onProgress: (arg: Progress) => void): Promise<void>
   /** All indexes, in the order of their names. */
   listIndices(options?: ReadOptions | undefined | null): Promise<Array<IndexDescription>>
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
@@ -249,7 +256,7 @@ export interface IndexDescription {
 }
 
 /** How far a build is. */
-export interface IndexProgress {
+export interface Progress {
   /** The engine's word for what runs. */
   stage: string
   completed: number
@@ -442,3 +449,16 @@ export interface WriteResult {
   /** Rows the upload held. */
   numRows: number
 }
+
+export interface BackfillOptions { column: string; predicate?: string; readVersion?: number; concurrency?: number; maxFragments?: number }
+export interface RowFailure { fragment: number; offset: number; message: string }
+export interface FailedFragment { fragment: number; rows: number }
+export interface BackfillResult { rowsAssigned: number; rowsFailed: number; rowsRemaining: number; sourceVersion: number; publishedVersion?: number; failedFragments: Array<FailedFragment>; failures: Array<RowFailure> }
+export interface CompactOptions { targetRowsPerFragment?: number; deletionThreshold?: number; concurrency?: number }
+export interface CompactResult { sourceVersion: number; publishedVersion?: number; fragmentsRemoved: number; fragmentsAdded: number; filesRemoved: number; filesAdded: number }
+export interface ViewSource { name: Array<string>; table: Array<string>; location: string; storageOptions: Record<string, string>; version?: number }
+export interface NewView { sql: string; sources: Array<ViewSource>; schema?: Buffer }
+export interface NamedTable { name: Array<string>; table: Array<string> }
+export interface ViewDefinition { sql: string; tables: Array<NamedTable> }
+export interface RefreshOptions { sources: Array<ViewSource>; maxRowsPerFragment?: number; concurrency?: number }
+export interface RefreshResult { version: number; rowsWritten: number; sourceVersions: Array<number> }

@@ -8,8 +8,11 @@ import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
 import { Server } from "../http/server.js";
+import { backfill } from "../jobs/backfill.js";
+import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
 import { startJobs } from "../jobs/runner.js";
+import { viewRefresh } from "../jobs/view-refresh.js";
 import { operations } from "../operations/index.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -49,7 +52,12 @@ async function startOn(
   const jobs = startJobs({
     store: store.jobs,
     catalog,
-    kinds: [indexBuild(engine, storageOptions)],
+    kinds: [
+      indexBuild(engine, storageOptions),
+      backfill(engine, storageOptions),
+      compaction(engine, storageOptions),
+      viewRefresh({ engine, catalog, storageOptions }),
+    ],
     log,
   });
   const unwatch = watchUnfinished(unfinished);

@@ -5,8 +5,8 @@ import type { Call, Operation, Reply } from "./operation.js";
  * An operation that leaves a record of what it changed, a transaction, where it changes anything.
  *
  * The record is written once the work is done, so that an answer names a transaction that can be
- * described. A handler that starts a job answers the job's id as `transaction_id`: the record then
- * follows the job. Requests that fail change nothing and leave no record.
+ * described. A handler that starts a job answers the job's id, as `transaction_id` or `job_id`: the
+ * record then follows the job. Requests that fail change nothing and leave no record.
  */
 export function recorded(operation: Operation): Operation {
   if (operation.permission === "read" || operation.unrecorded) return operation;
@@ -32,7 +32,8 @@ async function record(
   reply: Reply,
 ): Promise<string | undefined> {
   const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
-  const { version, transaction_id: job } = value;
+  const { version, transaction_id, job_id } = value;
+  const job = transaction_id ?? job_id;
   const properties = {
     operation: operation.id,
     object: call.id.join("$"),

@@ -35,6 +35,12 @@ const expected: [string, string, string][] = [
   ["UpdateTable", "POST", "/v1/table/{id}/update"],
   ["AlterTableAddColumns", "POST", "/v1/table/{id}/add_columns"],
   ["AlterTableAlterColumns", "POST", "/v1/table/{id}/alter_columns"],
+  ["AlterTableBackfillColumns", "POST", "/v1/table/{id}/backfill_column"],
+  ["ListRowErrors", "POST", "/v1/table/{id}/errors"],
+  ["CreateMaterializedView", "POST", "/v1/materialized_view/{id}/create"],
+  ["RefreshMaterializedView", "POST", "/v1/materialized_view/{id}/refresh"],
+  ["RefreshTable", "POST", "/v1/table/{id}/refresh"],
+  ["CompactTable", "POST", "/v1/table/{id}/compact"],
   ["AlterTableDropColumns", "POST", "/v1/table/{id}/drop_columns"],
   ["UpdateFieldMetadata", "POST", "/v1/table/{id}/update_field_metadata"],
   ["UpdateTableSchemaMetadata", "POST", "/v1/table/{id}/schema_metadata/update"],
@@ -67,7 +73,7 @@ const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"]
 /** Bodies that are not decoded before the operation sees them. */
 const raw = [...queries, "UpdateTableSchemaMetadata"];
 const writes =
-  /^(Create|Drop|Rename|Insert|Delete|Merge|Update|Alter|Restore|Batch|Register|Deregister|Declare|CancelJob|PauseJob|ResumeJob)/;
+  /^(Create|Drop|Rename|Insert|Delete|Merge|Update|Alter|Restore|Batch|Register|Deregister|Declare|Refresh|Compact|CancelJob|PauseJob|ResumeJob)/;
 
 describe("the list of operations", () => {
   it("has exactly the interface's, with their methods and paths", () => {
@@ -96,7 +102,9 @@ describe("the list of operations", () => {
     const silent = ["NamespaceExists", "TableExists", "QueryTable", "QueryJobEvents"];
     for (const { id, summary, tag, reply } of contract) {
       expect(summary).toMatch(/^[A-Z]/);
-      expect(tag).toMatch(/^(Namespace|Table|Index|Column|Version|Tag|Branch|Transaction|Job)$/);
+      expect(tag).toMatch(
+        /^(Namespace|Table|Index|Column|Version|Tag|Branch|View|Transaction|Job)$/,
+      );
       expect([id, reply === undefined]).toEqual([id, silent.includes(id)]);
     }
   });

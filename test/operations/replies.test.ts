@@ -5,6 +5,7 @@ import { items } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
 import { useServer } from "../harness/use-server.js";
 import { readyIndex } from "../indexes/waiting.js";
+import { doneJob } from "../jobs/waiting.js";
 
 const serving = useServer();
 
@@ -62,7 +63,19 @@ const requests: [string, string, (object | Uint8Array)?][] = [
     "/v1/table/ns$t/alter_columns",
     { alterations: [{ path: "twice", rename: "double" }] },
   ],
-  ["AlterTableDropColumns", "/v1/table/ns$t/drop_columns", { columns: ["double"] }],
+  [
+    "AlterTableAddColumns",
+    "/v1/table/ns$t/add_columns",
+    { new_columns: [{ name: "ratio", computed: "10 / (id % 3)" }] },
+  ],
+  ["AlterTableBackfillColumns", "/v1/table/ns$t/backfill_column", { column: "ratio" }],
+  ["ListRowErrors", "/v1/table/ns$t/errors", { limit: 1 }],
+  ["CompactTable", "/v1/table/ns$t/compact", { concurrency: 1 }],
+  ["CreateMaterializedView", "/v1/materialized_view/ns$v/create", { query: "SELECT id FROM t" }],
+  ["RefreshMaterializedView", "/v1/materialized_view/ns$v/refresh", { concurrency: 1 }],
+  ["RefreshTable", "/v1/table/ns$v/refresh", { concurrency: 2 }],
+  ["DropTable", "/v1/table/ns$v/drop"],
+  ["AlterTableDropColumns", "/v1/table/ns$t/drop_columns", { columns: ["double", "ratio"] }],
   [
     "UpdateFieldMetadata",
     "/v1/table/ns$t/update_field_metadata",
@@ -130,11 +143,13 @@ function filled<T extends string | object | undefined>(value: T): T {
 
 it("every reply is as its operation declares, and has nothing else", async () => {
   for (const [id, path, body] of requests) {
+    if (id === "ListRowErrors") await doneJob(serving.client, known.BACKFILL ?? "");
     if (id === "ListTableIndices") {
       await readyIndex(serving.client, "ns$t", "vector_idx");
       await readyIndex(serving.client, "ns$t", "id_idx");
     }
     const reply: Json = await serving.client.ok(filled(path), filled(body));
+    if (id === "AlterTableBackfillColumns") known.BACKFILL = reply.job_id;
     if (id === "CreateTableScalarIndex") known.JOB = reply.transaction_id;
     if (id === "DescribeTableVersion") known.MANIFEST = reply.version.manifest_path;
     if (id === "DeregisterTable") known.LOCATION = reply.location;

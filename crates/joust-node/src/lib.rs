@@ -16,6 +16,8 @@ mod columns;
 mod engine;
 mod error;
 mod index;
+mod jobs;
+mod progress;
 mod promise;
 mod query;
 mod refs;
@@ -23,6 +25,7 @@ mod rows;
 mod table;
 mod task;
 mod upload;
+mod view;
 
 use napi::bindgen_prelude::create_custom_tokio_runtime;
 

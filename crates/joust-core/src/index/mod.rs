@@ -10,4 +10,4 @@ mod spec;
 
 pub use build::Planned;
 pub use list::{IndexDescription, IndexStats};
-pub use progress::Progress;
+pub use progress::{OnProgress, Progress};

@@ -56,7 +56,7 @@ impl Table {
             ),
             Gathered::Long(batches) => (batches, None),
         };
-        let dataset = self.newest().await?;
+        let dataset = self.changeable().await?;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(&dataset, column));

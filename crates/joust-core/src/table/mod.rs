@@ -31,8 +31,10 @@ use lance::Dataset;
 
 pub use branches::Branch;
 pub use columns::{Alteration, NewColumn};
+pub(crate) use computed::{COMPUTED, EXPRESSION};
 pub use delete::Deleted;
 pub use describe::Description;
+pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
 pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
@@ -40,8 +42,10 @@ pub use stats::{Lengths, Stats};
 pub use tags::Tag;
 pub use update::{Update, Updated};
 pub use versions::Version;
+pub(crate) use write::Watch;
 pub use write::Written;
 
+use crate::view::check_not_view;
 use crate::{Engine, Result};
 
 /// A table's address. Cheap to clone; clones share the open dataset.
@@ -78,6 +82,10 @@ impl Table {
         &self.handle
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     pub(crate) async fn dataset(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
         self.handle.at(options.version, options.not_before).await
     }
@@ -88,9 +96,17 @@ impl Table {
         Ok(self.handle.current(Some(now)).await?.dataset)
     }
 
-    /// A copy of the newest version for an operation that commits to it.
+    /// The newest version, for a change of rows, columns or metadata. A materialized view takes none:
+    /// code 19.
+    pub(crate) async fn changeable(&self) -> Result<Arc<Dataset>> {
+        let newest = self.newest().await?;
+        check_not_view(&newest)?;
+        Ok(newest)
+    }
+
+    /// A copy of the newest version for a change that commits to it.
     pub(crate) async fn writable(&self) -> Result<Dataset> {
-        Ok(self.newest().await?.as_ref().clone())
+        Ok(self.changeable().await?.as_ref().clone())
     }
 
     /// Makes a commit of this process visible; its version.

@@ -13,6 +13,7 @@ use object_store::path::Path;
 
 use super::{Table, Version};
 use crate::error::{Code, Error, Result};
+use crate::view::check_not_view;
 
 /// Bytes of a manifest that are taken in.
 const MAX_MANIFEST: u64 = 512 << 20;
@@ -36,6 +37,9 @@ impl Table {
             None => table,
         };
         let newest = self.newest().await.ok();
+        if let Some(newest) = &newest {
+            check_not_view(newest)?;
+        }
         let scheme = scheme(newest.as_deref(), v1)?;
         let place = scheme.manifest_path(&base, version);
         let staged = staged_path(&base, staged, &place)?;

@@ -36,7 +36,7 @@ impl Table {
             ));
         }
         let _turn = self.handle.changing.lock().await;
-        let dataset = self.newest().await?;
+        let dataset = self.changeable().await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;
         let before = dataset.version_id();

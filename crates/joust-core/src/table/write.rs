@@ -16,6 +16,7 @@ use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
 use crate::names::check_column;
 use crate::root::store_params;
+use crate::view::check_not_view;
 
 /// A committed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,7 @@ impl Table {
     pub async fn create(&self, upload: UploadReader, overwrite: bool) -> Result<Written> {
         match self.newest().await {
             Ok(existing) if overwrite => {
+                check_not_view(&existing)?;
                 return self.replace(upload, existing).await;
             }
             Ok(_) => {
@@ -45,7 +47,14 @@ impl Table {
             Err(error) if error.code() == Code::TableNotFound => {}
             Err(error) => return Err(error),
         }
-        let params = WriteParams {
+        let params = self.new_table_params();
+        self.insert(upload, self.handle.location().into(), params)
+            .await
+    }
+
+    /// How the first version of a table is written.
+    pub(crate) fn new_table_params(&self) -> WriteParams {
+        WriteParams {
             mode: WriteMode::Create,
             enable_stable_row_ids: true,
             enable_v2_manifest_paths: true,
@@ -55,14 +64,12 @@ impl Table {
             commit_handler: self.handle.commit_handler(),
             skip_auto_cleanup: true,
             ..WriteParams::default()
-        };
-        self.insert(upload, self.handle.location().into(), params)
-            .await
+        }
     }
 
     /// Replaces schema and rows in one commit.
     pub async fn overwrite(&self, upload: UploadReader) -> Result<Written> {
-        let newest = self.newest().await?;
+        let newest = self.changeable().await?;
         self.replace(upload, newest).await
     }
 
@@ -117,7 +124,7 @@ pub(super) fn refused(error: lance::Error) -> Error {
 
 /// Counts the rows of a stream and keeps its first error.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     rows: AtomicU64,
     failure: Mutex<Option<Error>>,
 }

@@ -51,7 +51,7 @@ struct Staged {
 }
 
 async fn commit(table: &Table, group: Vec<Waiting>) {
-    let newest = match table.newest().await {
+    let newest = match table.changeable().await {
         Ok(newest) => newest,
         Err(error) => return refuse(group, &error),
     };

@@ -35,7 +35,7 @@ impl Table {
     }
 
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
-        let newest = self.newest().await?;
+        let newest = self.changeable().await?;
         let params = onto(&newest, WriteMode::Append);
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(newest)

@@ -1,0 +1,5 @@
+//! What keeps a table fit to be read.
+
+mod compact;
+
+pub use compact::{Compact, Compacted};
