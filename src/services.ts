@@ -2,6 +2,7 @@ import type { Engine } from "../native/index.js";
 import type { Catalog } from "./catalog/catalog.js";
 import type { Config } from "./config/config.js";
 import type { Jobs } from "./jobs/jobs.js";
+import type { Maintenance } from "./maintenance/maintenance.js";
 import type { Logger } from "./telemetry/logger.js";
 import type { Transactions } from "./transactions/transactions.js";
 
@@ -12,5 +13,6 @@ export interface Services {
   readonly catalog: Catalog;
   readonly jobs: Jobs;
   readonly transactions: Transactions;
+  readonly maintenance: Maintenance;
   readonly log: Logger;
 }

@@ -11,8 +11,10 @@ import { Server } from "../http/server.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
+import { cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
+import { startMaintenance } from "../maintenance/maintenance.js";
 import { operations } from "../operations/index.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -57,12 +59,30 @@ async function startOn(
       backfill(engine, storageOptions),
       compaction(engine, storageOptions),
       viewRefresh({ engine, catalog, storageOptions }),
+      maintenance(engine, storageOptions),
+      cleanUp(engine, storageOptions),
     ],
     log,
   });
   const unwatch = watchUnfinished(unfinished);
+  const upkeep = startMaintenance({
+    engine,
+    catalog,
+    jobs,
+    storageOptions,
+    settings: config.maintenance,
+    log,
+  });
   const { transactions } = store;
-  const services: Services = { config, engine, catalog, jobs, transactions, log };
+  const services: Services = {
+    config,
+    engine,
+    catalog,
+    jobs,
+    transactions,
+    maintenance: upkeep,
+    log,
+  };
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -84,6 +104,7 @@ async function startOn(
       if (!(await server.drain(config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
+      await upkeep.stop();
       await unwatch();
       await jobs.stop();
       await store.close();

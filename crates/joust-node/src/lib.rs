@@ -17,6 +17,7 @@ mod engine;
 mod error;
 mod index;
 mod jobs;
+mod maintain;
 mod progress;
 mod promise;
 mod query;
