@@ -60,13 +60,17 @@ pub(super) fn files(
                 files.data_file(&overlay.data_file);
             }
         }
+        // A deep copy has copied all that the version names; a shallow one names files elsewhere.
+        Operation::Clone { .. } => {
+            files.fragments(&manifest.fragments);
+            files.indices(indices);
+        }
         // These change the manifest alone.
         Operation::Restore { .. }
         | Operation::ReserveFragments { .. }
         | Operation::Project { .. }
         | Operation::UpdateConfig { .. }
         | Operation::UpdateMemWalState { .. }
-        | Operation::Clone { .. }
         | Operation::UpdateBases { .. }
         // Can be read and never committed.
         | Operation::Unknown { .. } => {}
