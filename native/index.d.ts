@@ -346,6 +346,8 @@ export interface EngineOptions {
    * ms; 0 asks every time.
    */
   stalenessMs?: number
+  /** False: an answered write survives the end of the process, not a power cut. Default true. */
+  synced?: boolean
 }
 
 /** A fragment with rows whose value could not be computed. */

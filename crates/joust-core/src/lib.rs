@@ -5,6 +5,7 @@
 
 pub mod backfill;
 mod cache;
+mod durability;
 pub mod engine;
 pub mod error;
 pub mod index;
@@ -16,6 +17,7 @@ pub mod root;
 pub mod table;
 pub mod view;
 
+pub use durability::Durability;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
 pub use ipc::Upload;

@@ -20,6 +20,7 @@ mod engine;
 mod error;
 mod index;
 mod jobs;
+mod maintain;
 mod progress;
 mod parts;
 mod promise;

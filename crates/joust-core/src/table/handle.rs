@@ -17,10 +17,12 @@ use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance::session::Session;
 use lance_io::object_store::ObjectStore;
+use lance_table::io::commit::CommitHandler;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
 use super::ReadOptions;
+use super::append::Queue;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
 use crate::engine::StorageOptions;
@@ -73,6 +75,10 @@ pub struct Handle {
     /// Lets one caller refresh while the others wait for what it finds.
     refreshing: tokio::sync::Mutex<()>,
     last_used: AtomicU64,
+    /// Appends that wait to be committed together.
+    pub(super) appends: Queue,
+    /// Held while rows are changed or removed: such changes would only undo one another's work.
+    pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 impl Handle {
@@ -93,6 +99,8 @@ impl Handle {
             open: Mutex::new(None),
             refreshing: tokio::sync::Mutex::new(()),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
+            appends: Queue::default(),
+            changing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -116,6 +124,11 @@ impl Handle {
     /// A session for a table that is about to be created here.
     pub fn fresh_session(&self) -> Arc<Session> {
         self.caches.session()
+    }
+
+    /// How versions are committed here; `None` is Lance's own way.
+    pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
+        self.caches.durability().commit_handler(&self.location)
     }
 
     /// Grows with every use of any handle.
@@ -265,6 +278,9 @@ impl Handle {
         let mut builder = DatasetBuilder::from_uri(&self.location)
             .with_session(session)
             .with_storage_options(self.storage_options.clone());
+        if let Some(handler) = self.commit_handler() {
+            builder = builder.with_commit_handler(handler);
+        }
         if let Some(branch) = &self.branch {
             if !is_reference(Reference::Branch, branch) {
                 return Err(unknown_branch(branch));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMatchedBySource};
 
 use super::Table;
+use super::gather::{Gathered, gather, whole};
 use super::write::Watch;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
@@ -55,6 +56,16 @@ pub struct Merged {
 impl Table {
     /// Merges the upload's rows, in one commit.
     pub async fn merge_insert(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
+        let (_, batches) = decode(upload).await?;
+        // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
+        // Longer ones meet the others' commits as they come, and are tried again where they must be.
+        let (batches, _turn) = match gather(batches).await? {
+            Gathered::Whole { schema, batches } => (
+                whole(schema, batches),
+                Some(self.handle.changing.lock().await),
+            ),
+            Gathered::Long(batches) => (batches, None),
+        };
         let dataset = self.changeable().await?;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
@@ -101,7 +112,6 @@ impl Table {
             builder.retry_timeout(timeout);
         }
         let job = builder.try_build().map_err(Error::of_input)?;
-        let (_, batches) = decode(upload).await?;
         let watch = Arc::new(Watch::default());
         let (merged, stats) = job
             .execute(watch.clone().over(batches))

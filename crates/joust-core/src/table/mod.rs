@@ -2,6 +2,7 @@
 //!
 //! Each file adds one capability to [`Table`]; [`handle`] keeps the open dataset current.
 
+mod append;
 mod blobs;
 mod branches;
 mod clone;
@@ -14,6 +15,7 @@ mod describe;
 mod difference;
 mod directory;
 mod functions;
+mod gather;
 pub mod handle;
 mod merge;
 mod metadata;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::ipc::reader::StreamReader;
 use lance::dataset::transaction::{Operation, Transaction};
-use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode, WriteParams};
+use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use lance_core::datatypes::Schema;
 use lance_table::format::Fragment;
 
 use super::{ReadOptions, Table};
-use super::write::{Watch, refused};
+use super::write::{Watch, onto, refused};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encoder, Format, UploadReader, decode};
 use crate::names::check_column;
@@ -60,16 +60,11 @@ impl Table {
                 check_column(field.name())?;
             }
         }
-        let params = WriteParams {
-            mode: match overwrite {
-                true => WriteMode::Overwrite,
-                false => WriteMode::Append,
-            },
-            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
-            session: Some(dataset.session()),
-            skip_auto_cleanup: true,
-            ..WriteParams::default()
+        let mode = match overwrite {
+            true => WriteMode::Overwrite,
+            false => WriteMode::Append,
         };
+        let params = onto(&dataset, mode);
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(dataset.clone())
             .with_params(&params)

@@ -35,6 +35,7 @@ impl Table {
                 "`updates` is empty; give at least one [column, expression]",
             ));
         }
+        let _turn = self.handle.changing.lock().await;
         let dataset = self.changeable().await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;

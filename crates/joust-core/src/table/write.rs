@@ -1,4 +1,4 @@
-//! Create, append and overwrite: an upload becomes a version.
+//! Create and overwrite: an upload becomes a version.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,7 @@ impl Table {
         match self.newest().await {
             Ok(existing) if overwrite => {
                 check_not_view(&existing)?;
-                return self.write(upload, WriteMode::Overwrite, existing).await;
+                return self.replace(upload, existing).await;
             }
             Ok(_) => {
                 return Err(Error::new(
@@ -61,36 +61,20 @@ impl Table {
             data_storage_version: Some(LanceFileVersion::V2_2),
             session: Some(self.handle.fresh_session()),
             store_params: Some(store_params(self.handle.storage_options().clone())),
+            commit_handler: self.handle.commit_handler(),
             skip_auto_cleanup: true,
             ..WriteParams::default()
         }
     }
 
-    /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
-    pub async fn append(&self, upload: UploadReader) -> Result<Written> {
-        let newest = self.changeable().await?;
-        self.write(upload, WriteMode::Append, newest).await
-    }
-
     /// Replaces schema and rows in one commit.
     pub async fn overwrite(&self, upload: UploadReader) -> Result<Written> {
         let newest = self.changeable().await?;
-        self.write(upload, WriteMode::Overwrite, newest).await
+        self.replace(upload, newest).await
     }
 
-    async fn write(
-        &self,
-        upload: UploadReader,
-        mode: WriteMode,
-        dataset: Arc<Dataset>,
-    ) -> Result<Written> {
-        let params = WriteParams {
-            mode,
-            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
-            session: Some(dataset.session()),
-            skip_auto_cleanup: true,
-            ..WriteParams::default()
-        };
+    async fn replace(&self, upload: UploadReader, dataset: Arc<Dataset>) -> Result<Written> {
+        let params = onto(&dataset, WriteMode::Overwrite);
         self.insert(upload, dataset.into(), params).await
     }
 
@@ -101,10 +85,8 @@ impl Table {
         params: WriteParams,
     ) -> Result<Written> {
         let (schema, batches) = decode(upload).await?;
-        if !matches!(params.mode, WriteMode::Append) {
-            for field in schema.fields() {
-                check_column(field.name())?;
-            }
+        for field in schema.fields() {
+            check_column(field.name())?;
         }
         let watch = Arc::new(Watch::default());
         let dataset = InsertBuilder::new(destination)
@@ -117,6 +99,17 @@ impl Table {
             version: self.committed(dataset),
             num_rows: watch.rows(),
         })
+    }
+}
+
+/// How to write to an existing table.
+pub(super) fn onto(dataset: &Dataset, mode: WriteMode) -> WriteParams {
+    WriteParams {
+        mode,
+        enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
+        session: Some(dataset.session()),
+        skip_auto_cleanup: true,
+        ..WriteParams::default()
     }
 }
 
