@@ -16,7 +16,7 @@ export function recorded(operation: Operation): Operation {
     ...operation,
     async handle(services, call) {
       const reply = await operation.handle(services, call);
-      if (typeof unrecorded === "function" && unrecorded(call)) return reply;
+      if (typeof unrecorded === "function" && unrecorded(call, reply)) return reply;
       const id = await record(services, operation, call, reply);
       if (!member || id === undefined || reply.kind !== "json") return reply;
       // The interface has a list of them where what is dropped may be many things.

@@ -18,6 +18,7 @@ pub mod handle;
 mod merge;
 mod metadata;
 mod parts;
+mod promote;
 mod publish;
 mod restore;
 mod stats;
