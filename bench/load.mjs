@@ -10,7 +10,7 @@ const hasWrk = spawnSync("wrk", ["--version"]).error === undefined;
 export const tool = hasWrk ? "wrk" : "autocannon";
 
 /**
- * Sends the bodies in turn over `connections` kept-alive connections for `seconds`.
+ * Sends the bodies (text or bytes) in turn over `connections` kept-alive connections for `seconds`.
  * Returns requests per second, latencies in ms, and how many answers were not 2xx or did not come.
  */
 export function load(request) {
@@ -22,7 +22,9 @@ function withWrk({ url, path, headers, bodies, connections, seconds }) {
   try {
     const script = join(scratch, "load.lua");
     const bodyFile = join(scratch, "bodies");
-    writeFileSync(bodyFile, bodies.join("\n"));
+    // Each body after a line that says how long it is: bodies may hold any byte.
+    const framed = bodies.flatMap((body) => [`${Buffer.byteLength(body)}\n`, body]);
+    writeFileSync(bodyFile, Buffer.concat(framed.map((part) => Buffer.from(part))));
     writeFileSync(script, luaScript(headers, bodyFile));
     // One thread makes all the load that these scenarios can take, and leaves the cores to the server.
     const args = ["-t", "1", "-c", String(connections), "-d", `${seconds}s`, "--latency"];
@@ -41,8 +43,9 @@ ${lines.join("\n")}
 local requests = {}
 local at = 0
 init = function()
-  for body in io.lines("${bodyFile}") do
-    requests[#requests + 1] = wrk.format(nil, nil, nil, body)
+  local file = io.open("${bodyFile}", "rb")
+  for length in file:lines() do
+    requests[#requests + 1] = wrk.format(nil, nil, nil, file:read(tonumber(length)))
   end
 end
 request = function()

@@ -1,11 +1,20 @@
-import { tableFromIPC } from "apache-arrow";
+import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
+import { post } from "./table.mjs";
 
 const QUERIES = 500;
+const ARROW = "application/vnd.apache.arrow.stream";
+const smallRows = tableToIPC(
+  tableFromArrays({
+    id: Int32Array.from({ length: 10 }, (_, row) => row),
+    price: Float64Array.from({ length: 10 }, (_, row) => row / 2),
+  }),
+  "stream",
+);
 
 /**
  * What is measured. `bodies` are sent in turn to `operation`; `check` throws unless an answer is
  * what it should be, so that nobody is measured doing less than the others. `indexed` ones need the
- * vector index.
+ * vector index. `prepare` makes the table that is written to; without it the real table is asked.
  */
 export const scenarios = {
   query: {
@@ -32,7 +41,29 @@ export const scenarios = {
       if (!location) throw new Error("describe answered no location");
     },
   },
+  insert1: inserts(1),
+  insert8: inserts(8),
+  insert64: inserts(64),
 };
+
+/** Each request adds 10 rows to a table of its own measurement. */
+function inserts(connections) {
+  return {
+    title: `insert 10 rows, ${connections} clients`,
+    operation: "insert",
+    contentType: ARROW,
+    connections,
+    async prepare(server) {
+      const table = `inserts_${Date.now()}`;
+      await post(server, table, "create", smallRows, ARROW);
+      return table;
+    },
+    bodies: () => [smallRows],
+    async check(answer) {
+      await answer.json();
+    },
+  };
+}
 
 function vectorQuery(vector) {
   return {

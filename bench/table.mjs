@@ -16,26 +16,27 @@ export function readSource() {
 
 /** Loads the table over HTTP. */
 export async function loadTable(server, { stream }) {
-  await post(server, "create", stream, "application/vnd.apache.arrow.stream");
+  await post(server, TABLE, "create", stream, "application/vnd.apache.arrow.stream");
 }
 
 /** Builds the vector index, which takes about a minute on two cores. */
 export async function indexTable(server) {
   await post(
     server,
+    TABLE,
     "create_index",
     JSON.stringify({ column: "vector", index_type: "IVF_PQ", distance_type: "cosine" }),
   );
   for (;;) {
-    const { indexes } = await (await post(server, "index/list", "{}")).json();
+    const { indexes } = await (await post(server, TABLE, "index/list", "{}")).json();
     if (indexes.some((index) => index.status === "Ready")) return;
     await sleep(250);
   }
 }
 
-/** POST to the table; fails for anything but success. */
-export async function post(server, operation, body, contentType = "application/json") {
-  const response = await fetch(`${server.url}/v1/table/${TABLE}/${operation}`, {
+/** POST to a table; fails for anything but success. */
+export async function post(server, table, operation, body, contentType = "application/json") {
+  const response = await fetch(`${server.url}/v1/table/${table}/${operation}`, {
     method: "POST",
     headers: { ...server.headers, "content-type": contentType },
     body,

@@ -28,6 +28,8 @@ export declare class Engine {
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
   /** Removes all files of a table; succeeds when there are none. */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
+  /** The names of the tables that a view's query reads, each in parts, as the query has them. */
+  viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
 /** An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`. */
@@ -80,7 +82,7 @@ export declare class Table {
    */
   planIndex(spec: string): Promise<PlannedIndex>
   /** Builds an index and commits it. */
-  createIndex(spec: string, task: Task, onProgress: (arg: IndexProgress) => void): Promise<void>
+  createIndex(spec: string, task: Task, onProgress: (arg: Progress) => void): Promise<void>
   /** All indexes, in the order of their names. */
   listIndices(options?: ReadOptions | undefined | null): Promise<Array<IndexDescription>>
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
@@ -92,6 +94,12 @@ export declare class Table {
   resolveColumns(columns: Array<string>): Promise<Array<string>>
   /** Removes an index. */
   dropIndex(name: string): Promise<DropIndexResult>
+  /** Checks a backfill without computing anything; the column's name in the schema's spelling. */
+  planBackfill(options: BackfillOptions): Promise<string>
+  /** Computes a column's values and publishes them in one version. */
+  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
+  /** Puts small fragments together and takes deleted rows out, in one version. */
+  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** Writes one part of a larger write against a version; nobody sees it. */
   writePart(upload: Upload, overwrite: boolean, version: number): Promise<PartResult>
   /**
@@ -126,10 +134,10 @@ export declare class Table {
   countDeletable(ranges: Array<VersionRange>): Promise<number>
   /**
    * Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
-   * The same bytes again succeed, others are a conflict (code 14). `v1`: the old manifest names;
-   * absent keeps the table's.
+   * The same bytes again succeed, others are a conflict (code 14). `size`: bytes the manifest is said
+   * to have; `v1`: the old manifest names; absent keeps the table's.
    */
-  publishVersion(version: number, staged: string, v1?: boolean | undefined | null): Promise<TableVersion>
+  publishVersion(version: number, staged: string, size?: number | undefined | null, v1?: boolean | undefined | null): Promise<TableVersion>
   /**
    * Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
    * goes back to `staged`.
@@ -173,7 +181,13 @@ export declare class Table {
   /** Deletes the rows for which a SQL predicate is true. */
   delete(predicate: string): Promise<DeleteResult>
   countRows(options?: CountOptions | undefined | null): Promise<number>
-  stats(): Promise<TableStats>
+  stats(options?: ReadOptions | undefined | null): Promise<TableStats>
+  /** Creates a materialized view without rows; the version that this made. */
+  createView(view: NewView): Promise<number>
+  /** What the view at this address is made of; code 19 when it is none. */
+  view(): Promise<ViewDefinition>
+  /** Runs the view's query and replaces its rows, in one version. */
+  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
 }
 
 /** A handle on work that can be cancelled. Give it to the call that does the work. */
@@ -197,7 +211,38 @@ export declare class Upload {
   discard(): void
 }
 
+/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
+export declare function checkQuery(body: Uint8Array): void
+/** What to fill. */
+export interface BackfillOptions {
+  /** Path of a computed column. */
+  column: string
+  /** SQL; rows for which it is not true keep what they have. */
+  predicate?: string
+  /** Version whose rows are computed from; the newest when absent. */
+  readVersion?: number
+  /** Fragments that are computed at the same time. */
+  concurrency?: number
+  /** Only the table's first so many fragments. */
+  maxFragments?: number
+}
+
+/** A backfill that is done. */
+export interface BackfillResult {
+  rowsAssigned: number
+  /** Rows whose value could not be computed; they are null. */
+  rowsFailed: number
+  /** Rows of the published version that were not looked at. */
+  rowsRemaining: number
+  sourceVersion: number
+  /** Absent when there was nothing to write. */
+  publishedVersion?: number
+  /** Fragments with rows that failed. */
+  failedFragments: Array<FailedFragment>
+  /** Why rows failed, the first of them. */
+  failures: Array<RowFailure>
 /** The values of one column in some rows. */
+}
 export interface BlobsResult {
   /** The version of the table that is answered from. */
   version: number
@@ -239,7 +284,27 @@ export interface ColumnAlteration {
   dataType?: string
 }
 
+/** How to compact; what is absent is up to the engine. */
+export interface CompactOptions {
+  /** Fragments with fewer rows are put together until they have about so many. */
+  targetRowsPerFragment?: number
+  /** Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them. */
+  deletionThreshold?: number
+  /** Groups of fragments that are rewritten at the same time. */
+  concurrency?: number
+}
+
+/** A compaction that is done. */
+export interface CompactResult {
+  sourceVersion: number
+  /** Absent when there was nothing to do. */
+  publishedVersion?: number
+  fragmentsRemoved: number
+  fragmentsAdded: number
+  filesRemoved: number
+  filesAdded: number
 /** One column on both branches. */
+}
 export interface ColumnChange {
   main: ColumnFacts
   branch: ColumnFacts
@@ -258,6 +323,7 @@ export interface CountOptions {
   predicate?: string
   version?: number
   minTimestampMillis?: number
+  minVersion?: number
 }
 
 export interface DeleteResult {
@@ -280,6 +346,14 @@ export interface EngineOptions {
    * ms; 0 asks every time.
    */
   stalenessMs?: number
+  /** False: an answered write survives the end of the process, not a power cut. Default true. */
+  synced?: boolean
+}
+
+/** A fragment with rows whose value could not be computed. */
+export interface FailedFragment {
+  fragment: number
+  rows: number
 }
 
 export interface FieldMetadataResult {
@@ -338,15 +412,6 @@ export interface IndexDescription {
   details?: string
 }
 
-/** How far a build is. */
-export interface IndexProgress {
-  /** The engine's word for what runs. */
-  stage: string
-  completed: number
-  /** Absent when it can't be told. */
-  total?: number
-}
-
 /** How much of a table an index covers. */
 export interface IndexStats {
   indexType: string
@@ -384,6 +449,14 @@ export interface MergeResult {
   numRows: number
 }
 
+/** A table name in a view's query. */
+export interface NamedTable {
+  /** As the query has it, in parts. */
+  name: Array<string>
+  /** The identifier it stands for. */
+  table: Array<string>
+}
+
 /**
  * A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
  * expression. Exactly one of `expression`, `dataType` and `computed`.
@@ -402,7 +475,15 @@ export interface NewColumn {
   inputs?: Array<string>
 }
 
+/** A view to create. */
+export interface NewView {
+  /** One SELECT. */
+  sql: string
+  sources: Array<ViewSource>
+  /** An Arrow IPC message or stream with the schema the view is to have; the query's own when absent. */
+  schema?: Buffer
 /** What one part of a write put into the table's data directory. */
+}
 export interface PartResult {
   /** What `commitParts` and `removeParts` need to know of it. */
   contents: Buffer
@@ -430,6 +511,15 @@ export interface PlannedIndex {
   indexType: string
 }
 
+/** How far work is. */
+export interface Progress {
+  /** The engine's word for what runs. */
+  stage: string
+  completed: number
+  /** Absent when it can't be told. */
+  total?: number
+}
+
 /** What the server knows about a query besides its body. */
 export interface QueryOptions {
   /** The identifier in the request's path: a body whose `id` differs is refused (code 13). */
@@ -438,6 +528,8 @@ export interface QueryOptions {
   format: 'file' | 'stream'
   /** Do not answer from anything learnt before this time (ms since the epoch). */
   minTimestampMillis?: number
+  /** Do not answer from an older version than this, if there is one as new. */
+  minVersion?: number
 }
 
 /** Which state of a table to read. */
@@ -446,6 +538,25 @@ export interface ReadOptions {
   version?: number
   /** Do not answer from anything learnt before this time (ms since the epoch). */
   minTimestampMillis?: number
+  /** Do not answer from an older version than this, if there is one as new. */
+  minVersion?: number
+}
+
+/** How to refresh a view. */
+export interface RefreshOptions {
+  sources: Array<ViewSource>
+  /** Rows of a fragment of the view, at most. */
+  maxRowsPerFragment?: number
+  /** Parts of the query that run at the same time. */
+  concurrency?: number
+}
+
+/** A refresh that is done. */
+export interface RefreshResult {
+  version: number
+  rowsWritten: number
+  /** The version that was read of each source, in the order of the options. */
+  sourceVersions: Array<number>
 }
 
 /** What LanceDB tools have put into a root. */
@@ -455,7 +566,14 @@ export interface RootContents {
   namespaces: Array<Array<string>>
 }
 
+/** A row whose value could not be computed. */
+export interface RowFailure {
+  fragment: number
+  /** Position in the fragment, deleted rows included. */
+  offset: number
+  message: string
 /** The rows of both, by what happened to them since the branch began. */
+}
 export interface RowDifference {
   /** In both, and updated in neither. */
   unchanged: number
@@ -555,6 +673,24 @@ export interface VersionRange {
   start: number
   /** Exclusive; open when absent. */
   end?: number
+}
+
+/** What a view is made of. */
+export interface ViewDefinition {
+  sql: string
+  tables: Array<NamedTable>
+}
+
+/** A table that a view's query names. */
+export interface ViewSource {
+  /** The name as the query has it, in parts. */
+  name: Array<string>
+  /** The identifier it stands for. */
+  table: Array<string>
+  location: string
+  storageOptions: Record<string, string>
+  /** The version to read; the newest when absent. */
+  version?: number
 }
 
 export interface WriteResult {

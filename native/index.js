@@ -773,11 +773,12 @@ if (
   }
 }
 
-const { Blob, Engine, QueryResult, Table, Task, Upload } = nativeBinding
+const { Blob, Engine, QueryResult, Table, Task, Upload, checkQuery } = nativeBinding
 export { Blob }
 export { Engine }
 export { QueryResult }
 export { Table }
 export { Task }
 export { Upload }
+export { checkQuery }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -2,6 +2,7 @@ import type { Engine } from "../native/index.js";
 import type { Catalog } from "./catalog/catalog.js";
 import type { Config } from "./config/config.js";
 import type { Jobs } from "./jobs/jobs.js";
+import type { Maintenance } from "./maintenance/maintenance.js";
 import type { Logger } from "./telemetry/logger.js";
 import type { Transactions } from "./transactions/transactions.js";
 import type { Uploads } from "./uploads/uploads.js";
@@ -14,5 +15,6 @@ export interface Services {
   readonly jobs: Jobs;
   readonly transactions: Transactions;
   readonly uploads: Uploads;
+  readonly maintenance: Maintenance;
   readonly log: Logger;
 }

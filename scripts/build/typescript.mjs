@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
+import { copyPages } from "./pages.mjs";
 import { root } from "./paths.mjs";
 
 const INPUTS = ["src", "tsconfig.json", "package-lock.json", "native/index.d.ts"];
@@ -22,6 +23,7 @@ export function buildTypescript() {
   } catch {
     throw new Error("the TypeScript sources have type errors; see above");
   }
+  copyPages(DIST);
   stamp(STAMP, inputs);
 }
 

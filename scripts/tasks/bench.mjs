@@ -67,15 +67,17 @@ async function measure(server, chosen, { table }, seconds) {
   try {
     const rows = [];
     for (const name of chosen) {
-      const { title, operation, connections, bodies, check } = scenarios[name];
+      const { title, operation, connections, bodies, check, prepare } = scenarios[name];
+      const contentType = scenarios[name].contentType ?? "application/json";
+      const to = (await prepare?.(server)) ?? TABLE;
       const request = {
         url: server.url,
-        path: `/v1/table/${TABLE}/${operation}`,
-        headers: { ...server.headers, "content-type": "application/json" },
+        path: `/v1/table/${to}/${operation}`,
+        headers: { ...server.headers, "content-type": contentType },
         bodies: bodies(table),
         connections,
       };
-      await check(await post(server, operation, request.bodies[0]));
+      await check(await post(server, to, operation, request.bodies[0], contentType));
       await load({ ...request, seconds: WARM_UP_SECONDS });
       const { rate, p50, p99, failures } = await load({ ...request, seconds });
       const latency = { "p50 ms": Number(p50.toFixed(2)), "p99 ms": Number(p99.toFixed(2)) };

@@ -1,56 +1,24 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
-import { installFolder } from "../build/dependencies.mjs";
-import { fingerprint, isStamped, stamp } from "../build/fingerprint.mjs";
-import { root } from "../build/paths.mjs";
-import { describe, nothing, pytestCounts, withExitCode } from "./counts.mjs";
-import { vitest } from "./vitest.mjs";
+import { javaClients } from "./clients/java.mjs";
+import { nodeClients } from "./clients/node.mjs";
+import { pythonClients } from "./clients/python.mjs";
+import { describe } from "./counts.mjs";
 
-const CLIENTS = join(root, "test", "clients");
-const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
+const suites = { Node: nodeClients, Python: pythonClients, Java: javaClients };
 
-/** Real clients, unmodified, against the built server: Node's and Python's. */
-export async function run() {
-  const node = await nodeClients();
-  const python = pythonClients();
-  console.log(`\nclients (Node): ${describe(node)}`);
-  console.log(`clients (Python): ${describe(python)}`);
-  return node.failed + python.failed > 0 ? 1 : 0;
+/** Real clients, unmodified, against the built server: all languages, or those that are named. */
+export async function run(args) {
+  const counts = [];
+  for (const language of named(args)) counts.push([language, await suites[language]()]);
+  console.log();
+  for (const [language, count] of counts) console.log(`clients (${language}): ${describe(count)}`);
+  return counts.some(([, { failed }]) => failed > 0) ? 1 : 0;
 }
 
-/** The SDK wants an older apache-arrow than the other tests, so it has a package of its own. */
-function nodeClients() {
-  const folder = join(CLIENTS, "node");
-  installFolder(folder);
-  return vitest(["--config", join(folder, "vitest.config.ts")]);
-}
-
-function pythonClients() {
-  if (!prepareVenv()) {
-    console.log("skipped: the Python clients; no python3 with the venv module is installed");
-    return { ...nothing, skipped: 1 };
+function named(args) {
+  const languages = Object.keys(suites);
+  const unknown = args.find((arg) => !languages.some((name) => name.toLowerCase() === arg));
+  if (unknown !== undefined) {
+    throw new Error(`${unknown} is no client: use ${languages.join(", ").toLowerCase()}`);
   }
-  const pytest = spawnSync(join(VENV, "bin", "python"), ["-m", "pytest", "--capture=no"], {
-    cwd: CLIENTS,
-    env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
-    stdio: ["ignore", "pipe", "inherit"],
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  process.stdout.write(pytest.stdout);
-  return withExitCode(pytestCounts(pytest.stdout.toString()), pytest.status);
-}
-
-/** A virtual environment outside the checkout, made again when the requirements change. */
-function prepareVenv() {
-  const wanted = fingerprint(["test/clients/requirements.txt"]);
-  const stampFile = join(VENV, ".requirements");
-  if (existsSync(VENV) && isStamped(stampFile, wanted)) return true;
-  if (spawnSync("python3", ["-m", "venv", VENV], { stdio: "inherit" }).status !== 0) return false;
-  const requirements = join(CLIENTS, "requirements.txt");
-  const pip = ["-m", "pip", "install", "--quiet", "--requirement", requirements];
-  execFileSync(join(VENV, "bin", "python"), pip, { stdio: ["ignore", 2, 2] });
-  stamp(stampFile, wanted);
-  return true;
+  return languages.filter((name) => args.length === 0 || args.includes(name.toLowerCase()));
 }

@@ -53,3 +53,11 @@ export function pytestCounts(output) {
     skipped: count("skipped"),
   };
 }
+
+/** From Surefire's last summary: `Tests run: 12, Failures: 1, Errors: 0, Skipped: 0`. */
+export function surefireCounts(output) {
+  const sums = output.matchAll(/Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)/g);
+  const [run, failures, errors, skipped] = [...sums].at(-1)?.slice(1).map(Number) ?? [0, 0, 0, 0];
+  const failed = failures + errors;
+  return { passed: run - failed - skipped, failed, skipped };
+}

@@ -37,6 +37,8 @@ export class AdoptingCatalog implements Catalog {
   readonly #warned = new Set<string>();
   #looking: Promise<void> | undefined;
   #looked = Number.NEGATIVE_INFINITY;
+  /** As `#looked`, on the clock that requests go by: ms since the epoch. */
+  #lookedMillis = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly catalog: SqlCatalog,
@@ -74,17 +76,17 @@ export class AdoptingCatalog implements Catalog {
   }
 
   async listNamespaces(parent: NamespacePath, page: PageRequest) {
-    await this.#refresh(this.#listingAge);
+    await this.#refresh(this.#listingAge, page.minTimestampMillis);
     return this.catalog.listNamespaces(parent, page);
   }
 
   async listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
-    await this.#refresh(this.#listingAge);
+    await this.#refresh(this.#listingAge, page.minTimestampMillis);
     return this.catalog.listTables(parent, page, options);
   }
 
   async listAllTables(page: PageRequest, options?: { declared: boolean }) {
-    await this.#refresh(this.#listingAge);
+    await this.#refresh(this.#listingAge, page.minTimestampMillis);
     return this.catalog.listAllTables(page, options);
   }
 
@@ -175,11 +177,17 @@ export class AdoptingCatalog implements Catalog {
     }
   }
 
-  /** Looks when the last look is older than `age`, ms; tells whether there was one. */
-  async #refresh(age: number): Promise<boolean> {
-    if (!this.#looking && performance.now() - this.#looked < age) return false;
+  /**
+   * Looks when the last look is older than `age`, ms, or began before `notBefore`; tells whether
+   * there was one.
+   */
+  async #refresh(age: number, notBefore = Number.NEGATIVE_INFINITY): Promise<boolean> {
+    const isDue = () => performance.now() - this.#looked >= age || this.#lookedMillis < notBefore;
+    if (!this.#looking && !isDue()) return false;
     try {
-      await this.look();
+      await this.#looking;
+      // The one that was under way may have begun too early.
+      if (isDue()) await this.look();
       return true;
     } catch (err) {
       // The catalog is what counts; a root that cannot be listed must not hide what it knows.
@@ -191,6 +199,7 @@ export class AdoptingCatalog implements Catalog {
   async #adopt(): Promise<void> {
     const { engine, root, storageOptions, log } = this.options;
     const started = performance.now();
+    const startedMillis = Date.now();
     try {
       const { adopted, refused } = await this.catalog.adopt(
         await engine.scanRoot(root, storageOptions),
@@ -203,6 +212,7 @@ export class AdoptingCatalog implements Catalog {
       }
     } finally {
       this.#looked = started;
+      this.#lookedMillis = startedMillis;
     }
   }
 }

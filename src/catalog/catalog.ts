@@ -30,6 +30,8 @@ export interface PageRequest {
   limit?: number;
   /** Opaque; given out by an earlier page. A forged one is invalid input (code 13). */
   pageToken?: string;
+  /** Tables that other tools put into the root before this time must be there, ms since the epoch. */
+  minTimestampMillis?: number;
 }
 export interface Page<T> {
   items: T[];

@@ -71,6 +71,10 @@ export interface JobsRow {
   progress: string | null;
   error_code: number | null;
   error_message: string | null;
+  /** JSON text: what it came to. */
+  result: string | null;
+  /** JSON text: the rows that it failed on. */
+  errors: string | null;
   /** The server that runs it. */
   owner: string | null;
   /** 1: waits in the queue until it is resumed. */

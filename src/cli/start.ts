@@ -8,8 +8,14 @@ import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
 import { Server } from "../http/server.js";
+import { backfill } from "../jobs/backfill.js";
+import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
+import { cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
+import { viewRefresh } from "../jobs/view-refresh.js";
+import { startMaintenance } from "../maintenance/maintenance.js";
+import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -50,12 +56,36 @@ async function startOn(
   const jobs = startJobs({
     store: store.jobs,
     catalog,
-    kinds: [indexBuild(engine, storageOptions)],
+    kinds: [
+      indexBuild(engine, storageOptions),
+      backfill(engine, storageOptions),
+      compaction(engine, storageOptions),
+      viewRefresh({ engine, catalog, storageOptions }),
+      maintenance(engine, storageOptions),
+      cleanUp(engine, storageOptions),
+    ],
     log,
   });
   const unwatch = watchUnfinished(unfinished);
   const { transactions, uploads } = store;
-  const services: Services = { config, engine, catalog, jobs, transactions, uploads, log };
+  const upkeep = startMaintenance({
+    engine,
+    catalog,
+    jobs,
+    storageOptions,
+    settings: config.maintenance,
+    log,
+  });
+  const services: Services = {
+    config,
+    engine,
+    catalog,
+    jobs,
+    transactions,
+    uploads,
+    maintenance: upkeep,
+    log,
+  };
   const unwatchUploads = watchUploads(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
@@ -67,6 +97,7 @@ async function startOn(
     services,
     operations,
     translations: lancedb,
+    page: docsPage,
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
     openUpload: (onDrain) => new Upload(onDrain),
@@ -78,7 +109,7 @@ async function startOn(
       if (!(await server.drain(config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
-      await Promise.all([unwatch(), unwatchUploads()]);
+      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads()]);
       await jobs.stop();
       await store.close();
     },

@@ -1,3 +1,4 @@
+import type { Settings } from "../maintenance/settings.js";
 import type { LogLevel } from "../telemetry/logger.js";
 
 /** What a server is told; paths are absolute, sizes in bytes, times in ms. */
@@ -15,6 +16,10 @@ export interface Config {
   readonly maxJsonBytes: number;
   /** 0 is no limit. */
   readonly maxUploadBytes: number;
+  /** How tables are kept fit that have no settings of their own. */
+  readonly maintenance: Settings;
+  /** An answered write on a local disk survives a power cut. */
+  readonly synced: boolean;
   readonly indexCacheBytes?: number;
   readonly metadataCacheBytes?: number;
   readonly stalenessMs?: number;

@@ -37,6 +37,11 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
     catalog: catalogOf(given.catalog, root, cwd),
     maxJsonBytes: given["max-json-bytes"],
     maxUploadBytes: given["max-upload-bytes"],
+    maintenance: {
+      on: given.maintenance === "on",
+      keepVersionsMs: given["keep-versions"],
+    },
+    synced: given.durability === "synced",
     storageOptions: Object.fromEntries(given["storage-option"]),
     drainTimeoutMs: given["drain-timeout"],
     ...present("apiKey", given["api-key"]),

@@ -69,14 +69,21 @@ export const size: OptionType<number> = {
   },
 };
 
-const units: Readonly<Record<string, number>> = { "": 1, ms: 1, s: 1_000, m: 60_000 };
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
 
-/** Milliseconds: `250`, `250ms`, `30s`, `5m`. */
+/** Milliseconds: `250`, `250ms`, `30s`, `5m`, `36h`, `7d`. */
 export const duration: OptionType<number> = {
   placeholder: "TIME",
   parse(text) {
-    const parts = /^(\d+(?:\.\d+)?) ?(ms|s|m)?$/.exec(text);
-    if (!parts) throw wrong("a time such as 500ms or 30s", text);
+    const parts = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$/.exec(text);
+    if (!parts) throw wrong("a time such as 500ms, 30s or 7d", text);
     return Math.round(Number(parts[1]) * (units[parts[2] ?? ""] ?? 1));
   },
 };

@@ -56,6 +56,21 @@ export const serverOptions = {
     fallback: "0",
     help: "largest Arrow body that is accepted; 0 is no limit",
   }),
+  durability: option({
+    type: choice(["synced", "os"]),
+    fallback: "synced",
+    help: "what an answered write on a local disk survives: synced a power cut, os the end of the process",
+  }),
+  maintenance: option({
+    type: choice(["on", "off"]),
+    fallback: "on",
+    help: "compact tables, bring indexes up to date and remove old versions in the background",
+  }),
+  "keep-versions": option({
+    type: duration,
+    fallback: "7d",
+    help: "how long versions are kept that no tag and no branch holds",
+  }),
   "index-cache": option({ type: size, help: "memory for opened index data" }),
   "metadata-cache": option({ type: size, help: "memory for manifests, schemas and file metadata" }),
   staleness: option({

@@ -25,6 +25,14 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   ErrorCode.TableColumnNotFound,
 ]);
 
+/** What versions and transactions are in conflict with lasts. */
+const conflictLasts = {
+  failure: (error: JoustError) =>
+    error.code === ErrorCode.ConcurrentModification
+      ? new JoustError(error.code, error.message, 400)
+      : failure(error),
+};
+
 /** The SDKs repeat a request that was answered 409; they read "already exists" in the text of a 400. */
 function failure(error: JoustError): JoustError {
   return lasting.has(error.code) ? new JoustError(error.code, error.message, 400) : error;
@@ -68,6 +76,10 @@ const different: Record<string, Omit<Translation, "operation">> = {
     },
     reply: onValue(({ transaction_id }) => ({ job_id: transaction_id })),
   },
+  AlterTransaction: conflictLasts,
+  CreateTableVersion: conflictLasts,
+  BatchCreateTableVersions: conflictLasts,
+  BatchCommitTables: conflictLasts,
   // An index counts as built once it is listed.
   ListTableIndices: {
     reply: onValue(({ indexes, ...rest }) => ({

@@ -80,10 +80,10 @@ export function parseJson(body: Uint8Array): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Refuses a body of another media type than the operation takes; none named is fine. */
-export function checkMediaType(actual: string, wanted: string): void {
-  if (actual === "" || actual === wanted) return;
-  throw new JoustError(
+/** A failure for a body of another media type than the operation takes; none named is fine. */
+export function wrongMediaType(actual: string, wanted: string): JoustError | undefined {
+  if (actual === "" || actual === wanted) return undefined;
+  return new JoustError(
     ErrorCode.InvalidInput,
     `the content type is \`${actual}\`: send \`${wanted}\``,
     415,

@@ -1,4 +1,4 @@
-import type { Call, Dialect } from "../operations/operation.js";
+import type { Call, Dialect, Fresh } from "../operations/operation.js";
 import type { Exchange } from "./exchange.js";
 
 /** What a handler gets to see of its request. */
@@ -15,7 +15,7 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly params: unknown,
     readonly payload: unknown,
     readonly context: Readonly<Record<string, string>>,
-    readonly minTimestampMillis: number | undefined,
+    readonly fresh: Fresh,
   ) {
     this.#exchange = exchange;
     this.requestId = exchange.requestId;

@@ -1,7 +1,15 @@
+import type { TSchema } from "@sinclair/typebox";
 import { invalidInput } from "../errors.js";
+import { commonMembers } from "../operations/schemas.js";
 import type { Headers } from "./headers.js";
 
 /** The members that every JSON body may have beside its own: `identity` and `context`. (`id`: see identifier.ts.) */
+
+/** The schema of a body, with those. */
+export const withCommonMembers = (schema: TSchema): TSchema => ({
+  ...schema,
+  properties: { ...commonMembers, ...schema.properties },
+});
 
 const noContext: Readonly<Record<string, string>> = Object.freeze({});
 

@@ -4,7 +4,7 @@ import type { Upload } from "../engine/index.js";
 import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { RawParams, Reply } from "../operations/operation.js";
 import type { Services } from "../services.js";
-import { checkMediaType, parseJson, UploadSink, WholeSink } from "./body.js";
+import { parseJson, UploadSink, WholeSink, wrongMediaType } from "./body.js";
 import { RequestCall } from "./call.js";
 import { contextOf, keyOf } from "./common-fields.js";
 import type { Exchange } from "./exchange.js";
@@ -39,6 +39,8 @@ export class Handling {
   #upload: Upload | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
+  /** What is wrong with the request, for those who may know. */
+  #refusal: JoustError | undefined;
   #call: RequestCall | undefined;
 
   constructor(
@@ -55,12 +57,14 @@ export class Handling {
     try {
       const { headers } = this.exchange;
       const identity = this.rooms.authenticator.identify(headers.key);
+      this.#refusal = this.#wrongMediaType();
       const keyInBody =
+        !this.#refusal &&
         identity === undefined &&
         !headers.presentsIdentity &&
         headers.announcesBody &&
         this.#takesJson;
-      this.#receive(keyInBody);
+      if (!this.#refusal) this.#receive(keyInBody);
       if (!keyInBody) this.#await(identity);
     } catch (error) {
       this.#fail(error);
@@ -78,18 +82,23 @@ export class Handling {
     return (kind === "json" || kind === "raw-json") && !this.#takesArrow;
   }
 
+  #wrongMediaType(): JoustError | undefined {
+    const { mediaType, announcesBody } = this.exchange.headers;
+    if (this.route.operation.body.kind === "arrow") return wrongMediaType(mediaType, arrowType);
+    if (this.#takesJson && announcesBody) return wrongMediaType(mediaType, "application/json");
+    return undefined;
+  }
+
   #receive(keyInBody: boolean): void {
     const { exchange, rooms } = this;
     const { config } = rooms.services;
     if (this.#takesArrow) {
-      checkMediaType(exchange.headers.mediaType, arrowType);
       const upload = rooms.openUpload(() => exchange.resume());
       this.#upload = upload;
       exchange.onAbort(() => upload.abort());
       const sink = new UploadSink(exchange, upload, config.maxUploadBytes, this.#breakUpload);
       exchange.receive(sink, true);
     } else if (this.#takesJson && exchange.headers.announcesBody) {
-      checkMediaType(exchange.headers.mediaType, "application/json");
       const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
       const complete = keyInBody ? this.#takeKey : this.#takeBody;
       exchange.receive(new WholeSink(limit, complete, this.#fail));
@@ -126,6 +135,7 @@ export class Handling {
       );
     }
     this.exchange.trust();
+    if (this.#refusal) throw this.#refusal;
     this.#advance();
   }
 
@@ -145,7 +155,7 @@ export class Handling {
       params,
       body ?? this.#upload ?? (route.operation.body.kind === "raw-json" ? this.#body : undefined),
       contextOf(exchange.headers, body),
-      exchange.headers.minTimestampMillis(),
+      exchange.headers.fresh(),
     );
     const reply = route.operation.handle(this.rooms.services, this.#call);
     if (reply instanceof Promise) {

@@ -1,13 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { invalidInput } from "../errors.js";
+import type { Fresh } from "../operations/operation.js";
 import type { UwsRequest } from "./uws-types.js";
 
 const contextPrefix = "x-ns-ctx-";
+const freshPrefix = "x-lancedb-min-";
+const minTimestampHeader = `${freshPrefix}timestamp`;
+const minVersionHeaders = [`${freshPrefix}version`, `${freshPrefix}read-version`];
+const anyAge: Fresh = Object.freeze({});
 
 /** The headers of a request, copied out of the parser; names in lower case. */
 export class Headers {
   readonly #values = new Map<string, string>();
   #context: Record<string, string> | undefined;
+  #asksForFresh = false;
 
   constructor(req: UwsRequest) {
     req.forEach((name, value) => {
@@ -15,7 +21,7 @@ export class Headers {
       if (name.startsWith(contextPrefix)) {
         this.#context ??= {};
         this.#context[name.slice(contextPrefix.length)] = value;
-      }
+      } else if (name.startsWith(freshPrefix)) this.#asksForFresh = true;
     });
   }
 
@@ -64,19 +70,37 @@ export class Headers {
     return own !== "" && /^[\w.:-]{1,128}$/.test(own) ? own : randomUUID();
   }
 
-  /**
-   * `x-lancedb-min-timestamp` (RFC 3339), ms since the epoch.
-   * @throws JoustError (code 13) when it is no time.
-   */
-  minTimestampMillis(): number | undefined {
-    const text = this.get("x-lancedb-min-timestamp");
+  /** @throws JoustError (code 13) when a header is not what its name says. */
+  fresh(): Fresh {
+    if (!this.#asksForFresh) return anyAge;
+    const minTimestampMillis = this.#minTimestampMillis();
+    const versions = minVersionHeaders.map((name) => this.#minVersion(name));
+    const minVersion = Math.max(...versions.map((version) => version ?? -1));
+    return {
+      ...(minTimestampMillis !== undefined && { minTimestampMillis }),
+      ...(minVersion >= 0 && { minVersion }),
+    };
+  }
+
+  #minTimestampMillis(): number | undefined {
+    const text = this.get(minTimestampHeader);
     if (text === "") return undefined;
     const millis = Date.parse(text);
     if (Number.isNaN(millis)) {
       throw invalidInput(
-        "`x-lancedb-min-timestamp` must be a time as in RFC 3339, such as 2026-01-31T12:00:00Z",
+        `\`${minTimestampHeader}\` must be a time as in RFC 3339, such as 2026-01-31T12:00:00Z`,
       );
     }
     return millis;
+  }
+
+  #minVersion(name: string): number | undefined {
+    const text = this.get(name);
+    if (text === "") return undefined;
+    const version = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (!Number.isSafeInteger(version)) {
+      throw invalidInput(`\`${name}\` must be a version: an integer >= 0`);
+    }
+    return version;
   }
 }

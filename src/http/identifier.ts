@@ -29,12 +29,13 @@ export function parseIdentifier(segment: string, delimiter: string): string[] {
   return id;
 }
 
-/** Refuses a body whose `id` is not the path's. */
+/** Refuses a body whose `id` is not the path's. An empty one is absent: the Java client always sends it. */
 export function checkBodyId(bodyId: unknown, id: readonly string[]): void {
   if (bodyId === undefined || bodyId === null) return;
   if (!Array.isArray(bodyId) || bodyId.some((component) => typeof component !== "string")) {
     throw invalidInput("`id` in the body must be an array of strings");
   }
+  if (bodyId.length === 0) return;
   if (bodyId.length !== id.length || bodyId.some((component, at) => component !== id[at])) {
     throw invalidInput(
       `\`id\` in the body is ${JSON.stringify(bodyId)} but the path says ${JSON.stringify(id)}: send the same or leave it out`,

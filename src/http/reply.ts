@@ -145,6 +145,7 @@ const statusLines: Readonly<Record<number, string>> = {
   202: "202 Accepted",
   204: "204 No Content",
   206: "206 Partial Content",
+  308: "308 Permanent Redirect",
   400: "400 Bad Request",
   401: "401 Unauthorized",
   403: "403 Forbidden",

@@ -1,4 +1,5 @@
 import type { Dialect, Operation, Translation } from "../operations/operation.js";
+import { withCommonMembers } from "./common-fields.js";
 import { ParamReader } from "./params.js";
 import { BodyCheck } from "./schema.js";
 
@@ -26,7 +27,10 @@ export function routes(
     byId.set(operation.id, {
       operation,
       params: new ParamReader(operation.params),
-      body: operation.body.kind === "json" ? new BodyCheck(operation.body.schema) : undefined,
+      body:
+        operation.body.kind === "json"
+          ? new BodyCheck(withCommonMembers(operation.body.schema))
+          : undefined,
     });
   }
   const everywhere = [...byId.values()].filter((known) => !known.operation.dialect);

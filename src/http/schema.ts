@@ -72,8 +72,8 @@ export function expected(schema: TSchema): string {
     case "array":
       return `an array of ${plural(schema.items)}${lengths(schema, "item")}`;
     case "object":
-      return schema.patternProperties
-        ? `an object of ${plural(Object.values(schema.patternProperties)[0] as TSchema)}`
+      return typeof schema.additionalProperties === "object"
+        ? `an object of ${plural(schema.additionalProperties)}`
         : "an object";
     case "null":
       return "null";

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
-import type { Operation, Translation } from "../operations/operation.js";
+import type { Operation, Reply, Translation } from "../operations/operation.js";
 import { Exchange, type Host } from "./exchange.js";
 import { Handling, type Rooms } from "./handling.js";
 import { Headers } from "./headers.js";
@@ -14,6 +14,8 @@ import type { Uws, UwsListenSocket, UwsRequest, UwsResponse } from "./uws-types.
 export interface ServerOptions extends Rooms {
   readonly operations: readonly Operation[];
   readonly translations: readonly Translation[];
+  /** What anybody may fetch: what is served at a path, undefined for nothing. */
+  page(path: string): Reply | undefined;
 }
 
 /** Interval at which long streams are looked after; must be under the socket's limit of 10 s. */
@@ -106,7 +108,9 @@ export class Server implements Host {
     const path = req.getUrl();
     const exchange = new Exchange(this, res, new Headers(req), path, method === "head");
     if (path === "/healthz" || path === "/readyz") this.#probe(exchange, path);
-    else this.#route(exchange, method, path, req.getQuery() ?? "");
+    else if (!this.#page(exchange, method, path)) {
+      this.#route(exchange, method, path, req.getQuery() ?? "");
+    }
     exchange.linger();
   }
 
@@ -117,6 +121,13 @@ export class Server implements Host {
       status: stops ? 503 : 200,
       text: stops ? '{"status":"stopping"}' : '{"status":"ok"}',
     });
+  }
+
+  #page(exchange: Exchange, method: string, path: string): boolean {
+    if (method !== "get" && method !== "head") return false;
+    const page = this.options.page(path);
+    if (page) exchange.answer(page);
+    return page !== undefined;
   }
 
   #route(exchange: Exchange, method: string, path: string, query: string): void {

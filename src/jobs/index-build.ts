@@ -1,5 +1,6 @@
-import { type Engine, Task } from "../engine/index.js";
+import type { Engine } from "../engine/index.js";
 import type { JobKind } from "./jobs.js";
+import { withTask } from "./task.js";
 
 /**
  * Builds the index that `spec`, a body of CreateTableIndex, asks for, on its branch. `storageOptions` is what
@@ -8,19 +9,11 @@ import type { JobKind } from "./jobs.js";
 export const indexBuild = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
   kind: "index_build",
   async run({ table, spec, signal, onProgress }) {
-    const task = new Task();
-    const cancel = () => task.cancel();
-    signal.addEventListener("abort", cancel);
-    try {
-      const { branch } = JSON.parse(spec) as { branch?: string };
-      await engine
-        .table(table.location, { ...storageOptions, ...table.storageOptions })
-        .onBranch(branch)
-        .createIndex(spec, task, ({ stage, completed, total }) =>
-          onProgress({ stage, completed, ...(total !== undefined && { total }) }),
-        );
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
+    const { branch } = JSON.parse(spec) as { branch?: string };
+    const target = engine
+      .table(table.location, { ...storageOptions, ...table.storageOptions })
+      .onBranch(branch);
+    await withTask(signal, (task) => target.createIndex(spec, task, onProgress));
+    return {};
   },
 });

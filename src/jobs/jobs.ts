@@ -27,8 +27,33 @@ export interface JobRecord {
   progress?: JobProgress;
   /** Why the job failed. */
   error?: { code: ErrorCode; message: string };
+  /** What a job that is done came to. */
+  result?: object;
   createdMillis: number;
   updatedMillis: number;
+}
+
+/** Rows that a job could not do its work on. */
+export interface RowErrors {
+  column: string;
+  /** Version that was read. */
+  version: number;
+  /** The first of them. */
+  rows: { fragment: number; offset: number; message: string }[];
+  /** How many there are in each fragment that has some. */
+  fragments: { fragment: number; rows: number }[];
+}
+
+/** What a job leaves behind when it is done. */
+export interface JobOutcome {
+  /** For its description. */
+  result?: object;
+  errors?: RowErrors;
+}
+
+/** The row errors of one job. */
+export interface JobErrors extends RowErrors {
+  job: JobRecord;
 }
 
 /** A job in a listing of all jobs. */
@@ -54,6 +79,8 @@ export interface Jobs {
   enqueue(request: JobRequest): Promise<JobRecord>;
   /** The newest job of each name, oldest first. */
   list(table: string): Promise<JobRecord[]>;
+  /** The row errors of a table's jobs (or one of them), newest job first. */
+  errors(table: string, job?: string): Promise<JobErrors[]>;
   /** Jobs of all tables, newest first. */
   listAll(page: PageRequest): Promise<Page<ListedJob>>;
   /** Code 10 when unknown. */
@@ -84,5 +111,5 @@ export interface JobKind {
     spec: string;
     signal: AbortSignal;
     onProgress(progress: JobProgress): void;
-  }): Promise<void>;
+  }): Promise<JobOutcome>;
 }

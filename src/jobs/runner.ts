@@ -2,7 +2,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs, ListedJob } from "./jobs.js";
+import type {
+  JobErrors,
+  JobKind,
+  JobOutcome,
+  JobProgress,
+  JobRecord,
+  JobRequest,
+  Jobs,
+  ListedJob,
+} from "./jobs.js";
 import { throttled } from "./progress.js";
 import type { JobStore } from "./store.js";
 
@@ -78,6 +87,10 @@ class JobRunner implements Jobs {
     await this.#store.cancel({ id });
     this.#running.get(id)?.abort.abort();
     return this.describe(id);
+  }
+
+  errors(table: string, job?: string): Promise<JobErrors[]> {
+    return this.#store.errors(table, job);
   }
 
   listAll(page: PageRequest): Promise<Page<ListedJob>> {
@@ -189,9 +202,9 @@ class JobRunner implements Jobs {
       );
     });
     try {
-      await this.#work(job, abort.signal, progress.report);
+      const outcome = await this.#work(job, abort.signal, progress.report);
       progress.stop();
-      await this.#record(() => this.#store.done(job.id));
+      await this.#record(() => this.#store.done(job.id, outcome));
       log.info(about, "job done");
     } catch (err) {
       progress.stop();
@@ -207,7 +220,7 @@ class JobRunner implements Jobs {
     job: JobRecord,
     signal: AbortSignal,
     onProgress: (progress: JobProgress) => void,
-  ): Promise<void> {
+  ): Promise<JobOutcome> {
     const kind = this.#kinds.get(job.kind);
     if (!kind) {
       throw new JoustError(ErrorCode.Unsupported, `this server has no jobs of kind ${job.kind}`);
@@ -215,7 +228,7 @@ class JobRunner implements Jobs {
     const table = await this.options.catalog.tableByKey(job.table);
     if (!table) throw new JoustError(ErrorCode.TableNotFound, "the table does not exist any more");
     signal.throwIfAborted();
-    await kind.run({ table, spec: job.spec, signal, onProgress });
+    return kind.run({ table, spec: job.spec, signal, onProgress });
   }
 
   /** Writes how a job ended; a catalog that is away for a while must not leave it running for ever. */

@@ -9,11 +9,20 @@ import type { JobsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
 import { ErrorCode, JoustError } from "../errors.js";
-import type { JobProgress, JobRecord, JobRequest, ListedJob } from "./jobs.js";
+import type {
+  JobErrors,
+  JobOutcome,
+  JobProgress,
+  JobRecord,
+  JobRequest,
+  ListedJob,
+} from "./jobs.js";
 
 /** Ended jobs are forgotten after this time, ms. */
 const KEPT = 7 * 24 * 3600 * 1000;
 const MAX_ATTEMPTS = 3;
+/** Jobs whose row errors are told at a time. */
+const MOST_WITH_ERRORS = 20;
 const ACTIVE = ["QUEUED", "RUNNING"] as const;
 const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
 
@@ -134,11 +143,18 @@ export class JobStore {
   }
 
   /** Also of a job that was paused when it was as good as done. */
-  async done(id: string): Promise<boolean> {
+  async done(id: string, { result, errors }: JobOutcome = {}): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
         .updateTable("jobs")
-        .set({ state: "DONE", owner: null, paused: 0, updated_at: Date.now() })
+        .set({
+          state: "DONE",
+          owner: null,
+          paused: 0,
+          result: result ? JSON.stringify(result) : null,
+          errors: errors ? JSON.stringify(errors) : null,
+          updated_at: Date.now(),
+        })
         .where("id", "=", id)
         .where((e) =>
           e.or([
@@ -199,6 +215,21 @@ export class JobStore {
         .where("state", "in", ENDED)
         .execute();
     });
+  }
+
+  /** The row errors of a table's jobs, or of one of them, newest job first. */
+  async errors(table: string, job?: string): Promise<JobErrors[]> {
+    const query = this.db.read
+      .selectFrom("jobs")
+      .selectAll()
+      .where("table_key", "=", table)
+      .where("errors", "is not", null)
+      .$if(job !== undefined, (jobs) => jobs.where("id", "=", job ?? ""))
+      .orderBy("created_at", "desc")
+      .orderBy("id", "desc")
+      .limit(MOST_WITH_ERRORS);
+    const rows = await available(query.execute());
+    return rows.map((row) => ({ job: jobRecord(row), ...JSON.parse(row.errors ?? "{}") }));
   }
 
   /** All jobs, newest first, with the identifiers of their tables. */
@@ -310,6 +341,7 @@ const jobRecord = (row: Selectable<JobsRow>): JobRecord => ({
   ...(row.error_code !== null && {
     error: { code: row.error_code as ErrorCode, message: row.error_message ?? "" },
   }),
+  ...(row.result !== null && { result: JSON.parse(row.result) }),
   createdMillis: row.created_at,
   updatedMillis: row.updated_at,
 });

@@ -1,6 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { ErrorCode } from "../errors.js";
+import { withCommonMembers } from "../http/common-fields.js";
 import type { Operation } from "../operations/operation.js";
+import { withComponents } from "./components.js";
 
 const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 const ARROW_FILE = "application/vnd.apache.arrow.file";
@@ -26,19 +28,9 @@ const problem = {
   },
 };
 
-/** Members that every JSON body may have; the server takes care of them before an operation does. */
-const commonMembers = {
-  id: { type: "array", items: { type: "string" }, description: "as in the path, or absent" },
-  context: { type: "object", additionalProperties: { type: "string" } },
-  identity: {
-    type: "object",
-    properties: { api_key: { type: "string" }, auth_token: { type: "string" } },
-  },
-};
-
 /** The OpenAPI 3.1 description of a list of operations. */
 export function openApiDocument(operations: readonly Operation[]): object {
-  return {
+  return withComponents({
     openapi: "3.1.0",
     info: { title: "joust", description: "A server for Lance tables", version: "1" },
     security: [{ bearer: [] }, { apiKey: [] }],
@@ -50,7 +42,7 @@ export function openApiDocument(operations: readonly Operation[]): object {
         apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
       },
     },
-  };
+  });
 }
 
 function pathItem(operation: Operation): object {
@@ -115,11 +107,10 @@ function requestBody({ body }: Operation): object | undefined {
     case "json":
     case "raw-json": {
       const { schema } = body;
-      const withCommon = { ...schema, properties: { ...commonMembers, ...schema.properties } };
       return {
         required: schema.required !== undefined,
         content: {
-          "application/json": { schema: withCommon },
+          "application/json": { schema: withCommonMembers(schema) },
           ...(body.kind === "json" && body.orArrow && { [ARROW_STREAM]: binary }),
         },
       };

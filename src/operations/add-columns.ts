@@ -3,7 +3,7 @@ import { type NewColumn, type Table, Upload } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { operation, type Reply } from "./operation.js";
-import { branch, count } from "./schemas.js";
+import { branch, count, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch, versionHeader } from "./target.js";
 import { declare, virtualColumn } from "./virtual-column.js";
@@ -39,7 +39,7 @@ export const alterTableAddColumns = operation({
     orArrow: true,
     schema: Type.Object({ branch, new_columns: Type.Array(newColumn, { minItems: 1 }) }),
   },
-  reply: Type.Object({ version: count }),
+  reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   handle(services, { id, params, payload }) {
     if (payload instanceof Upload) return addNulls(services, id, params.branch, payload);

@@ -32,7 +32,7 @@ const alterTableAlterColumns = operation({
     kind: "json",
     schema: Type.Object({ branch, alterations: Type.Array(alteration, { minItems: 1 }) }),
   },
-  reply: Type.Object({ version: count }),
+  reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   async handle(services, { id, payload }) {
     const { alterations } = payload;

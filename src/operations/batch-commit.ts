@@ -18,22 +18,23 @@ import {
   emptyLocation,
   letGo,
 } from "./registration.js";
-import { branch, count, nothing, transactionId } from "./schemas.js";
+import { branch, commonMembers, count, delimiter, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch } from "./target.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 import { readRanges, versionRanges } from "./version-ranges.js";
 
-const tableId = Type.Array(Type.String(), { minItems: 1 });
+/** Every step is a request of its own kind, whose table no path names. */
+const stepMembers = { ...commonMembers, id: Type.Array(Type.String(), { minItems: 1 }) };
 
 const step = Type.Object(
   {
-    declare_table: Type.Optional(Type.Composite([Type.Object({ id: tableId }), declaration])),
-    create_table_version: Type.Optional(Type.Object({ id: tableId, ...newVersion })),
+    declare_table: Type.Optional(Type.Composite([Type.Object(stepMembers), declaration])),
+    create_table_version: Type.Optional(Type.Object({ ...stepMembers, ...newVersion })),
     delete_table_versions: Type.Optional(
-      Type.Object({ id: tableId, branch, ranges: versionRanges }),
+      Type.Object({ ...stepMembers, branch, ranges: versionRanges }),
     ),
-    deregister_table: Type.Optional(Type.Object({ id: tableId })),
+    deregister_table: Type.Optional(Type.Object(stepMembers)),
   },
   { description: "exactly one member" },
 );
@@ -59,7 +60,7 @@ export const batchCommitTables = operation({
   path: "/v1/table/batch-commit",
   summary: "Declare and deregister tables, make and delete versions: all or nothing",
   tag: "Table",
-  params: nothing,
+  params: Type.Object({ delimiter }),
   body: {
     kind: "json",
     schema: Type.Object({ operations: Type.Array(step, { minItems: 1 }) }),

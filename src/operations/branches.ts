@@ -6,7 +6,7 @@ import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { byName, pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
-import { count, nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
+import { count, mapOf, nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { checkVersion, onBranch } from "./target.js";
 
@@ -21,8 +21,7 @@ const listTableBranches = operation({
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({
-    branches: Type.Record(
-      Type.String(),
+    branches: mapOf(
       Type.Object({
         parentBranch: Type.Optional(Type.String({ description: "absent: the main branch" })),
         parentVersion: count,
@@ -36,7 +35,7 @@ const listTableBranches = operation({
   permission: "read",
   async handle(services, { id, params, payload }) {
     const branches = await onTable(services, id, ({ table }) => table.listBranches());
-    const listing = byName<TableBranch>(`branches ${encodePath(id)}`);
+    const listing = byName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);
     const { items, next } = pageOf(listing, branches, pageRequest(params, payload));
     const named = items.map((item) => [item.name, contents(item)]);
     return {

@@ -1,7 +1,14 @@
 import { invalidInput } from "../errors.js";
 
-/** `ExistOk`, `exist_ok` and `EXISTOK` are one word. */
-const plain = (word: string): string => word.replaceAll(/[_-]/g, "").toLowerCase();
+/**
+ * `ExistOk`, `exist_ok` and `EXISTOK` are one word. So is `"ExistOk"` with JSON's quotes in the string:
+ * the LanceDB SDK for Node encodes its words twice.
+ */
+const plain = (word: string): string =>
+  word
+    .replace(/^"(.*)"$/, "$1")
+    .replaceAll(/[_-]/g, "")
+    .toLowerCase();
 
 /**
  * Reads an enum-like string: letter case does not count, PascalCase and snake_case are the same.

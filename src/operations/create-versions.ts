@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "./operation.js";
 import { newVersion, publishVersion, publishVersions } from "./publish-version.js";
-import { nothing, transactionId } from "./schemas.js";
+import { delimiter, nothing, transactionId } from "./schemas.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 
 const createTableVersion = operation({
@@ -26,7 +26,7 @@ const batchCreateTableVersions = operation({
   path: "/v1/table/version/batch-create",
   summary: "Make versions of several tables, all or none",
   tag: "Version",
-  params: nothing,
+  params: Type.Object({ delimiter }),
   body: {
     kind: "json",
     schema: Type.Object({

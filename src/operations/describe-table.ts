@@ -6,10 +6,11 @@ import { isRemote } from "../catalog/location.js";
 import type { ReadOptions, TableDescription } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
+import { arrowSchema } from "./arrow-schema.js";
 import { recall, remember } from "./description-cache.js";
 import { managedVersioning } from "./managed-versioning.js";
 import { isOnlyDeclared, onDeclared, onTable, storageOptions, tableHandle } from "./open-table.js";
-import { type Dialect, operation, type Reply } from "./operation.js";
+import { type Dialect, type Fresh, operation, type Reply } from "./operation.js";
 import { branch, count, stringMap, version } from "./schemas.js";
 import { publicStorageOptions } from "./storage-options.js";
 import { branchName, onBranch, readOptions, versionHeader } from "./target.js";
@@ -45,7 +46,7 @@ export const describeTable = operation({
     version: Type.Optional(count),
     location: Type.String(),
     table_uri: Type.Optional(Type.String()),
-    schema: Type.Optional(Type.Object({ fields: Type.Array(Type.Unknown()) })),
+    schema: Type.Optional(arrowSchema),
     storage_options: Type.Optional(stringMap),
     stats: Type.Optional(Type.Object({ num_deleted_rows: count, num_fragments: count })),
     metadata: Type.Optional(stringMap),
@@ -61,14 +62,14 @@ export const describeTable = operation({
         "version and tag, or branch and tag, are both given: a tag names a version and its branch",
       );
     }
-    const options = readOptions({ version }, call.minTimestampMillis);
+    const options = readOptions({ version }, call.fresh);
     const form: Form = {
       dialect: call.dialect,
       uri: call.payload.with_table_uri ?? call.params.with_table_uri ?? false,
       declared: call.payload.check_declared ?? call.params.check_declared ?? false,
     };
     const latest = isLatest(call.payload);
-    if (latest && options.minTimestampMillis === undefined) {
+    if (latest && !wantsFresh(call.fresh)) {
       const known = knownDescription(services, call.id, form);
       if (known !== undefined) return known;
     }
@@ -89,6 +90,10 @@ interface Form {
   uri: boolean;
   declared: boolean;
 }
+
+/** Whether a request says how new its answer must be. */
+const wantsFresh = ({ minTimestampMillis, minVersion }: Fresh): boolean =>
+  minTimestampMillis !== undefined || minVersion !== undefined;
 
 /** Whether a request is about the newest version of the main branch. */
 const isLatest = (wanted: { version?: number; tag?: string; branch?: string }): boolean =>
@@ -204,7 +209,7 @@ export const tableExists = operation({
   body: { kind: "json", schema: Type.Object({ version }) },
   permission: "read",
   async handle(services, call) {
-    const options = readOptions(call.payload, call.minTimestampMillis);
+    const options = readOptions(call.payload, call.fresh);
     return onDeclared(services, call.id, async (open): Promise<Reply> => {
       if (options.version === undefined && (await isOnlyDeclared(services, open))) {
         return { kind: "empty" };

@@ -1,6 +1,7 @@
 import type { IndexDescription } from "../engine/index.js";
 import type { JobRecord } from "../jobs/jobs.js";
 import type { IndexSpec } from "./index-request.js";
+import { compareNames } from "./page-of.js";
 
 /** An entry of an index listing, as the contract has it. */
 export interface IndexEntry {
@@ -53,7 +54,7 @@ export function indexEntries(
     if (ready === undefined) entries.set(name, buildEntry(build));
     else if (isActive(build)) entries.set(name, { ...ready, ...progressOf(build) });
   }
-  return [...entries.values()].sort((a, b) => (a.index_name < b.index_name ? -1 : 1));
+  return [...entries.values()].sort((a, b) => compareNames(a.index_name, b.index_name));
 }
 
 function readyEntry(index: IndexDescription): IndexEntry {

@@ -1,14 +1,16 @@
 import { Type } from "@sinclair/typebox";
+import { encodePath } from "../catalog/path.js";
 import type { IndexStats, Table } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { JobRecord } from "../jobs/jobs.js";
 import type { Services } from "../services.js";
 import { createTableIndex, createTableScalarIndex } from "./create-index.js";
 import { hasCode } from "./has-code.js";
-import { buildsOn, indexEntries, isActive, specOf } from "./index-entries.js";
+import { buildsOn, type IndexEntry, indexEntries, isActive, specOf } from "./index-entries.js";
 import { buildName } from "./index-request.js";
 import { onTable } from "./open-table.js";
 import { operation, type Reply } from "./operation.js";
+import { byName, pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
 import { branch, count, nextPage, nothing, page, transactionId, version } from "./schemas.js";
 import { writing } from "./table-writes.js";
@@ -44,9 +46,7 @@ const listTableIndices = operation({
   }),
   permission: "read",
   async handle(services, call) {
-    const options = readOptions(call.payload, call.minTimestampMillis);
-    const { limit = Number.POSITIVE_INFINITY, pageToken } = pageRequest(call.params, call.payload);
-    const after = pageToken === undefined ? undefined : readToken(pageToken);
+    const options = readOptions(call.payload, call.fresh);
     const branch = branchName(call.payload.branch);
     const all = await onTable(services, call.id, async ({ record, table }) => {
       // Jobs first: a build that ends between the two looks is then in both, and not in neither.
@@ -54,21 +54,14 @@ const listTableIndices = operation({
       const indexes = await onBranch(table, branch).listIndices(options);
       return indexEntries(indexes, buildsOn(jobs, branch));
     });
-    const rest = after === undefined ? all : all.filter((entry) => entry.index_name > after);
-    const indexes = rest.slice(0, limit);
-    const last = indexes.at(-1);
-    const next = last && rest.length > indexes.length ? writeToken(last.index_name) : undefined;
-    return { kind: "json", value: { indexes, ...nextPageToken(next) } };
+    const listing = byName(
+      `indexes ${branch ?? ""} ${encodePath(call.id)}`,
+      (entry: IndexEntry) => entry.index_name,
+    );
+    const { items, next } = pageOf(listing, all, pageRequest(call.params, call.payload));
+    return { kind: "json", value: { indexes: items, ...nextPageToken(next) } };
   },
 });
-
-const writeToken = (name: string): string => Buffer.from(name).toString("base64url");
-
-function readToken(token: string): string {
-  const name = Buffer.from(token, "base64url").toString();
-  if (writeToken(name) === token) return name;
-  throw invalidInput("page_token is not one that a listing of indexes gave out");
-}
 
 const describeTableIndexStats = operation({
   id: "DescribeTableIndexStats",
@@ -77,7 +70,14 @@ const describeTableIndexStats = operation({
   summary: "Tell how many rows an index covers",
   tag: "Index",
   params: nothing,
-  body: { kind: "json", schema: Type.Object({ version, branch }) },
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      version,
+      branch,
+      index_name: Type.Optional(Type.String({ description: "as in the path, or left out" })),
+    }),
+  },
   reply: Type.Object({
     distance_type: Type.Optional(Type.String()),
     index_type: Type.String(),
@@ -88,7 +88,8 @@ const describeTableIndexStats = operation({
   permission: "read",
   async handle(services, call) {
     const name = call.path.index_name as string;
-    const options = readOptions(call.payload, call.minTimestampMillis);
+    checkIndexName(call.payload.index_name, name);
+    const options = readOptions(call.payload, call.fresh);
     const branch = branchName(call.payload.branch);
     const stats = await onTable(services, call.id, async (open) => {
       const table = onBranch(open.table, branch);
@@ -110,6 +111,14 @@ const describeTableIndexStats = operation({
     };
   },
 });
+
+/** @throws code 13 for a body that is about another index than the path */
+function checkIndexName(inBody: string | undefined, name: string): void {
+  if (inBody === undefined || inBody === name) return;
+  throw invalidInput(
+    `index_name is ${JSON.stringify(inBody.slice(0, 80))} but the path says ${JSON.stringify(name)}: send the same or leave it out`,
+  );
+}
 
 /** An index that is being built covers nothing yet. @throws `missing`, or why the build failed */
 async function statsOfBuild(

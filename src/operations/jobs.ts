@@ -42,7 +42,7 @@ const described = (job: JobRecord) => ({
   updated_ms: job.updatedMillis,
   spec: JSON.parse(job.spec) as unknown,
   ...(job.progress && { progress: job.progress }),
-  ...(job.state === "DONE" && { result: {} }),
+  ...(job.state === "DONE" && { result: job.result ?? {} }),
   ...(job.error && {
     failure: {
       phase: job.progress?.stage ?? "start",

@@ -20,11 +20,13 @@ export const listTables = operation({
   body: { kind: "json", schema: Type.Composite([page, included]) },
   reply,
   permission: "read",
-  async handle({ catalog }, { id, params, payload }) {
+  async handle({ catalog }, { id, params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;
-    const { items, pageToken } = await catalog.listTables(id, pageRequest(params, payload), {
-      declared,
-    });
+    const { items, pageToken } = await catalog.listTables(
+      id,
+      { ...pageRequest(params, payload), ...fresh },
+      { declared },
+    );
     return { kind: "json", value: { tables: items, ...nextPageToken(pageToken) } };
   },
 });
@@ -39,11 +41,12 @@ export const listAllTables = operation({
   body: { kind: "json", schema: Type.Composite([page, included]) },
   reply,
   permission: "read",
-  async handle({ catalog }, { params, payload }) {
+  async handle({ catalog }, { params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;
-    const { items, pageToken } = await catalog.listAllTables(pageRequest(params, payload), {
-      declared,
-    });
+    const { items, pageToken } = await catalog.listAllTables(
+      { ...pageRequest(params, payload), ...fresh },
+      { declared },
+    );
     const delimiter = params.delimiter ?? "$";
     return {
       kind: "json",

@@ -64,10 +64,21 @@ export const mergeInsertIntoTable = operation({
   },
 });
 
+/** What a condition may restrict. */
+const conditional = [
+  ["when_matched_update_all", "when_matched_update_all_filt"],
+  ["when_not_matched_by_source_delete", "when_not_matched_by_source_delete_filt"],
+] as const;
+
 /** @throws code 13 */
 function mergeOptions(given: Static<typeof params>, timeoutHeader: string): MergeOptions {
   if (new Set(given.on).size < given.on.length) {
     throw invalidInput("`on` names a field twice: name each key field once");
+  }
+  for (const [flag, filter] of conditional) {
+    if (given[flag] === false && given[filter] !== undefined) {
+      throw invalidInput(`\`${filter}\` is given but \`${flag}\` is false: leave one of them out`);
+    }
   }
   const members = {
     whenMatchedUpdateAll: given.when_matched_update_all,

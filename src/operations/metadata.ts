@@ -4,7 +4,7 @@ import { invalidInput } from "../errors.js";
 import { parseJson } from "../http/body.js";
 import { checkBodyId } from "../http/identifier.js";
 import { operation } from "./operation.js";
-import { branch, count, nothing, stringMap } from "./schemas.js";
+import { branch, count, mapOf, nothing, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch, versionHeader } from "./target.js";
 
@@ -22,7 +22,7 @@ const updateFieldMetadata = operation({
       updates: Type.Array(
         Type.Object({
           path: Type.String({ minLength: 1, description: "field path" }),
-          metadata: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+          metadata: mapOf(Type.Union([Type.String(), Type.Null()]), {
             description: "what to set; null removes a key",
           }),
           replace: Type.Optional(
@@ -37,9 +37,10 @@ const updateFieldMetadata = operation({
   },
   reply: Type.Object({
     version: count,
-    fields: Type.Record(Type.String(), stringMap, {
+    fields: mapOf(stringMap, {
       description: "what each changed field has now, by its path",
     }),
+    transaction_id: transactionId,
   }),
   permission: "write",
   async handle(services, { id, payload }) {

@@ -48,8 +48,9 @@ const listNamespaces = operation({
   body: { kind: "json", schema: page },
   reply: Type.Object({ namespaces: Type.Array(Type.String()), page_token: nextPage }),
   permission: "read",
-  async handle({ catalog }, { id, params, payload }) {
-    const { items, pageToken } = await catalog.listNamespaces(id, pageRequest(params, payload));
+  async handle({ catalog }, { id, params, payload, fresh }) {
+    const wanted = { ...pageRequest(params, payload), ...fresh };
+    const { items, pageToken } = await catalog.listNamespaces(id, wanted);
     return { kind: "json", value: { namespaces: items, ...nextPageToken(pageToken) } };
   },
 });

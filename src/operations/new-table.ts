@@ -45,7 +45,11 @@ export async function writeReserved(
 }
 
 /** Leaves neither name nor files of a table that could not be created. */
-async function withdraw(services: Services, record: TableRecord, cause: unknown): Promise<void> {
+export async function withdraw(
+  services: Services,
+  record: TableRecord,
+  cause: unknown,
+): Promise<void> {
   forgetHandle(services, record.key);
   try {
     // What the engine found at the location is somebody else's table.

@@ -23,6 +23,14 @@ export type Body<S extends TSchema = TSchema> =
   | { kind: "arrow" }
   | { kind: "none" };
 
+/** How new an answer must be: members of the engine's options of reads. */
+export interface Fresh {
+  /** From `x-lancedb-min-timestamp`: not from anything learnt before, ms since the epoch. */
+  readonly minTimestampMillis?: number;
+  /** From `x-lancedb-min-version` and `x-lancedb-min-read-version`: not from an older version. */
+  readonly minVersion?: number;
+}
+
 /** What a handler is given. Names are already split; parameters are already validated. */
 export interface Call<Params, Payload> {
   readonly dialect: Dialect;
@@ -35,8 +43,8 @@ export interface Call<Params, Payload> {
   readonly payload: Payload;
   /** `x-ns-ctx-*` headers and the body's `context`, merged. */
   readonly context: Readonly<Record<string, string>>;
-  /** From `x-lancedb-min-timestamp`, ms since the epoch. */
-  readonly minTimestampMillis: number | undefined;
+  /** How new an answer must be. */
+  readonly fresh: Fresh;
   /** One request header, lower-case name; "" when absent. */
   header(name: string): string;
   /** Aborts when the client goes away. */
@@ -48,6 +56,13 @@ export type Reply =
   | { kind: "json"; status?: number; value: unknown; headers?: Record<string, string> }
   /** JSON text that is already encoded. */
   | { kind: "encoded"; status?: number; text: string; headers?: Record<string, string> }
+  | {
+      kind: "bytes";
+      status?: number;
+      contentType: string;
+      bytes: Uint8Array;
+      headers?: Record<string, string>;
+    }
   | { kind: "empty"; status?: number; headers?: Record<string, string> }
   | {
       kind: "arrow";

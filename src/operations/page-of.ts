@@ -1,11 +1,13 @@
 import type { PageRequest } from "../catalog/catalog.js";
-import { decodePageToken, encodePageToken } from "../catalog/page-token.js";
+import { decodePageToken, encodePageToken, invalidToken } from "../catalog/page-token.js";
 
 interface Listing<T> {
   /** Names the listing and its order: the token of one is refused by another. */
   name: string;
   /** What tells the items apart and orders them. */
   key(item: T): string;
+  /** Whether a key may be one of this listing's; default: any may. */
+  isKey?(key: string): boolean;
   /** Whether an item comes after the one with that key, which may be gone by now. */
   comesAfter(item: T, key: string): boolean;
 }
@@ -22,6 +24,7 @@ export function pageOf<T>(
   { limit = Number.POSITIVE_INFINITY, pageToken }: PageRequest,
 ): { items: readonly T[]; next: string | undefined } {
   const after = decodePageToken(listing.name, 1, pageToken)?.[0];
+  if (after !== undefined && listing.isKey?.(after) === false) throw invalidToken();
   const rest =
     after === undefined ? sorted : sorted.filter((item) => listing.comesAfter(item, after));
   const items = rest.slice(0, limit);
@@ -31,8 +34,11 @@ export function pageOf<T>(
 }
 
 /** A listing of things that have names, in the order of the names' bytes. */
-export const byName = <T extends { name: string }>(name: string): Listing<T> => ({
+export const byName = <T>(name: string, key: (item: T) => string): Listing<T> => ({
   name,
-  key: (item) => item.name,
-  comesAfter: (item, key) => Buffer.compare(Buffer.from(item.name), Buffer.from(key)) > 0,
+  key,
+  comesAfter: (item, after) => compareNames(key(item), after) > 0,
 });
+
+export const compareNames = (a: string, b: string): number =>
+  Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -5,7 +5,7 @@ import type { Services } from "../services.js";
 import { choice } from "./choice.js";
 import { hasCode } from "./has-code.js";
 import { type OpenTable, onDeclared } from "./open-table.js";
-import { branch, count, stringMap } from "./schemas.js";
+import { branch, mapOf } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { branchName, checkVersion, onBranch } from "./target.js";
 
@@ -17,9 +17,17 @@ export const newVersion = {
     minLength: 1,
     description: "where the client wrote the manifest: a path in the table's store, in the table",
   }),
-  manifest_size: Type.Optional(count),
-  e_tag: Type.Optional(Type.String()),
-  metadata: Type.Optional(stringMap),
+  manifest_size: Type.Optional(
+    Type.Integer({ minimum: 0, description: "bytes of the manifest; must be true" }),
+  ),
+  e_tag: Type.Optional(
+    Type.String({ description: "taken and ignored: what the manifest holds is compared" }),
+  ),
+  metadata: Type.Optional(
+    mapOf(Type.String(), {
+      description: "taken and ignored: what the manifest says of the version counts",
+    }),
+  ),
   naming_scheme: Type.Optional(
     Type.String({
       description: "V1 or V2: how the manifest is named; default: as the table's are",
@@ -81,13 +89,13 @@ const changing = <T>(
 ): Promise<T> => writing(services, id, undefined, work, onDeclared);
 
 async function publishOn(open: OpenTable, wanted: NewVersion): Promise<TableVersion> {
-  const { version, manifest_path, naming_scheme: scheme } = wanted;
+  const { version, manifest_path, manifest_size, naming_scheme: scheme } = wanted;
   const v1 =
     scheme === undefined ? undefined : choice("naming_scheme", scheme, ["V1", "V2"]) === "V1";
   const table = onBranch(open.table, wanted.branch);
   // A version must not be what makes a branch.
   if (branchName(wanted.branch) !== undefined) await table.describe();
-  return table.publishVersion(checkVersion(version), manifest_path, v1);
+  return table.publishVersion(checkVersion(version), manifest_path, manifest_size, v1);
 }
 
 function checkDistinct(wanted: readonly NewVersion[]): void {

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { QueryOptions } from "../engine/index.js";
 import { onTable } from "./open-table.js";
 import { type Call, operation } from "./operation.js";
-import { queryRequest } from "./query-request.js";
+import { explainRequest, queryRequest } from "./query-request.js";
 import { nothing } from "./schemas.js";
 import { versionHeader } from "./target.js";
 import { taskOf } from "./task-of.js";
@@ -43,7 +43,7 @@ const explainTableQueryPlan = operation({
   params: nothing,
   body: {
     kind: "raw-json",
-    schema: Type.Object({ query: queryRequest, verbose: Type.Optional(Type.Boolean()) }),
+    schema: explainRequest,
   },
   reply: Type.String(),
   permission: "read",
@@ -82,7 +82,7 @@ function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {
   return {
     id: [...call.id],
     format: accept.includes(STREAM) && !accept.includes(FILE) ? "stream" : "file",
-    ...(call.minTimestampMillis !== undefined && { minTimestampMillis: call.minTimestampMillis }),
+    ...call.fresh,
   };
 }
 

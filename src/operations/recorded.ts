@@ -4,9 +4,11 @@ import type { Call, Operation, Reply } from "./operation.js";
 /**
  * An operation that leaves a record of what it changed, a transaction, where it changes anything.
  *
+ * The reply names it as `transaction_id` and in the header `x-transaction-id`.
+ *
  * The record is written once the work is done, so that an answer names a transaction that can be
- * described. A handler that starts a job answers the job's id as `transaction_id`: the record then
- * follows the job. Requests that fail change nothing and leave no record.
+ * described. A handler that starts a job answers the job's id, as `transaction_id` or `job_id`: the
+ * record then follows the job. Requests that fail change nothing and leave no record.
  */
 export function recorded(operation: Operation): Operation {
   const { unrecorded } = operation;
@@ -18,10 +20,13 @@ export function recorded(operation: Operation): Operation {
       const reply = await operation.handle(services, call);
       if (typeof unrecorded === "function" && unrecorded(call, reply)) return reply;
       const id = await record(services, operation, call, reply);
-      if (!member || id === undefined || reply.kind !== "json") return reply;
+      if (id === undefined || reply.kind !== "json") return reply;
+      const headers = { ...reply.headers, "x-transaction-id": id };
+      // Where the reply has no room for it, the header tells it.
+      if (!member) return { ...reply, headers };
       // The interface has a list of them where what is dropped may be many things.
       const transaction_id = member.type === "array" ? [id] : id;
-      return { ...reply, value: { ...(reply.value as object), transaction_id } };
+      return { ...reply, headers, value: { ...(reply.value as object), transaction_id } };
     },
   };
 }
@@ -34,7 +39,8 @@ async function record(
   reply: Reply,
 ): Promise<string | undefined> {
   const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
-  const { version, transaction_id: job } = value;
+  const { version, transaction_id, job_id } = value;
+  const job = transaction_id ?? job_id;
   const properties = {
     operation: operation.id,
     object: call.id.join("$"),

@@ -104,7 +104,7 @@ const countTableRows = operation({
   permission: "read",
   async handle(services, call) {
     const wanted = { ...call.params, ...call.payload };
-    const options = readOptions(wanted, call.minTimestampMillis);
+    const options = readOptions(wanted, call.fresh);
     const { predicate } = wanted;
     const rows = await onTable(services, call.id, ({ table }) =>
       onBranch(table, wanted.branch).countRows({

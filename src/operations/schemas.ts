@@ -1,11 +1,34 @@
 /** Schemas that several operations share. */
-import { Type } from "@sinclair/typebox";
+import { type ObjectOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
 
 /** No parameters, or a JSON body with the common fields only. */
 export const nothing = Type.Object({});
 
+/**
+ * An object whose members all have one schema, whatever their names. (`Type.Record` looks at names
+ * that match a pattern, which one with a line break does not.)
+ */
+export const mapOf = <S extends TSchema>(member: S, options: ObjectOptions = {}) =>
+  Type.Unsafe<Record<string, Static<S>>>(
+    Type.Object({}, { additionalProperties: member, ...options }),
+  );
+
 /** A map of strings: properties, storage options, metadata. */
-export const stringMap = Type.Record(Type.String(), Type.String());
+export const stringMap = mapOf(Type.String());
+
+const textOrNull = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+
+/** Members that every JSON body may have; they are dealt with before the handler. */
+export const commonMembers = {
+  id: Type.Optional(Type.Array(Type.String(), { description: "as in the path, or left out" })),
+  context: Type.Optional(stringMap),
+  identity: Type.Optional(
+    Type.Object(
+      { api_key: textOrNull, auth_token: textOrNull },
+      { description: "who asks, where no header says so" },
+    ),
+  ),
+};
 
 export const delimiter = Type.Optional(
   Type.String({ minLength: 1, description: "separates the components of identifiers; default $" }),
@@ -20,7 +43,11 @@ export const branch = Type.Optional(
 );
 
 const limit = Type.Optional(
-  Type.Integer({ minimum: 1, description: "most items the reply may hold" }),
+  Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "most items the reply may hold",
+  }),
 );
 const pageToken = Type.Optional(
   Type.String({ description: "page_token of the previous page; empty for the first" }),

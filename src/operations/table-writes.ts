@@ -45,7 +45,9 @@ export function writing<T>(
     try {
       // Whoever drops the table from here on sees this write.
       await checkLive(services, open.record);
-      return await work(open);
+      const done = await work(open);
+      services.maintenance.touched(key);
+      return done;
     } catch (error) {
       throw write.stopped ? tableNotFound(id) : error;
     } finally {

@@ -8,7 +8,7 @@ import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { branch, count, delimiter, nothing, stringMap, transactionId } from "./schemas.js";
 import { removeHidden } from "./table-removal.js";
-import { onBranch } from "./target.js";
+import { onBranch, readOptions } from "./target.js";
 
 const dropTable = operation({
   id: "DropTable",
@@ -43,6 +43,7 @@ const renameTable = operation({
   body: {
     kind: "json",
     schema: Type.Object({
+      id: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
       new_table_name: Type.String({ minLength: 1 }),
       new_namespace_id: Type.Optional(
         Type.Array(Type.String(), {
@@ -54,7 +55,7 @@ const renameTable = operation({
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
   async handle({ catalog }, { id, params, payload }) {
-    const namespace = payload.new_namespace_id ?? id.slice(0, -1);
+    const namespace = targetOf(payload) ?? id.slice(0, -1);
     const separator = params.delimiter ?? defaultDelimiter;
     for (const [depth, name] of namespace.entries()) {
       checkName("namespace", name, { delimiter: separator, root: depth === 0 });
@@ -67,6 +68,15 @@ const renameTable = operation({
     return { kind: "json", value: {} };
   },
 });
+
+/**
+ * The namespace to move to. The Java client sends every list that was not set as an empty one, the
+ * `id` among them: in such a body an empty namespace is not the root.
+ */
+function targetOf(payload: { id?: string[] | null; new_namespace_id?: string[] }) {
+  const unset = payload.id?.length === 0 && payload.new_namespace_id?.length === 0;
+  return unset ? undefined : payload.new_namespace_id;
+}
 
 const getTableStats = operation({
   id: "GetTableStats",
@@ -96,9 +106,9 @@ const getTableStats = operation({
     }),
   }),
   permission: "read",
-  async handle(services, { id, payload }) {
+  async handle(services, { id, payload, fresh }) {
     const stats = await onTable(services, id, ({ table }) =>
-      onBranch(table, payload.branch).stats(),
+      onBranch(table, payload.branch).stats(readOptions({}, fresh)),
     );
     return {
       kind: "json",

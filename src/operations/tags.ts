@@ -5,7 +5,16 @@ import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { byName, pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
-import { branch, count, nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
+import {
+  branch,
+  count,
+  mapOf,
+  nextPage,
+  nothing,
+  page,
+  stringMap,
+  transactionId,
+} from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { checkVersion, onBranch, versionHeader } from "./target.js";
 
@@ -21,8 +30,7 @@ const listTableTags = operation({
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({
-    tags: Type.Record(
-      Type.String(),
+    tags: mapOf(
       Type.Object({
         branch: Type.Optional(Type.String({ description: "absent: the main branch" })),
         version: count,
@@ -37,7 +45,7 @@ const listTableTags = operation({
   permission: "read",
   async handle(services, { id, params, payload }) {
     const tags = await onTable(services, id, ({ table }) => table.listTags());
-    const listing = byName<TableTag>(`tags ${encodePath(id)}`);
+    const listing = byName(`tags ${encodePath(id)}`, (one: TableTag) => one.name);
     const { items, next } = pageOf(listing, tags, pageRequest(params, payload));
     const named = items.map((item) => [item.name, contents(item)]);
     return {

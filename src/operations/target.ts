@@ -1,5 +1,6 @@
 import type { ReadOptions, Table } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../errors.js";
+import type { Fresh } from "./operation.js";
 
 interface Wanted {
   version?: number | undefined;
@@ -23,13 +24,10 @@ export function checkVersion(version: number): number {
 }
 
 /** Which state of a table a request is about. @throws code 11 for a version that cannot exist */
-export function readOptions(
-  { version }: Wanted,
-  minTimestampMillis: number | undefined,
-): ReadOptions {
+export function readOptions({ version }: Wanted, fresh: Fresh): ReadOptions {
   return {
     ...(version !== undefined && { version: checkVersion(version) }),
-    ...(minTimestampMillis !== undefined && { minTimestampMillis }),
+    ...fresh,
   };
 }
 

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { invalidInput } from "../errors.js";
 import { operation } from "./operation.js";
-import { branch, count, nothing, stringMap, transactionId } from "./schemas.js";
+import { branch, count, mapOf, nothing, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { onBranch, versionHeader } from "./target.js";
 
@@ -24,7 +24,7 @@ export const updateTable = operation({
       }),
       branch,
       properties: Type.Optional(
-        Type.Record(Type.String(), Type.String(), {
+        mapOf(Type.String(), {
           description: "properties of the table to set; others stay",
         }),
       ),

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { VersionRange } from "../engine/index.js";
+import { invalidInput } from "../errors.js";
 
 /** Versions to delete. */
 export const versionRanges = Type.Array(
@@ -10,8 +11,12 @@ export const versionRanges = Type.Array(
   { minItems: 1 },
 );
 
+/** @throws code 13 for a range that ends before it starts */
 export const readRanges = (given: Static<typeof versionRanges>): VersionRange[] =>
-  given.map(({ start_version, end_version }) => ({
-    start: start_version,
-    ...(end_version !== -1 && { end: end_version }),
-  }));
+  given.map(({ start_version: start, end_version: end }, at) => {
+    if (end === -1) return { start };
+    if (end >= start) return { start, end };
+    throw invalidInput(
+      `ranges.${at} ends before it starts: end_version must be -1 or at least start_version`,
+    );
+  });

@@ -7,7 +7,7 @@ import { pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
 import { branch, count, nextPage, nothing, page, transactionId, version } from "./schemas.js";
 import { writing } from "./table-writes.js";
-import { branchName, checkVersion, onBranch } from "./target.js";
+import { branchName, checkVersion, onBranch, readOptions } from "./target.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 import { readRanges, versionRanges } from "./version-ranges.js";
 
@@ -39,6 +39,7 @@ const listTableVersions = operation({
     const order = {
       name: `versions ${descending} ${branchName(wanted.branch) ?? ""} ${encodePath(id)}`,
       key: (item: TableVersion) => String(item.version),
+      isKey: (key: string) => /^\d+$/.test(key),
       comesAfter: (item: TableVersion, key: string) =>
         descending ? item.version < Number(key) : item.version > Number(key),
     };
@@ -57,10 +58,10 @@ const describeTableVersion = operation({
   body: { kind: "json", schema: Type.Object({ version, branch }) },
   reply: Type.Object({ version: tableVersion }),
   permission: "read",
-  async handle(services, { id, payload }) {
+  async handle(services, { id, payload, fresh }) {
     const found = await onTable(services, id, async (open) => {
       const table = onBranch(open.table, payload.branch);
-      const wanted = payload.version ?? (await table.describe()).version;
+      const wanted = payload.version ?? (await table.describe(readOptions({}, fresh))).version;
       return table.describeVersion(checkVersion(wanted));
     });
     return { kind: "json", value: { version: versionEntry(found) } };

@@ -6,12 +6,12 @@ import { createHash } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import type { NewColumn, Table } from "../engine/index.js";
 import { invalidInput } from "../errors.js";
+import { stringMap } from "./schemas.js";
 
 const maybe = <T extends ReturnType<typeof Type.Unsafe>>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 const text = (description: string) =>
   Type.Optional(Type.Union([Type.String({ description }), Type.Null()]));
-const stringMap = Type.Record(Type.String(), Type.String());
 
 /** A type: `{"type": "float32"}` and so on, or the name alone. */
 export const dataType = Type.Union([Type.Object({ type: Type.String() }), Type.String()]);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { CatalogDatabase, Write } from "../catalog/database.js";
+import type { TransactionsRow } from "../catalog/schema.js";
 import { available } from "../catalog/sql-error.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { JobState } from "../jobs/jobs.js";
@@ -17,6 +18,8 @@ const KEPT = 7 * 24 * 3600 * 1000;
 const MAX_RECORDS = 1_000_000;
 /** Records written between two looks for old ones. */
 const PRUNE_EVERY = 1_000;
+/** Records of one statement: a database takes some thousands of parameters. */
+const MAX_GATHERED = 500;
 
 const statusOf: Record<JobState, TransactionStatus> = {
   QUEUED: "Queued",
@@ -29,6 +32,7 @@ const statusOf: Record<JobState, TransactionStatus> = {
 /** Transactions in the catalog's database. */
 export class TransactionStore implements Transactions {
   #sincePruning = PRUNE_EVERY;
+  #gathering: { readonly rows: TransactionsRow[]; readonly written: Promise<void> } | undefined;
 
   constructor(
     private readonly db: CatalogDatabase,
@@ -43,23 +47,42 @@ export class TransactionStore implements Transactions {
     job?: string;
   }): Promise<string> {
     const id = job ?? randomUUID();
-    const prune = ++this.#sincePruning > PRUNE_EVERY;
-    if (prune) this.#sincePruning = 0;
-    await this.db.write(async (t) => {
-      await t
-        .insertInto("transactions")
-        .values({
-          id,
-          status: job === undefined ? "Succeeded" : "Queued",
-          properties: JSON.stringify(properties),
-          created_at: Date.now(),
-        })
-        // A client that sends a request again is given the same job.
-        .onConflict((c) => c.doNothing())
-        .execute();
-      if (prune) await this.#prune(t);
+    await this.#gather({
+      id,
+      status: job === undefined ? "Succeeded" : "Queued",
+      properties: JSON.stringify(properties),
+      created_at: Date.now(),
     });
     return id;
+  }
+
+  /** Records that come in together are written by one statement: a busy table makes thousands. */
+  #gather(row: TransactionsRow): Promise<void> {
+    if (this.#gathering && this.#gathering.rows.length < MAX_GATHERED) {
+      this.#gathering.rows.push(row);
+      return this.#gathering.written;
+    }
+    const rows = [row];
+    const written = this.db.write(async (t) => {
+      // Later records go into a statement of their own.
+      if (this.#gathering?.rows === rows) this.#gathering = undefined;
+      await this.#insert(t, rows);
+    });
+    this.#gathering = { rows, written };
+    return written;
+  }
+
+  async #insert(t: Write, rows: readonly TransactionsRow[]): Promise<void> {
+    await t
+      .insertInto("transactions")
+      .values(rows)
+      // A client that sends a request again is given the same job.
+      .onConflict((c) => c.doNothing())
+      .execute();
+    this.#sincePruning += rows.length;
+    if (this.#sincePruning <= PRUNE_EVERY) return;
+    this.#sincePruning = 0;
+    await this.#prune(t);
   }
 
   async describe(id: string): Promise<TransactionRecord> {

@@ -5,6 +5,7 @@ import type { Json } from "../harness/client.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 import { readyIndex } from "../indexes/waiting.js";
+import { doneJob } from "../jobs/waiting.js";
 
 const serving = useServer();
 type Branch = "main" | "dev";
@@ -32,7 +33,7 @@ async function ok(
 ): Promise<Json> {
   const reply = await call(id, operation, branch, body);
   expect({ operation, status: reply.status, text: reply.text.slice(0, 300) }).toMatchObject({
-    status: 200,
+    status: operation === "backfill_column" || operation === "compact" ? 202 : 200,
   });
   return reply.headers.get("content-type")?.startsWith("application/json")
     ? reply.json
@@ -79,6 +80,8 @@ const changes: [string, string, (object | Uint8Array)?][] = [
     { updates: [{ path: "id", metadata: { a: "1" } }] },
   ],
   ["UpdateTableSchemaMetadata", "schema_metadata/update", { a: "1" }],
+  ["AlterTableBackfillColumns", "backfill_column", { column: "twice" }],
+  ["CompactTable", "compact", {}],
   ["RestoreTable", "restore", { version: 4 }],
   [
     "BatchDeleteTableVersions",
@@ -113,8 +116,13 @@ describe("a change of one branch", () => {
     const id = `t_${cases.indexOf(changed)}`;
     const other = branch === "dev" ? "main" : "dev";
     await forked(id);
+    if (operation === "backfill_column") {
+      const twice = { new_columns: [{ name: "twice", computed: "id * 2" }] };
+      for (const each of ["dev", "main"] as const) await ok(id, "add_columns", each, twice);
+    }
     const before = { here: await state(id, branch), there: await state(id, other) };
-    await ok(id, operation, branch, body);
+    const { job_id } = await ok(id, operation, branch, body);
+    if (job_id) await doneJob(serving.client, job_id);
     if (operation.startsWith("create_")) {
       await expect
         .poll(async () => (await state(id, branch)).indexes, { timeout: 20_000 })

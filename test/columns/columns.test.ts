@@ -35,7 +35,7 @@ describe("add_columns", () => {
       ],
     });
     expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ version: 2 });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     expect(await types("filled")).toEqual({ ...before, twice: "float64", upper: "utf8" });
     expect(
       await serving.client.count("filled", { predicate: "twice = id and upper = 'ITEM 3'" }),
@@ -126,7 +126,7 @@ describe("alter_columns", () => {
         { path: "name", rename: "title" },
       ],
     });
-    expect(reply.json).toEqual({ version: 2 });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     const { price: _, name: __, ...rest } = before;
     expect(await types("altered")).toEqual({ ...rest, title: "utf8", cost: "float32" });
     const never = [{ path: "title", nullable: false }];

@@ -50,7 +50,7 @@ describe("computed columns", () => {
       auto_refresh_enabled: true,
       auto_refresh_interval_seconds: 60,
     });
-    expect(reply.json).toEqual({ version: 2 });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     expect(await field("t", "total")).toMatchObject({
       type: { type: "float64" },
       nullable: true,
@@ -80,7 +80,7 @@ describe("virtual columns", () => {
   it("are null, and keep their declaration and the function's payload", async () => {
     await serving.client.createTable("old", items(3));
     const reply = await add("old", { name: "score", virtual_column: declaration });
-    expect(reply.json).toEqual({ version: 2 });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     const payload = Buffer.from(declaration.udf, "base64");
     const { type, metadata } = await field("old", "score");
     expect(type).toEqual({ type: "float32" });
@@ -116,7 +116,7 @@ describe("virtual columns", () => {
       { column: "high", struct_field: "h", data_type: { type: "utf8" }, nullable: true },
     ];
     const reply = await add("new", { name: "range", virtual_column: { ...rest, outputs } });
-    expect(reply.json).toEqual({ version: 2 });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     expect(await field("new", "low")).toMatchObject({
       type: { type: "int64" },
       metadata: { a: "1", virtual_column: "true", "virtual_column.struct_field": "l" },

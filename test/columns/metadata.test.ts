@@ -21,6 +21,7 @@ describe("update_field_metadata", () => {
     expect((await fields("noted", { updates: [first] })).json).toEqual({
       version: 2,
       fields: { price: first.metadata },
+      transaction_id: expect.any(String),
     });
     const reply = await fields("noted", {
       updates: [
@@ -31,6 +32,7 @@ describe("update_field_metadata", () => {
     expect(reply.json).toEqual({
       version: 3,
       fields: { price: { source: "shop", vat: "20" }, name: { language: "en" } },
+      transaction_id: expect.any(String),
     });
     const replaced = await fields("noted", {
       updates: [{ path: "price", metadata: { a: "1" }, replace: true }],

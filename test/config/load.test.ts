@@ -117,7 +117,7 @@ describe("a mistake", () => {
     [["--index-cache", "lots"], '--index-cache must be a size such as 512MiB, got "lots"'],
     [
       ["--drain-timeout", "soon"],
-      '--drain-timeout must be a time such as 500ms or 30s, got "soon"',
+      '--drain-timeout must be a time such as 500ms, 30s or 7d, got "soon"',
     ],
     [
       ["--storage-option", "region"],

@@ -52,7 +52,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     const added = await post("columns/add_columns", {
       new_columns: [{ name: "twice", expression: "price * 2" }],
     });
-    expect(added.json).toEqual({ version: 4 });
+    expect(added.json).toEqual({ version: 4, transaction_id: expect.any(String) });
     const computed = { name: "sum", computed: "price + id", auto_refresh_enabled: false };
     expect((await post("columns/add_columns", { new_columns: [computed] })).json.version).toBe(5);
     const altered = await post("columns/alter_columns", {
@@ -62,7 +62,11 @@ describe("changes, as the LanceDB SDKs ask", () => {
     const noted = await post("columns/update_field_metadata", {
       updates: [{ path: "double", metadata: { unit: "EUR", old: null }, replace: false }],
     });
-    expect(noted.json).toEqual({ version: 7, fields: { double: { unit: "EUR" } } });
+    expect(noted.json).toEqual({
+      version: 7,
+      fields: { double: { unit: "EUR" } },
+      transaction_id: expect.any(String),
+    });
     expect((await post("columns/drop_columns", { columns: ["sum"] })).json.version).toBe(8);
     const { schema } = (await post("columns/describe")).json;
     expect(schema.fields.at(-1)).toMatchObject({ name: "double", type: { type: "float" } });

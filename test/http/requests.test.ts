@@ -23,8 +23,7 @@ const echo = plain(
       }),
     },
   },
-  ({ id, params, payload, context, minTimestampMillis }) =>
-    json({ id, params, payload, context, minTimestampMillis }),
+  ({ id, params, payload, context, fresh }) => json({ id, params, payload, context, fresh }),
 );
 const later = plain({ id: "Later", path: "/v1/thing/{id}/later" }, async ({ id }) => {
   await new Promise((resolve) => setTimeout(resolve, 5));
@@ -84,6 +83,9 @@ describe("identifiers", () => {
     expect(other.json.detail).toContain('["a","c"]');
     expect((await at("/v1/thing/a$b/echo", { id: "a$b" })).status).toBe(400);
     expect((await at("/v1/thing/a$b/echo", { id: null })).status).toBe(200);
+    // What the Java client sends with every body.
+    expect((await at("/v1/thing/a$b/echo", { id: [] })).json.id).toEqual(["a", "b"]);
+    expect((await at("/v1/thing/$/echo", { id: ["a"] })).status).toBe(400);
   });
 
   it("decodes the path's other parameters and leaves them whole", async () => {
@@ -229,13 +231,25 @@ describe("context", () => {
     expect((await at("/v1/thing/a/echo", { context: { a: 1 } })).json.code).toBe(13);
   });
 
-  it("has the time that answers may not be older than", async () => {
-    const ask = (time: string) =>
-      small.client.request("/v1/thing/a/echo", { headers: { "x-lancedb-min-timestamp": time } });
-    expect((await ask("2026-01-31T12:00:00+02:00")).json.minTimestampMillis).toBe(
-      Date.UTC(2026, 0, 31, 10),
-    );
-    expect((await ask("yesterday")).json.code).toBe(13);
+  it("has the time and the version that answers may not be older than", async () => {
+    const ask = async (headers: Record<string, string>) =>
+      (await small.client.request("/v1/thing/a/echo", { headers })).json;
+    expect((await ask({})).fresh).toEqual({});
+    const time = { "x-lancedb-min-timestamp": "2026-01-31T12:00:00+02:00" };
+    const minTimestampMillis = Date.UTC(2026, 0, 31, 10);
+    expect((await ask(time)).fresh).toEqual({ minTimestampMillis });
+    const versions = { "x-lancedb-min-version": "3", "x-lancedb-min-read-version": "12" };
+    expect((await ask({ ...time, ...versions })).fresh).toEqual({
+      minTimestampMillis,
+      minVersion: 12,
+    });
+    expect(await ask({ "x-lancedb-min-timestamp": "yesterday" })).toMatchObject({ code: 13 });
+    for (const version of ["x", "-1", "1.5", "1e3", "99999999999999999999"]) {
+      for (const name of Object.keys(versions)) {
+        const { code, detail } = await ask({ [name]: version });
+        expect([code, detail]).toEqual([13, expect.stringContaining(name)]);
+      }
+    }
   });
 });
 

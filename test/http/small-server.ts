@@ -6,6 +6,7 @@ import { Upload } from "../../src/engine/index.js";
 import { Server } from "../../src/http/server.js";
 import {
   type Body,
+  type Fresh,
   type Operation,
   operation,
   type Reply,
@@ -35,6 +36,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     services: { config, log: createLogger("silent") } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],
+    page: () => undefined,
     authenticator: options.authenticator ?? anyone,
     openUpload: (onDrain) => new Upload(onDrain),
   });
@@ -67,7 +69,7 @@ export function plain<P extends TSchema, B extends Body>(
     payload: any;
     context: Readonly<Record<string, string>>;
     requestId: string;
-    minTimestampMillis: number | undefined;
+    fresh: Fresh;
     header(name: string): string;
     signal: AbortSignal;
   }) => Reply | Promise<Reply>,

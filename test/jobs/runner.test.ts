@@ -6,6 +6,13 @@ import { startJobs } from "../../src/jobs/runner.js";
 import { makeTable, onEachDatabase, quiet } from "../catalog/each-database.js";
 import { eventually } from "../harness/eventually.js";
 
+const rowErrors = {
+  column: "c",
+  version: 2,
+  rows: [{ fragment: 0, offset: 7, message: "divide by zero" }],
+  fragments: [{ fragment: 0, rows: 1 }],
+};
+
 /** Jobs whose spec is how they end; "wait" goes on until it is cancelled or `finish` is called. */
 class Work implements JobKind {
   readonly kind = "test";
@@ -20,12 +27,14 @@ class Work implements JobKind {
     for (const progress of this.progress) onProgress(progress);
     if (spec === "fail") throw new JoustError(12, 'column "x" does not exist');
     if (spec === "crash") throw new Error("/secret/path broke");
-    if (!spec.startsWith("wait")) return;
+    if (spec === "tell") return { result: { rows: 3 }, errors: rowErrors };
+    if (!spec.startsWith("wait")) return {};
     await new Promise<void>((resolve, reject) => {
       this.active.set(id, resolve);
       this.mostActive = Math.max(this.mostActive, this.active.size);
       signal.addEventListener("abort", () => reject(signal.reason));
     }).finally(() => this.active.delete(id));
+    return {};
   }
 
   finish(id: string): void {
@@ -96,6 +105,20 @@ describe("jobs", () => {
         ["b", "FAILED"],
         ["a", "DONE"],
       ]);
+    });
+
+    it("keep what they came to, and the rows that they failed on", async () => {
+      const { store, table, request } = await setUp();
+      const jobs = start(store);
+      const quick = await jobs.enqueue(request("quick", "a"));
+      const told = await jobs.enqueue(request("tell", "b"));
+      expect((await reaches(jobs, quick.id, "DONE")).result).toBeUndefined();
+      const done = await reaches(jobs, told.id, "DONE");
+      expect(done.result).toEqual({ rows: 3 });
+      expect(await jobs.errors(table.key)).toEqual([{ job: done, ...rowErrors }]);
+      expect(await jobs.errors(table.key, told.id)).toHaveLength(1);
+      expect(await jobs.errors(table.key, quick.id)).toEqual([]);
+      expect(await jobs.errors("other")).toEqual([]);
     });
 
     it("of one name are one, sent again or asked for in another way", async () => {

@@ -53,6 +53,14 @@ describe("drop namespace", () => {
     },
   );
 
+  it("takes the words of the Node SDK, which quotes them twice", async () => {
+    const { client } = serving;
+    for (const id of ["twice", "twice$child"]) await client.createNamespace(id);
+    expectFailure(await drop("twice", { behavior: '"Restrict"' }), 409, 3);
+    expect((await drop("twice", { behavior: '"Cascade"' })).status).toBe(200);
+    expectFailure(await drop("twice", { behavior: '"Casc"ade"' }), 400, 13, /behavior/);
+  });
+
   it("cascade spares neighbours whose names begin alike", async () => {
     const { client } = serving;
     for (const id of ["near", "near2", "near$a", "near2$a"]) await client.createNamespace(id);

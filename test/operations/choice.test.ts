@@ -3,14 +3,14 @@ import { JoustError } from "../../src/errors.js";
 import { choice } from "../../src/operations/choice.js";
 
 describe("an enum-like string", () => {
-  it.each(["exist_ok", "ExistOk", "EXIST_OK", "existok", "Exist_Ok"])(
+  it.each(["exist_ok", "ExistOk", "EXIST_OK", "existok", "Exist_Ok", '"ExistOk"'])(
     "may be spelled %s",
     (word) => {
       expect(choice("mode", word, ["create", "exist_ok"])).toBe("exist_ok");
     },
   );
 
-  it.each(["", "exist", "exist ok", "creat", "cre\u0131te", "__proto__"])(
+  it.each(["", "exist", "exist ok", "creat", "cre\u0131te", "__proto__", '"exist_ok', '""'])(
     "may not be %j",
     (word) => {
       expect(() => choice("mode", word, ["create", "exist_ok"])).toThrow(JoustError);

@@ -1,4 +1,8 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { isRole } from "../../src/auth/roles.js";
 import { lancedb } from "../../src/dialects/lancedb.js";
 import { contract, operations } from "../../src/operations/index.js";
 import { lancedbOnly } from "../../src/operations/lancedb/index.js";
@@ -37,6 +41,15 @@ const expected: [string, string, string][] = [
   ["UpdateTable", "POST", "/v1/table/{id}/update"],
   ["AlterTableAddColumns", "POST", "/v1/table/{id}/add_columns"],
   ["AlterTableAlterColumns", "POST", "/v1/table/{id}/alter_columns"],
+  ["AlterTableBackfillColumns", "POST", "/v1/table/{id}/backfill_column"],
+  ["ListRowErrors", "POST", "/v1/table/{id}/errors"],
+  ["CreateMaterializedView", "POST", "/v1/materialized_view/{id}/create"],
+  ["RefreshMaterializedView", "POST", "/v1/materialized_view/{id}/refresh"],
+  ["DescribeMaterializedView", "POST", "/v1/materialized_view/{id}/describe"],
+  ["DropMaterializedView", "POST", "/v1/materialized_view/{id}/drop"],
+  ["ListMaterializedViews", "GET POST", "/v1/namespace/{id}/materialized_view/list"],
+  ["RefreshTable", "POST", "/v1/table/{id}/refresh"],
+  ["CompactTable", "POST", "/v1/table/{id}/compact"],
   ["AlterTableDropColumns", "POST", "/v1/table/{id}/drop_columns"],
   ["UpdateFieldMetadata", "POST", "/v1/table/{id}/update_field_metadata"],
   ["UpdateTableSchemaMetadata", "POST", "/v1/table/{id}/schema_metadata/update"],
@@ -69,7 +82,7 @@ const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"]
 /** Bodies that are not decoded before the operation sees them. */
 const raw = [...queries, "UpdateTableSchemaMetadata"];
 const writes =
-  /^(Create|Drop|Rename|Insert|Delete|Merge|Update|Alter|Restore|Batch|Register|Deregister|Declare|CancelJob|PauseJob|ResumeJob)/;
+  /^(Create|Drop|Rename|Insert|Delete|Merge|Update|Alter|Restore|Batch|Register|Deregister|Declare|Refresh|Compact|CancelJob|PauseJob|ResumeJob)/;
 
 describe("the list of operations", () => {
   it("has exactly the interface's, with their methods and paths", () => {
@@ -98,7 +111,9 @@ describe("the list of operations", () => {
     const silent = ["NamespaceExists", "TableExists", "QueryTable", "QueryJobEvents"];
     for (const { id, summary, tag, reply } of contract) {
       expect(summary).toMatch(/^[A-Z]/);
-      expect(tag).toMatch(/^(Namespace|Table|Index|Column|Version|Tag|Branch|Transaction|Job)$/);
+      expect(tag).toMatch(
+        /^(Namespace|Table|Index|Column|Version|Tag|Branch|View|Transaction|Job)$/,
+      );
       expect([id, reply === undefined]).toEqual([id, silent.includes(id)]);
     }
   });
@@ -109,6 +124,24 @@ describe("the list of operations", () => {
   });
 });
 
+const file = fileURLToPath(new URL("../../../shared/contract/openapi.yaml", import.meta.url));
+
+/** That each has a test that reaches it is replies.test.ts' to say, and test/errors'. */
+describe.skipIf(!existsSync(file))("the public interface", () => {
+  it("has a handler and a permission for each of its operations", () => {
+    const { paths } = parse(readFileSync(file, "utf8"));
+    const named = Object.values<object>(paths).flatMap((item) =>
+      Object.values(item).flatMap(({ operationId }) => operationId ?? []),
+    );
+    expect(named).toHaveLength(54);
+    const served = new Map(contract.map((operation) => [operation.id, operation]));
+    const lacking = named.filter((id) => {
+      const operation = served.get(id);
+      return typeof operation?.handle !== "function" || !isRole(operation.permission);
+    });
+    expect(lacking).toEqual([]);
+  });
+});
 /** What only LanceDB SDKs ask: operation, what it takes, methods, path. */
 const ofLancedb: [string, string, string, string][] = [
   ["CloneTable", "write", "POST", "/v1/table/{id}/clone"],

@@ -52,6 +52,22 @@ describe("query without a vector", () => {
     expect(rows.schema.names).toEqual(["price", "id"]);
   });
 
+  it("takes an empty form beside the other for absent, as the Java client sends them", async () => {
+    const none = { single_vector: [], multi_vector: [] };
+    const named = { column_names: ["price", "id"], column_aliases: {} };
+    const plain = await serving.client.query("t", { k: 2, vector: none, columns: named });
+    expect(plain.schema.names).toEqual(["price", "id"]);
+    expect(plain.numRows).toBe(2);
+    const aliased = { column_names: [], column_aliases: { what: "name" } };
+    const single_vector = Array.from({ length: 8 }, () => 0);
+    const near = { single_vector, multi_vector: [] };
+    const found = await serving.client.query("t", { k: 1, vector: near, columns: aliased });
+    expect(found.schema.names).toEqual(["what", "_distance"]);
+    const all = { column_names: [], column_aliases: {} };
+    const everything = await serving.client.query("t", { k: 1, vector: none, columns: all });
+    expect(everything.schema.names).toEqual(["id", "name", "category", "price", "vector"]);
+  });
+
   it("returns columns under other names, and expressions", async () => {
     const rows = await serving.client.query("t", {
       k: 1,

@@ -58,6 +58,11 @@ describe("rename table", () => {
     await serving.client.createTable("ns$here", items(1));
     await rename("ns$here", { new_table_name: "there" });
     expect(await serving.client.count("ns$there")).toBe(1);
+    // What the Java client sends when neither list is set.
+    await rename("ns$there", { id: [], new_table_name: "still", new_namespace_id: [] });
+    expect(await serving.client.count("ns$still")).toBe(1);
+    await rename("ns$still", { id: ["ns", "still"], new_table_name: "gone", new_namespace_id: [] });
+    expect(await serving.client.count("gone")).toBe(1);
   });
 
   it("refuses a name that is taken", async () => {

@@ -20,16 +20,19 @@ use lance_core::cache::{
 };
 use lance_io::object_store::ObjectStoreRegistry;
 
+use crate::durability::Durability;
+
 /// The caches and store connections of an engine.
 pub struct Caches {
     index: Arc<dyn CacheBackend>,
     metadata: Arc<dyn CacheBackend>,
     stores: Arc<ObjectStoreRegistry>,
+    durability: Durability,
 }
 
 impl Caches {
     /// Budgets in bytes of cached entries.
-    pub fn new(index_bytes: usize, metadata_bytes: usize) -> Self {
+    pub fn new(index_bytes: usize, metadata_bytes: usize, durability: Durability) -> Self {
         Self {
             // One shard: an index partition may be a large part of the budget.
             index: Arc::new(QuickCacheBackend::with_shard_policy(
@@ -40,8 +43,14 @@ impl Caches {
                 metadata_bytes,
                 QuickCacheShardPolicy::Recommended,
             )),
-            stores: Arc::default(),
+            stores: Arc::new(durability.stores()),
+            durability,
         }
+    }
+
+    /// What an answered write means to the tables that are opened with these caches.
+    pub fn durability(&self) -> Durability {
+        self.durability
     }
 
     pub fn stores(&self) -> Arc<ObjectStoreRegistry> {

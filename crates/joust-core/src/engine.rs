@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::Result;
 use crate::cache::Caches;
+use crate::durability::Durability;
 use crate::root::{self, RootContents};
 use crate::table::Table;
 use crate::table::handle::Handle;
@@ -22,6 +23,8 @@ pub struct EngineOptions {
     /// How long a handle on a remote store may answer without asking the store for a newer version;
     /// zero asks every time. Local directories are always asked, which costs one `stat`.
     pub staleness: Duration,
+    /// What an answered write means on a local disk.
+    pub durability: Durability,
     /// Tables that stay open; the least recently used are closed beyond that.
     pub open_tables: usize,
 }
@@ -32,6 +35,7 @@ impl Default for EngineOptions {
             index_cache_bytes: 2 << 30,
             metadata_cache_bytes: 512 << 20,
             staleness: Duration::ZERO,
+            durability: Durability::default(),
             open_tables: 10_000,
         }
     }
@@ -61,7 +65,11 @@ struct Address {
 
 impl Engine {
     pub fn new(options: EngineOptions) -> Self {
-        let caches = Caches::new(options.index_cache_bytes, options.metadata_cache_bytes);
+        let caches = Caches::new(
+            options.index_cache_bytes,
+            options.metadata_cache_bytes,
+            options.durability,
+        );
         Self {
             shared: Arc::new(Shared {
                 options,

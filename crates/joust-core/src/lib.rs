@@ -3,16 +3,21 @@
 //! Start at [`Engine`], which hands out [`Table`]s; a table is an address with everything that can
 //! be done at it. Arrow data comes in through an [`Upload`] and goes out as an [`Answer`].
 
+pub mod backfill;
 mod cache;
+mod durability;
 pub mod engine;
 pub mod error;
 pub mod index;
 pub mod ipc;
+pub mod maintain;
 mod names;
 pub mod query;
 pub mod root;
 pub mod table;
+pub mod view;
 
+pub use durability::Durability;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
 pub use ipc::Upload;

@@ -47,7 +47,7 @@ fn rename(path: &str, to: &str) -> Alteration {
 fn at(version: u64) -> ReadOptions {
     ReadOptions {
         version: Some(version),
-        not_before: None,
+        ..ReadOptions::default()
     }
 }
 

@@ -76,6 +76,7 @@ async fn query(table: &Table, body: &str) -> Result<Vec<u8>> {
         id: vec!["t".into()],
         format: Format::File,
         not_before: None,
+        min_version: None,
     };
     table.query(body.as_bytes(), options).await?.first().await
 }

@@ -20,6 +20,8 @@ pub struct EngineOptions {
     /// How long a handle on a remote store may answer without asking the store for a newer version,
     /// ms; 0 asks every time.
     pub staleness_ms: Option<f64>,
+    /// False: an answered write survives the end of the process, not a power cut. Default true.
+    pub synced: Option<bool>,
 }
 
 /// A table that a root holds.
@@ -55,6 +57,9 @@ impl Engine {
             chosen.index_cache_bytes = bytes(options.index_cache_bytes, chosen.index_cache_bytes);
             chosen.metadata_cache_bytes =
                 bytes(options.metadata_cache_bytes, chosen.metadata_cache_bytes);
+            if options.synced == Some(false) {
+                chosen.durability = joust_core::Durability::Os;
+            }
             chosen.staleness = options.staleness_ms.map_or(chosen.staleness, millis);
         }
         Self {

@@ -1,13 +1,11 @@
 //! Indexes.
 
-use std::sync::Arc;
-
 use joust_core::index;
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 
+use crate::progress::{Progress, reporter};
 use crate::promise::promise;
 use crate::table::{ReadOptions, Table};
 use crate::task::Task;
@@ -19,16 +17,6 @@ pub struct PlannedIndex {
     pub columns: Vec<String>,
     /// The interface's name of its kind: `IVF_PQ`, `BTREE` and so on.
     pub index_type: String,
-}
-
-/// How far a build is.
-#[napi(object)]
-pub struct IndexProgress {
-    /// The engine's word for what runs.
-    pub stage: String,
-    pub completed: f64,
-    /// Absent when it can't be told.
-    pub total: Option<f64>,
 }
 
 /// An index as a listing shows it.
@@ -95,20 +83,9 @@ impl Table {
         env: &'env Env,
         spec: String,
         task: &Task,
-        on_progress: Function<'_, IndexProgress, ()>,
+        on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
-        let on_progress = on_progress
-            .build_threadsafe_function::<IndexProgress>()
-            .weak::<true>()
-            .build()?;
-        let report = Arc::new(move |progress: index::Progress| {
-            let progress = IndexProgress {
-                stage: progress.stage,
-                completed: progress.completed as f64,
-                total: progress.total.map(|total| total as f64),
-            };
-            on_progress.call(progress, ThreadsafeFunctionCallMode::NonBlocking);
-        });
+        let report = reporter(on_progress)?;
         let table = self.inner.clone();
         let work = task.guard(async move { table.create_index(&spec, report).await });
         promise(env, work, |()| ())

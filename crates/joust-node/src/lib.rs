@@ -19,7 +19,10 @@ mod difference;
 mod engine;
 mod error;
 mod index;
+mod jobs;
+mod maintain;
 mod parts;
+mod progress;
 mod promise;
 mod query;
 mod refs;
@@ -27,6 +30,7 @@ mod rows;
 mod table;
 mod task;
 mod upload;
+mod view;
 
 use napi::bindgen_prelude::create_custom_tokio_runtime;
 

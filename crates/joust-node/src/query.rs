@@ -9,8 +9,9 @@ use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
 
+use crate::error::js_error;
 use crate::promise::promise;
-use crate::table::{Table, time};
+use crate::table::{Table, time, version_number};
 use crate::task::Task;
 
 /// What the server knows about a query besides its body.
@@ -23,6 +24,8 @@ pub struct QueryOptions {
     pub format: String,
     /// Do not answer from anything learnt before this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
+    /// Do not answer from an older version than this, if there is one as new.
+    pub min_version: Option<f64>,
 }
 
 impl From<QueryOptions> for joust_core::query::QueryOptions {
@@ -34,6 +37,7 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
                 _ => Format::File,
             },
             not_before: options.min_timestamp_millis.map(time),
+            min_version: options.min_version.map(version_number),
         }
     }
 }
@@ -90,6 +94,12 @@ impl QueryResult {
             *rest = None;
         }
     }
+}
+
+/// Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form.
+#[napi]
+pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
+    joust_core::query::check(body).map_err(|error| js_error(env, &error))
 }
 
 #[napi]

@@ -119,20 +119,26 @@ impl Table {
     }
 
     /// Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
-    /// The same bytes again succeed, others are a conflict (code 14). `v1`: the old manifest names;
-    /// absent keeps the table's.
+    /// The same bytes again succeed, others are a conflict (code 14). `size`: bytes the manifest is said
+    /// to have; `v1`: the old manifest names; absent keeps the table's.
     #[napi(ts_return_type = "Promise<TableVersion>")]
     pub fn publish_version<'env>(
         &self,
         env: &'env Env,
         version: f64,
         staged: String,
+        size: Option<f64>,
         v1: Option<bool>,
     ) -> napi::Result<PromiseRaw<'env, TableVersion>> {
         let table = self.inner.clone();
         let work = async move {
             table
-                .publish_version(version_number(version), &staged, v1)
+                .publish_version(
+                    version_number(version),
+                    &staged,
+                    size.map(|size| size as u64),
+                    v1,
+                )
                 .await
         };
         promise(env, work, TableVersion::from)

@@ -27,6 +27,8 @@ pub struct ReadOptions {
     pub version: Option<f64>,
     /// Do not answer from anything learnt before this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
+    /// Do not answer from an older version than this, if there is one as new.
+    pub min_version: Option<f64>,
 }
 
 #[napi(object)]
@@ -35,6 +37,7 @@ pub struct CountOptions {
     pub predicate: Option<String>,
     pub version: Option<f64>,
     pub min_timestamp_millis: Option<f64>,
+    pub min_version: Option<f64>,
 }
 
 #[napi(object)]
@@ -208,7 +211,12 @@ impl Table {
         let (predicate, read) = match options {
             Some(options) => (
                 options.predicate,
-                read_options(options.version, options.min_timestamp_millis),
+                ReadOptions {
+                    version: options.version,
+                    min_timestamp_millis: options.min_timestamp_millis,
+                    min_version: options.min_version,
+                }
+                .into(),
             ),
             None => (None, table::ReadOptions::default()),
         };
@@ -220,18 +228,15 @@ impl Table {
     }
 
     #[napi(ts_return_type = "Promise<TableStats>")]
-    pub fn stats<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, TableStats>> {
+    pub fn stats<'env>(
+        &self,
+        env: &'env Env,
+        options: Option<ReadOptions>,
+    ) -> napi::Result<PromiseRaw<'env, TableStats>> {
         let table = self.inner.clone();
-        let work = async move { table.stats(table::ReadOptions::default()).await };
+        let options = options.unwrap_or_default().into();
+        let work = async move { table.stats(options).await };
         promise(env, work, TableStats::from)
-    }
-}
-
-/// Read options from JavaScript numbers.
-pub fn read_options(version: Option<f64>, min_timestamp_millis: Option<f64>) -> table::ReadOptions {
-    table::ReadOptions {
-        version: version.map(version_number),
-        not_before: min_timestamp_millis.map(time),
     }
 }
 
@@ -259,7 +264,11 @@ pub fn time(number: f64) -> SystemTime {
 
 impl From<ReadOptions> for table::ReadOptions {
     fn from(options: ReadOptions) -> Self {
-        read_options(options.version, options.min_timestamp_millis)
+        Self {
+            version: options.version.map(version_number),
+            not_before: options.min_timestamp_millis.map(time),
+            min_version: options.min_version.map(version_number),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ const fetchBlobs = operation({
   permission: "read",
   async handle(services, call) {
     const { column, row_ids, branch } = call.payload;
-    const options = readOptions(call.payload, call.minTimestampMillis);
+    const options = readOptions(call.payload, call.fresh);
     const found = await onTable(services, call.id, ({ table }) =>
       onBranch(table, branch).fetchBlobs(column, row_ids.map(checkRow), options, taskOf(call)),
     );
@@ -65,7 +65,7 @@ const getBlobBytes = operation({
   async handle(services, call): Promise<Reply> {
     const { params } = call;
     const row = checkRow(Number(/^\d+$/.exec(call.path.row_id ?? "")?.[0] ?? Number.NaN));
-    const options = readOptions(params, call.minTimestampMillis);
+    const options = readOptions(params, call.fresh);
     const blob = await onTable(services, call.id, ({ record, table }) => {
       checkSource(params.source_uri, record.location);
       const address = params.row_is_address ?? false;

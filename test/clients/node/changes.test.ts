@@ -1,109 +1,90 @@
-import { type Connection, connect, type Table } from "@lancedb/lancedb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Server, startServer } from "../../harness/server.js";
+import { describe, expect, it } from "vitest";
+import { ids, items, newTable } from "./items.js";
+import { useDatabase } from "./use-database.js";
 
-interface Item extends Record<string, unknown> {
-  id: number;
-  name: string;
-  price: number;
-}
-
-const items = (count: number, from = 0): Item[] =>
-  Array.from({ length: count }, (_, at) => ({
-    id: from + at,
-    name: `item ${from + at}`,
-    price: (from + at) / 2,
-  }));
-
-async function ids(table: Table): Promise<number[]> {
-  const rows = await table.query().select(["id"]).toArray();
-  return rows.map((row) => row.id).sort((a, b) => a - b);
-}
-
-describe("@lancedb/lancedb 0.39 changes tables", () => {
-  let server: Server;
-  let database: Connection;
-  let made = 0;
-  const newTable = (count: number) => database.createTable(`table_${made++}`, items(count));
-
-  beforeAll(async () => {
-    server = await startServer();
-    database = await connect("db://joust", { apiKey: server.key, hostOverride: server.url });
-  });
-  afterAll(async () => {
-    database?.close();
-    await server?.stop();
-  });
-
-  it("updates rows", async () => {
-    const table = await newTable(6);
-    const some = await table.update({ where: "id < 2", values: { name: "first" } });
-    expect(some.rowsUpdated).toBe(2);
-    expect((await table.update({ valuesSql: { price: "price + 1" } })).rowsUpdated).toBe(6);
-    expect(await table.countRows("name = 'first' and price >= 1")).toBe(2);
-    await expect(table.update({ valuesSql: { nope: "1" } })).rejects.toThrow(/nope|404/);
-  });
-
-  it("merges rows", async () => {
-    const table = await newTable(4);
-    const merged = await table
-      .mergeInsert("id")
-      .whenMatchedUpdateAll()
-      .whenNotMatchedInsertAll()
-      .execute(items(3, 2));
-    expect(merged).toMatchObject({ numUpdatedRows: 2, numInsertedRows: 1, numDeletedRows: 0 });
-    const replaced = await table
-      .mergeInsert(["id", "name"])
-      .whenNotMatchedBySourceDelete({ where: "id > 3" })
-      .execute(items(1));
-    expect(replaced).toMatchObject({ numDeletedRows: 1 });
-    expect(await ids(table)).toEqual([0, 1, 2, 3]);
-  });
+describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
+  const remote = useDatabase();
+  const tableOf = (count: number) => newTable(remote.database, items(count));
 
   it("adds, alters and drops columns", async () => {
-    const table = await newTable(3);
-    await table.addColumns([{ name: "twice", valueSql: "price * 2" }]);
+    const table = await tableOf(3);
+    const added = await table.addColumns([{ name: "twice", valueSql: "price * 2" }]);
+    expect(added.version).toBe(2);
     await table.alterColumns([{ path: "twice", rename: "double", dataType: "float" }]);
     expect(await table.countRows("double = id")).toBe(3);
-    await table.dropColumns(["double"]);
+    await table.addColumns({ computed: [{ name: "later", valueSql: "price * 3" }] });
+    await table.dropColumns(["double", "later"]);
     const { fields } = await table.schema();
-    expect(fields.map((field) => field.name)).toEqual(["id", "name", "price"]);
+    expect(fields.map(({ name }) => name)).toEqual(["id", "name", "category", "price", "vector"]);
+    await expect(table.dropColumns(["nope"])).rejects.toThrow(/nope/);
+    await expect(table.alterColumns([{ path: "nope", rename: "x" }])).rejects.toThrow(/nope/);
   });
 
-  it("lists versions, tags, checks out and restores", async () => {
-    const table = await newTable(2);
+  it("changes the metadata of fields", async () => {
+    const table = await tableOf(1);
+    await table.updateFieldMetadata([{ path: "price", metadata: { unit: "EUR", more: "1" } }]);
+    await table.updateFieldMetadata([{ path: "price", metadata: { more: null } }]);
+    const { fields } = await table.schema();
+    const price = fields.find(({ name }) => name === "price");
+    expect(Object.fromEntries(price?.metadata ?? [])).toEqual({ unit: "EUR" });
+  });
+
+  it("lists versions, checks out and restores", async () => {
+    const table = await tableOf(2);
     await table.add(items(1, 2));
     await table.add(items(1, 3));
     const versions = await table.listVersions();
     expect(versions.map(({ version }) => version).sort()).toEqual([1, 2, 3]);
+    expect(await table.version()).toBe(3);
+    await table.checkout(1);
+    expect(await table.version()).toBe(1);
+    expect(await ids(table)).toEqual([0, 1]);
+    await expect(table.add(items(1, 9))).rejects.toThrow();
+    await table.restore();
+    expect(await table.version()).toBe(4);
+    expect(await ids(table)).toEqual([0, 1]);
+    await table.checkout(3);
+    await table.checkoutLatest();
+    expect(await table.countRows()).toBe(2);
+    await expect(table.checkout(99)).rejects.toThrow();
+    const pinned = await remote.database.openTable(table.name, [], { version: 2 });
+    expect(await pinned.countRows()).toBe(3);
+  });
 
+  it("names versions with tags", async () => {
+    const table = await tableOf(2);
+    await table.add(items(1, 2));
     const tags = await table.tags();
     await tags.create("first", 1);
     await expect(tags.create("first", 2)).rejects.toThrow(/already/);
-    await tags.update("first", 2);
-    expect(await tags.getVersion("first")).toBe(2);
-    expect(await tags.list()).toMatchObject({ first: { version: 2 } });
-
+    await expect(tags.create("new", 99)).rejects.toThrow();
+    expect(await tags.getVersion("first")).toBe(1);
     await table.checkout("first");
-    expect(await table.countRows()).toBe(3);
-    await table.checkout(1);
-    await table.restore();
-    expect(await ids(table)).toEqual([0, 1]);
+    expect(await table.countRows()).toBe(2);
+    await table.checkoutLatest();
+    await tags.update("first", 2);
+    expect(await tags.list()).toMatchObject({ first: { version: 2 } });
     await tags.delete("first");
     await expect(tags.getVersion("first")).rejects.toThrow();
+    expect(await tags.list()).toEqual({});
   });
 
   it("works on branches", async () => {
-    const table = await newTable(3);
+    const table = await tableOf(3);
     const branches = await table.branches();
     const dev = await branches.create("dev");
+    expect(dev.currentBranch()).toBe("dev");
     await dev.add(items(2, 3));
     await dev.delete("id = 0");
+    expect((await dev.update({ where: "id = 1", values: { name: "x" } })).rowsUpdated).toBe(1);
     expect(await ids(dev)).toEqual([1, 2, 3, 4]);
     expect(await ids(table)).toEqual([0, 1, 2]);
     expect(Object.keys(await branches.list())).toEqual(["dev"]);
     expect(await (await branches.checkout("dev")).countRows()).toBe(4);
     await expect(branches.create("dev")).rejects.toThrow(/exists/);
+    const nested = await branches.create("nested", "dev");
+    expect(await ids(nested)).toEqual([1, 2, 3, 4]);
+    await branches.delete("nested");
     await branches.delete("dev");
     expect(await branches.list()).toEqual({});
   });

@@ -5,7 +5,9 @@ export default defineConfig({
     root: import.meta.dirname,
     include: ["*.test.ts"],
     globalSetup: ["../../harness/built.ts"],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    // A server and an SDK runtime for each file: two at a time is what two cores carry.
+    maxWorkers: 2,
   },
 });

@@ -11,4 +11,5 @@ mod spec;
 
 pub use build::Planned;
 pub use list::{IndexDescription, IndexStats};
-pub use progress::Progress;
+pub(crate) use progress::Reporter;
+pub use progress::{OnProgress, Progress};

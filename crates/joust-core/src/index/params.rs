@@ -233,8 +233,15 @@ fn text(spec: &Spec) -> Result<InvertedIndexParams> {
     set("min_ngram_length", json!(text.min_ngram_length));
     set("max_ngram_length", json!(text.max_ngram_length));
     set("prefix_only", json!(text.prefix_only));
-    serde_json::from_value(Value::Object(params))
-        .map_err(|error| Error::invalid(format!("the full-text parameters can't be used: {error}")))
+    let unusable =
+        |error: String| Error::invalid(format!("the full-text parameters can't be used: {error}"));
+    let params: InvertedIndexParams = serde_json::from_value(Value::Object(params))
+        .map_err(|error| unusable(error.to_string()))?;
+    // A tokenizer that can't be made would fail the build.
+    params
+        .build()
+        .map_err(|error| unusable(Error::of_input(error).to_string()))?;
+    Ok(params)
 }
 
 /// Languages are spelled `English`.

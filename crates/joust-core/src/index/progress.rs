@@ -21,7 +21,7 @@ pub struct Progress {
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Passes Lance's progress on.
-pub(super) struct Reporter {
+pub(crate) struct Reporter {
     on_progress: OnProgress,
     now: Mutex<Progress>,
 }

@@ -140,6 +140,15 @@ impl<'de> Visitor<'de> for ColumnsVisitor {
                 _ => return Err(de::Error::custom(format!("`{key}` has the wrong form"))),
             }
         }
+        // The Java client sends both forms, the one that is not meant empty.
+        if let (Some(listed), Some(mapped)) = (&names, &aliases) {
+            match (listed.is_empty(), mapped.is_empty()) {
+                (true, true) => return Ok(Columns::All),
+                (true, false) => names = None,
+                (false, true) => aliases = None,
+                (false, false) => {}
+            }
+        }
         match (names, aliases) {
             (Some(_), Some(_)) => Err(de::Error::custom(
                 "give `column_names` or `column_aliases`, not both",

@@ -7,10 +7,12 @@ mod answer;
 mod columns;
 mod explain;
 pub(crate) mod expression;
+mod object;
 mod plan;
 mod probes;
 mod request;
 mod text;
+mod text_form;
 mod vector;
 
 use std::time::SystemTime;
@@ -34,6 +36,13 @@ pub struct QueryOptions {
     pub format: Format,
     /// Do not answer from anything learnt before this time.
     pub not_before: Option<SystemTime>,
+    /// Do not answer from an older version than this, if there is one as new.
+    pub min_version: Option<u64>,
+}
+
+/// Whether a body can be read as a query; what the table has to do with it is left open.
+pub fn check(body: &[u8]) -> Result<()> {
+    Query::decode(body).map(drop)
 }
 
 impl Table {
@@ -59,6 +68,7 @@ impl Table {
             .dataset(ReadOptions {
                 version: query.version,
                 not_before: options.not_before,
+                min_version: options.min_version,
             })
             .await?;
         let version = dataset.version_id();

@@ -7,7 +7,8 @@ use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
 
 use super::answer::QUERY_INDEX;
-use super::request::{Query, Vectors};
+use super::object::Object;
+use super::request::{Ordering, Query, Vectors};
 use super::{columns, expression, probes, text, vector};
 use crate::error::{Error, Result};
 
@@ -44,7 +45,11 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
             Some("_distance")
         }
         (None, Some(text)) => {
-            scanner.full_text_search(text::parse(text, query.reach())?)?;
+            let search = text::parse(text, query.reach())?;
+            for column in search.columns() {
+                text_column(&dataset, &column)?;
+            }
+            scanner.full_text_search(search)?;
             Some("_score")
         }
         (None, None) => None,
@@ -58,6 +63,15 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
         scanner.order_by(Some(ordering(&dataset, order)?))?;
     }
     Ok(scanner)
+}
+
+/// Refuses a column that the table has not. Paths into a list are the index's to know.
+fn text_column(dataset: &Dataset, path: &str) -> Result<()> {
+    let column = path.split('.').next().unwrap_or(path);
+    match columns::canonical(dataset, path) {
+        Err(error) if dataset.schema().resolve_case_insensitive(column).is_none() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Whether it is a search for each of several vectors.
@@ -154,7 +168,7 @@ fn project(
     Ok(())
 }
 
-fn ordering(dataset: &Dataset, order: &[super::request::Ordering]) -> Result<Vec<ColumnOrdering>> {
+fn ordering(dataset: &Dataset, order: &[Object<Ordering>]) -> Result<Vec<ColumnOrdering>> {
     order
         .iter()
         .map(|key| {

@@ -5,12 +5,15 @@
 //! `full_text_query`. No form of one could be taken for a form of the other, so one decoder reads
 //! both. Fields it does not know are ignored, as the interface asks.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::columns::Columns;
+use super::object::Object;
+use super::text_form;
 use crate::error::{Error, Result};
 
 /// A decoded query.
@@ -18,6 +21,11 @@ use crate::error::{Error, Result};
 pub struct Query {
     #[serde(default)]
     id: Option<Vec<String>>,
+    // What every body may have: the server reads it, here only its form counts.
+    #[serde(default, rename = "identity")]
+    _identity: Option<Object<Identity>>,
+    #[serde(default, rename = "context")]
+    _context: Option<HashMap<String, String>>,
     /// Rows to return; a vector search with several vectors returns as many for each.
     pub k: u64,
     #[serde(default)]
@@ -62,7 +70,7 @@ pub struct Query {
     #[serde(default)]
     pub with_row_id: Option<bool>,
     #[serde(default)]
-    pub order_by: Option<Vec<Ordering>>,
+    pub order_by: Option<Vec<Object<Ordering>>>,
     #[serde(default)]
     pub full_text_query: Option<serde_json::Value>,
     #[serde(default)]
@@ -92,14 +100,41 @@ pub struct Explain {
     id: Option<Vec<String>>,
     #[serde(default)]
     branch: Option<String>,
-    pub query: Query,
+    #[serde(default, rename = "identity")]
+    _identity: Option<Object<Identity>>,
+    #[serde(default, rename = "context")]
+    _context: Option<HashMap<String, String>>,
+    pub query: Object<Query>,
     #[serde(default)]
     pub verbose: Option<bool>,
 }
 
+/// Who asks.
+#[derive(Debug, Deserialize)]
+struct Identity {
+    #[serde(default, rename = "api_key")]
+    _api_key: Option<String>,
+    #[serde(default, rename = "auth_token")]
+    _auth_token: Option<String>,
+}
+
 impl Query {
     pub fn decode(body: &[u8]) -> Result<Self> {
-        decode(body)
+        decode::<Self>(body)?.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        if let Some(effort) = self.search_effort
+            && !(0.0..=1.0).contains(&effort)
+        {
+            return Err(Error::invalid(format!(
+                "`search_effort` is {effort}; it must be between 0 and 1"
+            )));
+        }
+        self.full_text_query
+            .as_ref()
+            .map_or(Ok(()), text_form::check)?;
+        Ok(self)
     }
 
     /// Refuses a body that is meant for another object.
@@ -128,10 +163,12 @@ impl Explain {
     pub fn decode(body: &[u8], id: &[String]) -> Result<Self> {
         let mut explain: Self = decode(body)?;
         check_id(explain.id.as_deref(), id)?;
+        let mut query = explain.query.0.checked()?;
         // The branch stands beside the query or in it.
-        if explain.query.branch.is_none() {
-            explain.query.branch = explain.branch.take();
+        if query.branch.is_none() {
+            query.branch = explain.branch.take();
         }
+        explain.query = Object(query);
         Ok(explain)
     }
 }
@@ -147,10 +184,11 @@ fn check_id(body: Option<&[String]>, path: &[String]) -> Result<()> {
 }
 
 fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(body).map_err(|_| {
+    let decoded = serde_json::from_slice::<Object<T>>(body);
+    decoded.map(|Object(value)| value).map_err(|_| {
         // Again, slower, to learn which field is at fault.
         let mut deserializer = serde_json::Deserializer::from_slice(body);
-        let message = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+        let message = match serde_path_to_error::deserialize::<_, Object<T>>(&mut deserializer) {
             Ok(_) => "it has more than one JSON value".to_string(),
             Err(error) if error.inner().is_data() => {
                 let path = error.path().to_string();
@@ -227,7 +265,10 @@ impl<'de> Visitor<'de> for VectorsVisitor {
                 }
                 "multi_vector" => map
                     .next_value::<Option<Vec<Vec<Finite>>>>()?
-                    .map(|vectors| Vectors::Many(vectors.into_iter().map(numbers).collect())),
+                    .map(|vectors| match vectors.is_empty() {
+                        true => Vectors::None,
+                        false => Vectors::Many(vectors.into_iter().map(numbers).collect()),
+                    }),
                 _ => map.next_value::<de::IgnoredAny>().map(|_| None)?,
             };
             match (next, &found) {
@@ -344,6 +385,7 @@ mod tests {
             r#"{"k":1,"vector":[]}"#,
             r#"{"k":1,"vector":{}}"#,
             r#"{"k":1,"vector":{"single_vector":[],"multi_vector":null}}"#,
+            r#"{"k":1,"vector":{"single_vector":[],"multi_vector":[]}}"#,
         ] {
             assert_eq!(query(body).vector, Vectors::None, "{body}");
         }
@@ -362,6 +404,20 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_form_beside_the_other_is_absent() {
+        let body = r#"{"k":1,"vector":{"single_vector":[1],"multi_vector":[]},
+            "columns":{"column_names":["a"],"column_aliases":{}}}"#;
+        let both = query(body);
+        assert!(matches!(both.vector, Vectors::One(vector) if vector == [1.0]));
+        assert!(matches!(both.columns, Columns::Names(names) if names == ["a"]));
+        let body = r#"{"k":1,"vector":{"single_vector":[],"multi_vector":[]},
+            "columns":{"column_names":[],"column_aliases":{"b":"a"}}}"#;
+        let neither = query(body);
+        assert!(matches!(neither.vector, Vectors::None));
+        assert!(matches!(neither.columns, Columns::Aliases(aliases) if aliases.len() == 1));
+    }
+
+    #[test]
     fn a_refusal_names_the_field() {
         assert!(refusal(r#"{"k":"ten"}"#).contains("`k`"));
         assert!(refusal(r#"{"vector":[1]}"#).contains("missing field `k`"));
@@ -373,6 +429,26 @@ mod tests {
             refusal(r#"{"k":1,"vector":{"single_vector":[1],"multi_vector":[[1]]}}"#)
                 .contains("not both")
         );
+    }
+
+    #[test]
+    fn an_array_is_no_object() {
+        for body in [
+            "[null,null,null,1]",
+            r#"{"k":1,"order_by":[["id"]]}"#,
+            r#"{"k":1,"identity":["key"]}"#,
+        ] {
+            assert!(refusal(body).contains("expected an object"), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_every_body_may_have_is_checked() {
+        assert!(refusal(r#"{"k":1,"identity":{"api_key":1}}"#).contains("identity.api_key"));
+        assert!(refusal(r#"{"k":1,"context":{"a":1}}"#).contains("context.a"));
+        let null = query(r#"{"k":1,"identity":null,"context":null}"#);
+        assert!(null._identity.is_none() && null._context.is_none());
+        assert!(refusal(r#"{"k":1,"search_effort":2}"#).contains("search_effort"));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Branches: lines of versions beside the main one.
 
 use std::collections::HashMap;
+use std::time::SystemTime;
 
 use lance::dataset::refs::BranchContents;
 
-use super::Table;
+use super::references::listed;
+use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, check_reference, short};
 
@@ -26,8 +28,7 @@ impl Table {
     /// All branches but the main one, in the order of their names.
     pub async fn list_branches(&self) -> Result<Vec<Branch>> {
         let dataset = self.newest().await?;
-        let mut branches: Vec<Branch> = dataset
-            .list_branches()
+        let mut branches: Vec<Branch> = listed(|| dataset.list_branches())
             .await?
             .into_iter()
             .map(|(name, contents)| branch(name, contents))
@@ -39,9 +40,15 @@ impl Table {
     /// Begins a branch at a version of this one; at the newest when `version` is `None`.
     pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
         check_reference(Reference::Branch, name)?;
-        let source = self.handle.at(version, None).await?;
+        let source = self
+            .dataset(ReadOptions {
+                version,
+                not_before: Some(SystemTime::now()),
+                ..ReadOptions::default()
+            })
+            .await?;
         let mut dataset = source.as_ref().clone();
-        if dataset.list_branches().await?.contains_key(name) {
+        if listed(|| dataset.list_branches()).await?.contains_key(name) {
             return Err(taken(name));
         }
         let reference = (self.handle.branch(), Some(source.version_id()));
@@ -57,12 +64,20 @@ impl Table {
 
     /// Removes a branch and what only it holds.
     pub async fn delete_branch(&self, name: &str) -> Result<()> {
+        if name == "main" {
+            return Err(Error::invalid(
+                "the main branch can't be deleted; drop the table instead",
+            ));
+        }
         let mut dataset = self.writable().await?;
-        if !dataset.list_branches().await?.contains_key(name) {
-            return Err(Error::new(
+        let unknown = || {
+            Error::new(
                 Code::TableBranchNotFound,
                 format!("there is no branch `{}`", short(name)),
-            ));
+            )
+        };
+        if !listed(|| dataset.list_branches()).await?.contains_key(name) {
+            return Err(unknown());
         }
         dataset
             .delete_branch(name)
@@ -74,6 +89,13 @@ impl Table {
                         "other branches began on `{name}` or tags point to it; delete those first"
                     ),
                 ),
+                // Somebody else was faster.
+                error
+                    if error.is_not_found()
+                        || matches!(error, lance::Error::RefNotFound { .. }) =>
+                {
+                    unknown()
+                }
                 error => error.into(),
             })?;
         self.on_branch(Some(name)).handle.close();

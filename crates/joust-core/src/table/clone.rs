@@ -2,7 +2,7 @@
 
 use lance::dataset::refs::Ref;
 
-use super::Table;
+use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::root::store_params;
 
@@ -27,7 +27,13 @@ impl Table {
             }
             // A tag may name a version of a branch.
             (None, Some(tag)) => Ref::Tag(source.tag(&tag).await?.name),
-            (version, None) => Ref::from(source.handle.at(version, None).await?.version_id()),
+            (version, None) => {
+                let options = ReadOptions {
+                    version,
+                    ..ReadOptions::default()
+                };
+                Ref::from(source.dataset(options).await?.version_id())
+            }
         };
         let mut dataset = source.writable().await?;
         let params = store_params(self.handle.storage_options().clone());

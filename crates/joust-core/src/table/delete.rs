@@ -15,7 +15,8 @@ pub struct Deleted {
 impl Table {
     /// Deletes the rows for which a SQL predicate is true.
     pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
-        let dataset = self.newest().await?;
+        let _turn = self.handle.changing.lock().await;
+        let dataset = self.changeable().await?;
         let predicate = crate::query::predicate(&dataset, predicate)?;
         let deleted = DeleteBuilder::new(dataset, predicate)
             .execute()

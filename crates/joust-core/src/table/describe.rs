@@ -30,7 +30,10 @@ pub struct Description {
 
 impl Table {
     pub async fn describe(&self, options: ReadOptions) -> Result<Description> {
-        let newest = self.handle.current(options.not_before).await?;
+        let newest = self
+            .handle
+            .current(options.not_before, options.min_version)
+            .await?;
         match options.version {
             Some(version) if version != newest.dataset.version_id() => {
                 // An old version never changes: its stamp only has to differ from every other.

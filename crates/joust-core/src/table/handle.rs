@@ -17,9 +17,12 @@ use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance::session::Session;
 use lance_io::object_store::ObjectStore;
+use lance_table::io::commit::CommitHandler;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
+use super::ReadOptions;
+use super::append::Queue;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
 use crate::engine::StorageOptions;
@@ -72,6 +75,10 @@ pub struct Handle {
     /// Lets one caller refresh while the others wait for what it finds.
     refreshing: tokio::sync::Mutex<()>,
     last_used: AtomicU64,
+    /// Appends that wait to be committed together.
+    pub(super) appends: Queue,
+    /// Held while rows are changed or removed: such changes would only undo one another's work.
+    pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 impl Handle {
@@ -92,6 +99,8 @@ impl Handle {
             open: Mutex::new(None),
             refreshing: tokio::sync::Mutex::new(()),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
+            appends: Queue::default(),
+            changing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -115,6 +124,11 @@ impl Handle {
     /// A session for a table that is about to be created here.
     pub fn fresh_session(&self) -> Arc<Session> {
         self.caches.session()
+    }
+
+    /// How versions are committed here; `None` is Lance's own way.
+    pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
+        self.caches.durability().commit_handler(&self.location)
     }
 
     /// Grows with every use of any handle.
@@ -146,9 +160,15 @@ impl Handle {
         newest.then(|| open.current.clone())
     }
 
-    /// The newest version. What was learnt before `not_before` does not count.
-    pub async fn current(&self, not_before: Option<SystemTime>) -> Result<Current> {
+    /// The newest version. What was learnt before `not_before`, or of versions before `min_version`
+    /// only, does not count.
+    pub async fn current(
+        &self,
+        not_before: Option<SystemTime>,
+        min_version: Option<u64>,
+    ) -> Result<Current> {
         if !self.is_older_than(not_before)
+            && !self.is_behind(min_version)
             && let Some(current) = self.peek()
         {
             return Ok(current);
@@ -174,6 +194,17 @@ impl Handle {
                 .checked_sub(open.checked.elapsed())
                 .is_none_or(|checked| checked < time)
         })
+    }
+
+    /// Whether what is known of a remote table ends before `version`.
+    fn is_behind(&self, version: Option<u64>) -> bool {
+        let (Some(version), None) = (version, &self.directory) else {
+            return false;
+        };
+        self.open
+            .lock()
+            .as_ref()
+            .is_some_and(|open| open.current.dataset.version_id() < version)
     }
 
     async fn refresh(&self) -> Result<Current> {
@@ -247,6 +278,9 @@ impl Handle {
         let mut builder = DatasetBuilder::from_uri(&self.location)
             .with_session(session)
             .with_storage_options(self.storage_options.clone());
+        if let Some(handler) = self.commit_handler() {
+            builder = builder.with_commit_handler(handler);
+        }
         if let Some(branch) = &self.branch {
             if !is_reference(Reference::Branch, branch) {
                 return Err(unknown_branch(branch));
@@ -267,12 +301,17 @@ impl Handle {
     }
 
     /// One version: the newest when `version` is `None`.
-    pub async fn at(
-        &self,
-        version: Option<u64>,
-        not_before: Option<SystemTime>,
-    ) -> Result<Arc<Dataset>> {
-        let newest = self.current(not_before).await?.dataset;
+    pub async fn at(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
+        let ReadOptions {
+            version,
+            not_before,
+            min_version,
+        } = options;
+        // A version that is not known here may have been made elsewhere meanwhile.
+        let newest = self
+            .current(not_before, min_version.max(version))
+            .await?
+            .dataset;
         let Some(version) = version.filter(|version| *version != newest.version_id()) else {
             return Ok(newest);
         };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMatchedBySource};
 
 use super::Table;
+use super::gather::{Gathered, gather, whole};
 use super::write::Watch;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
@@ -29,6 +30,16 @@ pub struct Merge {
     pub timeout: Option<Duration>,
 }
 
+impl Merge {
+    fn changes_anything(&self) -> bool {
+        self.when_matched_update_all
+            || self.when_matched_update_all_filter.is_some()
+            || self.when_not_matched_insert_all
+            || self.when_not_matched_by_source_delete
+            || self.when_not_matched_by_source_delete_filter.is_some()
+    }
+}
+
 /// A committed merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
@@ -45,7 +56,17 @@ pub struct Merged {
 impl Table {
     /// Merges the upload's rows, in one commit.
     pub async fn merge_insert(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
-        let dataset = self.newest().await?;
+        let (_, batches) = decode(upload).await?;
+        // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
+        // Longer ones meet the others' commits as they come, and are tried again where they must be.
+        let (batches, _turn) = match gather(batches).await? {
+            Gathered::Whole { schema, batches } => (
+                whole(schema, batches),
+                Some(self.handle.changing.lock().await),
+            ),
+            Gathered::Long(batches) => (batches, None),
+        };
+        let dataset = self.changeable().await?;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(&dataset, column));
@@ -54,6 +75,12 @@ impl Table {
         if merge.on.is_empty() {
             return Err(Error::invalid(
                 "`on` is missing; name at least one key column",
+            ));
+        }
+        if !merge.changes_anything() {
+            return Err(Error::invalid(
+                "the merge would change nothing; say `when_matched_update_all`, \
+                 `when_not_matched_insert_all` or `when_not_matched_by_source_delete`",
             ));
         }
         let matched = match &merge.when_matched_update_all_filter {
@@ -85,7 +112,6 @@ impl Table {
             builder.retry_timeout(timeout);
         }
         let job = builder.try_build().map_err(Error::of_input)?;
-        let (_, batches) = decode(upload).await?;
         let watch = Arc::new(Watch::default());
         let (merged, stats) = job
             .execute(watch.clone().over(batches))

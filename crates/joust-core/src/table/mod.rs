@@ -2,6 +2,7 @@
 //!
 //! Each file adds one capability to [`Table`]; [`handle`] keeps the open dataset current.
 
+mod append;
 mod blobs;
 mod branches;
 mod clone;
@@ -14,12 +15,14 @@ mod describe;
 mod difference;
 mod directory;
 mod functions;
+mod gather;
 pub mod handle;
 mod merge;
 mod metadata;
 mod parts;
 mod promote;
 mod publish;
+mod references;
 mod restore;
 mod stats;
 mod tags;
@@ -36,9 +39,11 @@ pub use blobs::{Blob, Row};
 pub use branches::Branch;
 pub use clone::CloneSource;
 pub use columns::{Alteration, NewColumn};
+pub(crate) use computed::{COMPUTED, EXPRESSION};
 pub use delete::Deleted;
 pub use describe::Description;
 pub use difference::{ColumnFacts, Difference, RowDifference};
+pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
 pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
@@ -47,8 +52,10 @@ pub use stats::{Lengths, Stats};
 pub use tags::Tag;
 pub use update::{Update, Updated};
 pub use versions::Version;
+pub(crate) use write::Watch;
 pub use write::Written;
 
+use crate::view::check_not_view;
 use crate::{Engine, Result};
 
 /// A table's address. Cheap to clone; clones share the open dataset.
@@ -65,6 +72,18 @@ pub struct ReadOptions {
     pub version: Option<u64>,
     /// Do not answer from anything learnt before this time.
     pub not_before: Option<SystemTime>,
+    /// Do not answer from an older version than this, if there is one as new.
+    pub min_version: Option<u64>,
+}
+
+impl ReadOptions {
+    /// That version, and no other.
+    pub fn at(version: u64) -> Self {
+        Self {
+            version: Some(version),
+            ..Self::default()
+        }
+    }
 }
 
 impl Table {
@@ -85,19 +104,31 @@ impl Table {
         &self.handle
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     pub(crate) async fn dataset(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
-        self.handle.at(options.version, options.not_before).await
+        self.handle.at(options).await
     }
 
     /// The newest version, whatever a remote store's staleness allows to readers: writes start here.
     pub(crate) async fn newest(&self) -> Result<Arc<Dataset>> {
         let now = SystemTime::now();
-        Ok(self.handle.current(Some(now)).await?.dataset)
+        Ok(self.handle.current(Some(now), None).await?.dataset)
     }
 
-    /// A copy of the newest version for an operation that commits to it.
+    /// The newest version, for a change of rows, columns or metadata. A materialized view takes none:
+    /// code 19.
+    pub(crate) async fn changeable(&self) -> Result<Arc<Dataset>> {
+        let newest = self.newest().await?;
+        check_not_view(&newest)?;
+        Ok(newest)
+    }
+
+    /// A copy of the newest version for a change that commits to it.
     pub(crate) async fn writable(&self) -> Result<Dataset> {
-        Ok(self.newest().await?.as_ref().clone())
+        Ok(self.changeable().await?.as_ref().clone())
     }
 
     /// Makes a commit of this process visible; its version.

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::ipc::reader::StreamReader;
 use lance::dataset::transaction::{Operation, Transaction};
-use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode, WriteParams};
+use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use lance_core::datatypes::Schema;
 use lance_table::format::Fragment;
 use object_store::path::Path;
 
-use super::Table;
-use super::write::{Watch, refused};
+use super::write::{Watch, onto, refused};
+use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encoder, Format, UploadReader, decode};
 use crate::names::check_column;
@@ -54,23 +54,18 @@ impl Table {
         overwrite: bool,
         version: u64,
     ) -> Result<Part> {
-        let dataset = self.handle.at(Some(version), None).await?;
+        let dataset = self.dataset(ReadOptions::at(version)).await?;
         let (sent, batches) = decode(upload).await?;
         if overwrite {
             for field in sent.fields() {
                 check_column(field.name())?;
             }
         }
-        let params = WriteParams {
-            mode: match overwrite {
-                true => WriteMode::Overwrite,
-                false => WriteMode::Append,
-            },
-            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
-            session: Some(dataset.session()),
-            skip_auto_cleanup: true,
-            ..WriteParams::default()
+        let mode = match overwrite {
+            true => WriteMode::Overwrite,
+            false => WriteMode::Append,
         };
+        let params = onto(&dataset, mode);
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(dataset.clone())
             .with_params(&params)

@@ -13,6 +13,7 @@ use object_store::path::Path;
 
 use super::{Table, Version};
 use crate::error::{Code, Error, Result};
+use crate::view::check_not_view;
 
 /// Bytes of a manifest that are taken in.
 const MAX_MANIFEST: u64 = 512 << 20;
@@ -21,11 +22,12 @@ impl Table {
     /// Makes the manifest at `staged` (a path in the table's store, inside the table) version
     /// `version` of this branch. Publishing the same bytes again succeeds; other bytes for a version
     /// that exists are a conflict (code 14). `v1`: the old names, `{version}.manifest`; absent keeps
-    /// the table's.
+    /// the table's. `size`: bytes that the client says the manifest has.
     pub async fn publish_version(
         &self,
         version: u64,
         staged: &str,
+        size: Option<u64>,
         v1: Option<bool>,
     ) -> Result<Version> {
         let (store, table) = self.handle.store().await?;
@@ -36,17 +38,32 @@ impl Table {
             None => table,
         };
         let newest = self.newest().await.ok();
+        if let Some(newest) = &newest {
+            check_not_view(newest)?;
+        }
         let scheme = scheme(newest.as_deref(), v1)?;
         let place = scheme.manifest_path(&base, version);
         let staged = staged_path(&base, staged, &place)?;
         let bytes = match read(&store, &staged).await? {
             Some(bytes) => bytes,
             // A repeated request: the staged file is gone because the first one succeeded.
-            None if store.exists(&place).await? => return self.describe_version(version).await,
+            None if store.exists(&place).await? => {
+                let published = self.describe_version(version).await?;
+                return match size {
+                    Some(size) if size != published.manifest_size => Err(exists(version)),
+                    _ => Ok(published),
+                };
+            }
             None => {
                 return Err(Error::invalid("there is no file at `manifest_path`"));
             }
         };
+        if size.is_some_and(|size| size != bytes.len() as u64) {
+            return Err(Error::invalid(format!(
+                "`manifest_size` is not the size of the file at `manifest_path`, which has {} bytes",
+                bytes.len()
+            )));
+        }
         self.check(&store, &staged, version, newest.as_deref())
             .await?;
         if staged != place {
@@ -54,12 +71,7 @@ impl Table {
                 Ok(()) => {}
                 Err(object_store::Error::AlreadyExists { .. }) => {
                     if read(&store, &place).await?.as_ref() != Some(&bytes) {
-                        return Err(Error::new(
-                            Code::ConcurrentModification,
-                            format!(
-                                "version {version} exists already; read the table again and retry"
-                            ),
-                        ));
+                        return Err(exists(version));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -132,6 +144,13 @@ impl Table {
         }
         Ok(())
     }
+}
+
+fn exists(version: u64) -> Error {
+    Error::new(
+        Code::ConcurrentModification,
+        format!("version {version} exists already; read the table again and retry"),
+    )
 }
 
 /// The names that a table's manifests have: its own, or for a new table what the client asks for.

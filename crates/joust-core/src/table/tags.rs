@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use lance::dataset::refs::TagContents;
 
-use super::Table;
+use super::references::listed;
+use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, check_reference, is_reference, short};
 
@@ -26,9 +27,8 @@ impl Table {
     /// All tags of the table, whatever branch they point to, in the order of their names.
     pub async fn list_tags(&self) -> Result<Vec<Tag>> {
         let dataset = self.newest().await?;
-        let mut tags: Vec<Tag> = dataset
-            .tags()
-            .list()
+        let refs = dataset.tags();
+        let mut tags: Vec<Tag> = listed(|| refs.list())
             .await?
             .into_iter()
             .map(|(name, contents)| tag(name, contents))
@@ -44,7 +44,7 @@ impl Table {
             .tags()
             .get(name)
             .await
-            .map_err(|error| explain(name, error))?;
+            .map_err(|error| explain_existing(name, error))?;
         Ok(tag(name.to_string(), contents))
     }
 
@@ -69,7 +69,7 @@ impl Table {
             .tags()
             .update(name, (self.handle.branch(), Some(version)))
             .await;
-        updated.map_err(|error| explain(name, error))
+        updated.map_err(|error| explain_existing(name, error))
     }
 
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
@@ -79,12 +79,12 @@ impl Table {
             .tags()
             .delete(name)
             .await
-            .map_err(|error| explain(name, error))
+            .map_err(|error| explain_existing(name, error))
     }
 
     /// Fails when there is no such version.
     async fn dataset_at(&self, version: u64) -> Result<()> {
-        self.handle.at(Some(version), None).await.map(drop)
+        self.dataset(ReadOptions::at(version)).await.map(drop)
     }
 }
 
@@ -114,6 +114,15 @@ fn unknown(name: &str) -> Error {
         Code::TableTagNotFound,
         format!("there is no tag `{}`", short(name)),
     )
+}
+
+/// The tag's file may go between two looks at it.
+fn explain_existing(name: &str, error: lance::Error) -> Error {
+    if error.is_not_found() {
+        unknown(name)
+    } else {
+        explain(name, error)
+    }
 }
 
 fn explain(name: &str, error: lance::Error) -> Error {

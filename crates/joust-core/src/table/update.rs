@@ -35,7 +35,8 @@ impl Table {
                 "`updates` is empty; give at least one [column, expression]",
             ));
         }
-        let dataset = self.newest().await?;
+        let _turn = self.handle.changing.lock().await;
+        let dataset = self.changeable().await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;
         let before = dataset.version_id();

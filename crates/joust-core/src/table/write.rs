@@ -1,4 +1,4 @@
-//! Create, append and overwrite: an upload becomes a version.
+//! Create and overwrite: an upload becomes a version.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +16,7 @@ use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
 use crate::names::check_column;
 use crate::root::store_params;
+use crate::view::check_not_view;
 
 /// A committed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,8 @@ impl Table {
     pub async fn create(&self, upload: UploadReader, overwrite: bool) -> Result<Written> {
         match self.newest().await {
             Ok(existing) if overwrite => {
-                return self.write(upload, WriteMode::Overwrite, existing).await;
+                check_not_view(&existing)?;
+                return self.replace(upload, existing).await;
             }
             Ok(_) => {
                 return Err(Error::new(
@@ -45,45 +47,34 @@ impl Table {
             Err(error) if error.code() == Code::TableNotFound => {}
             Err(error) => return Err(error),
         }
-        let params = WriteParams {
+        let params = self.new_table_params();
+        self.insert(upload, self.handle.location().into(), params)
+            .await
+    }
+
+    /// How the first version of a table is written.
+    pub(crate) fn new_table_params(&self) -> WriteParams {
+        WriteParams {
             mode: WriteMode::Create,
             enable_stable_row_ids: true,
             enable_v2_manifest_paths: true,
             data_storage_version: Some(LanceFileVersion::V2_2),
             session: Some(self.handle.fresh_session()),
             store_params: Some(store_params(self.handle.storage_options().clone())),
+            commit_handler: self.handle.commit_handler(),
             skip_auto_cleanup: true,
             ..WriteParams::default()
-        };
-        self.insert(upload, self.handle.location().into(), params)
-            .await
-    }
-
-    /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
-    pub async fn append(&self, upload: UploadReader) -> Result<Written> {
-        let newest = self.newest().await?;
-        self.write(upload, WriteMode::Append, newest).await
+        }
     }
 
     /// Replaces schema and rows in one commit.
     pub async fn overwrite(&self, upload: UploadReader) -> Result<Written> {
-        let newest = self.newest().await?;
-        self.write(upload, WriteMode::Overwrite, newest).await
+        let newest = self.changeable().await?;
+        self.replace(upload, newest).await
     }
 
-    async fn write(
-        &self,
-        upload: UploadReader,
-        mode: WriteMode,
-        dataset: Arc<Dataset>,
-    ) -> Result<Written> {
-        let params = WriteParams {
-            mode,
-            enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
-            session: Some(dataset.session()),
-            skip_auto_cleanup: true,
-            ..WriteParams::default()
-        };
+    async fn replace(&self, upload: UploadReader, dataset: Arc<Dataset>) -> Result<Written> {
+        let params = onto(&dataset, WriteMode::Overwrite);
         self.insert(upload, dataset.into(), params).await
     }
 
@@ -94,10 +85,8 @@ impl Table {
         params: WriteParams,
     ) -> Result<Written> {
         let (schema, batches) = decode(upload).await?;
-        if !matches!(params.mode, WriteMode::Append) {
-            for field in schema.fields() {
-                check_column(field.name())?;
-            }
+        for field in schema.fields() {
+            check_column(field.name())?;
         }
         let watch = Arc::new(Watch::default());
         let dataset = InsertBuilder::new(destination)
@@ -113,6 +102,17 @@ impl Table {
     }
 }
 
+/// How to write to an existing table.
+pub(super) fn onto(dataset: &Dataset, mode: WriteMode) -> WriteParams {
+    WriteParams {
+        mode,
+        enable_stable_row_ids: dataset.manifest().uses_stable_row_ids(),
+        session: Some(dataset.session()),
+        skip_auto_cleanup: true,
+        ..WriteParams::default()
+    }
+}
+
 /// Lance checks the data against the table while it writes: what it finds is the upload's fault.
 pub(super) fn refused(error: lance::Error) -> Error {
     let error = Error::of_input(error);
@@ -124,7 +124,7 @@ pub(super) fn refused(error: lance::Error) -> Error {
 
 /// Counts the rows of a stream and keeps its first error.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     rows: AtomicU64,
     failure: Mutex<Option<Error>>,
 }

@@ -1,0 +1,168 @@
+//! Values of a computed column, batch by batch.
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options, concat, interleave, take_record_batch};
+use datafusion::physical_plan::PhysicalExpr;
+
+use super::binding::Binding;
+use crate::error::{Error, Result};
+
+/// Failures that are kept of one run.
+const MOST_FAILURES: usize = 1_000;
+
+/// A row whose value could not be computed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowFailure {
+    pub fragment: u64,
+    /// Position in the fragment, deleted rows included.
+    pub offset: u64,
+    pub message: String,
+}
+
+/// What became of rows.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    pub assigned: u64,
+    pub failed: u64,
+    pub failures: Vec<RowFailure>,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Self) {
+        self.assigned += other.assigned;
+        self.failed += other.failed;
+        let room = MOST_FAILURES.saturating_sub(self.failures.len());
+        self.failures.extend(other.failures.into_iter().take(room));
+    }
+
+    fn fail(&mut self, fragment: u64, offset: u64, error: Error) {
+        self.failed += 1;
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push(RowFailure {
+                fragment,
+                offset,
+                message: Error::of_input(error).message().to_string(),
+            });
+        }
+    }
+}
+
+/// Rows of a fragment as they are stored, deleted ones included.
+pub struct Rows<'a> {
+    pub fragment: u64,
+    /// Position of the first one.
+    pub offset: u64,
+    /// The binding's inputs.
+    pub batch: &'a RecordBatch,
+    /// Deleted rows are never computed: their values might not even be computable.
+    pub live: &'a BooleanArray,
+}
+
+impl Binding {
+    /// The column's new values for all rows: computed where a row is meant, what it was elsewhere.
+    pub fn fill(&self, rows: &Rows<'_>, tally: &mut Tally) -> Result<ArrayRef> {
+        let old = rows
+            .batch
+            .column_by_name(self.name())
+            .ok_or_else(|| Error::invalid(format!("column `{}` is gone", self.name())))?;
+        let meant = self.meant(rows)?;
+        let all = meant.len() == rows.batch.num_rows();
+        let batch = match all {
+            true => rows.batch.clone(),
+            false => take_record_batch(rows.batch, &meant)?,
+        };
+        let before = tally.failed;
+        let computed = self.computed(&batch, &mut |at, error| {
+            let offset = rows.offset + u64::from(meant.value(at));
+            tally.fail(rows.fragment, offset, error);
+        })?;
+        let failed = tally.failed - before;
+        tally.assigned += batch.num_rows() as u64 - failed;
+        if !self.nullable && computed.null_count() > 0 {
+            return Err(Error::invalid(format!(
+                "column `{}` takes no nulls, and its expression gives some; make it nullable",
+                self.name()
+            )));
+        }
+        if all {
+            return Ok(computed);
+        }
+        let mut from: Vec<(usize, usize)> = (0..rows.batch.num_rows()).map(|at| (0, at)).collect();
+        for (at, position) in meant.values().iter().enumerate() {
+            from[*position as usize] = (1, at);
+        }
+        Ok(interleave(&[old.as_ref(), computed.as_ref()], &from)?)
+    }
+
+    /// Positions of the live rows for which the condition is true.
+    fn meant(&self, rows: &Rows<'_>) -> Result<UInt32Array> {
+        let live: UInt32Array = (0..rows.batch.num_rows() as u32)
+            .filter(|at| rows.live.value(*at as usize))
+            .collect();
+        let Some(condition) = &self.condition else {
+            return Ok(live);
+        };
+        let batch = take_record_batch(rows.batch, &live)?;
+        let met = evaluate(condition.as_ref(), &batch).map_err(Error::of_input)?;
+        let met = met
+            .as_any()
+            .downcast_ref::<BooleanArray>()
+            .ok_or_else(|| Error::invalid("the condition is not true or false"))?;
+        let positions = live.values().iter().zip(met);
+        Ok(positions
+            .filter(|(_, met)| *met == Some(true))
+            .map(|(position, _)| *position)
+            .collect())
+    }
+
+    /// The expression's values. Where it fails, it is evaluated on ever fewer rows, until the row that
+    /// it fails on is told apart and is null.
+    fn computed(
+        &self,
+        batch: &RecordBatch,
+        on_failure: &mut dyn FnMut(usize, Error),
+    ) -> Result<ArrayRef> {
+        self.computed_from(batch, 0, on_failure)
+    }
+
+    fn computed_from(
+        &self,
+        batch: &RecordBatch,
+        first: usize,
+        on_failure: &mut dyn FnMut(usize, Error),
+    ) -> Result<ArrayRef> {
+        let count = batch.num_rows();
+        match self.attempt(batch) {
+            Ok(values) => Ok(values),
+            Err(error) if count <= 1 => {
+                if count == 1 {
+                    on_failure(first, error);
+                }
+                Ok(new_null_array(&self.data_type, count))
+            }
+            Err(_) => {
+                let half = count / 2;
+                let left = self.computed_from(&batch.slice(0, half), first, on_failure)?;
+                let right = batch.slice(half, count - half);
+                let right = self.computed_from(&right, first + half, on_failure)?;
+                Ok(concat(&[left.as_ref(), right.as_ref()])?)
+            }
+        }
+    }
+
+    fn attempt(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let values = evaluate(self.value.as_ref(), batch)?;
+        if values.data_type() == &self.data_type {
+            return Ok(values);
+        }
+        let strict = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
+        Ok(cast_with_options(&values, &self.data_type, &strict)?)
+    }
+}
+
+fn evaluate(expr: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef> {
+    Ok(expr.evaluate(batch)?.into_array(batch.num_rows())?)
+}

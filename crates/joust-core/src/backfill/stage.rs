@@ -1,0 +1,201 @@
+//! One fragment's column, written to a file that no version refers to yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::datatypes::Schema as ArrowSchema;
+use datafusion::error::DataFusionError;
+use futures::StreamExt;
+use lance::Dataset;
+use lance::dataset::fragment::{FileFragment, FragReadConfig};
+use lance::dataset::transaction::DataReplacementGroup;
+use lance_io::object_store::ObjectStore;
+use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
+use lance_table::format::Fragment;
+use object_store::path::Path;
+use parking_lot::Mutex;
+
+use super::binding::Binding;
+use super::evaluate::{Rows, Tally};
+use crate::error::{Error, Result};
+
+/// Rows that are computed at once.
+const BATCH: u32 = 4_096;
+/// Bytes that may be read ahead of the computation.
+const READ_AHEAD_BYTES: u64 = 32 << 20;
+
+/// What the values were computed from: another state of the fragment needs other values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Basis {
+    physical_rows: Option<usize>,
+    /// Files that hold an input, or the column itself.
+    files: Vec<String>,
+}
+
+impl Basis {
+    /// As far as the fields with these ids go.
+    pub fn of(fragment: &Fragment, ids: &[i32]) -> Self {
+        let is_read = |fields: &[i32]| fields.iter().any(|id| ids.contains(id));
+        Self {
+            physical_rows: fragment.physical_rows,
+            files: fragment
+                .files
+                .iter()
+                .filter(|file| is_read(&file.fields))
+                .map(|file| file.path.clone())
+                .collect(),
+        }
+    }
+}
+
+/// A fragment's column, ready to be committed.
+pub struct Staged {
+    pub group: DataReplacementGroup,
+    pub basis: Basis,
+    pub tally: Tally,
+}
+
+/// Staged files, which are removed again unless they are committed.
+pub struct Staging {
+    store: Arc<ObjectStore>,
+    data: Path,
+    /// By fragment.
+    pub files: BTreeMap<u64, Staged>,
+    /// A version may refer to the files, so that they must stay.
+    pub committing: bool,
+}
+
+impl Staging {
+    pub async fn new(dataset: &Dataset) -> Result<Self> {
+        Ok(Self {
+            store: dataset.object_store(None).await?,
+            data: dataset.data_dir(),
+            files: BTreeMap::new(),
+            committing: false,
+        })
+    }
+
+    /// Removes the files of the fragments for which `keep` is false.
+    pub fn retain(&mut self, keep: impl Fn(u64, &Staged) -> bool) {
+        let stale: Vec<u64> = self
+            .files
+            .iter()
+            .filter(|(id, staged)| !keep(**id, staged))
+            .map(|(id, _)| *id)
+            .collect();
+        let mut paths = Vec::with_capacity(stale.len());
+        for id in stale {
+            if let Some(staged) = self.files.remove(&id) {
+                paths.push(self.path(&staged));
+            }
+        }
+        self.remove(paths);
+    }
+
+    fn path(&self, staged: &Staged) -> Path {
+        self.data.clone().join(staged.group.1.path.as_str())
+    }
+
+    /// In the background: nobody waits for it, and a file that stays goes with old versions.
+    fn remove(&self, paths: Vec<Path>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if paths.is_empty() {
+            return;
+        }
+        let store = self.store.clone();
+        runtime.spawn(async move {
+            for path in paths {
+                let _ = store.delete(&path).await;
+            }
+        });
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if self.committing {
+            return;
+        }
+        let paths = self
+            .files
+            .values()
+            .map(|staged| self.path(staged))
+            .collect();
+        self.remove(paths);
+    }
+}
+
+/// Computes a fragment's values and writes them; `on_rows` is told how many came through.
+pub async fn stage(
+    dataset: Arc<Dataset>,
+    fragment: FileFragment,
+    binding: Arc<Binding>,
+    on_rows: Arc<dyn Fn(u64) + Send + Sync>,
+) -> Result<Staged> {
+    let id = fragment.id() as u64;
+    let basis = Basis::of(fragment.metadata(), &binding.inputs.field_ids());
+    let scheduler = ScanScheduler::new(
+        dataset.object_store(None).await?,
+        SchedulerConfig::new(READ_AHEAD_BYTES),
+    );
+    let read = FragReadConfig::default()
+        .with_ignore_deletions(true)
+        .with_scan_scheduler(scheduler);
+    let deleted = fragment.get_deletion_vector().await?;
+    let reader = fragment.open(&binding.inputs, read).await?;
+    let schema = Arc::new(ArrowSchema::from(&binding.target));
+    let progress = Arc::new(Mutex::new(Progress::default()));
+    let values = {
+        let (binding, progress) = (binding.clone(), progress.clone());
+        reader.read_all(BATCH).await?.buffered(2).map(move |batch| {
+            let batch = batch?;
+            let mut progress = progress.lock();
+            let offset = progress.rows;
+            progress.rows += batch.num_rows() as u64;
+            let live: BooleanArray = (offset..progress.rows)
+                .map(|row| {
+                    let row = u32::try_from(row).unwrap_or(u32::MAX);
+                    Some(!deleted.as_ref().is_some_and(|rows| rows.contains(row)))
+                })
+                .collect();
+            let rows = Rows {
+                fragment: id,
+                offset,
+                batch: &batch,
+                live: &live,
+            };
+            on_rows(batch.num_rows() as u64);
+            let filled = binding.fill(&rows, &mut progress.tally);
+            filled
+                .and_then(|values| Ok(RecordBatch::try_new(schema.clone(), vec![values])?))
+                .map_err(|error| {
+                    progress.failure = Some(error.clone());
+                    DataFusionError::External(Box::new(error)).into()
+                })
+        })
+    };
+    let group = fragment
+        .write_columns(values, &binding.target)
+        .await
+        // What we put into the stream comes back through Lance's own errors.
+        .map_err(|error| match progress.lock().failure.take() {
+            Some(own) => own,
+            None => Error::from(error),
+        })?;
+    let tally = std::mem::take(&mut progress.lock().tally);
+    Ok(Staged {
+        group,
+        basis,
+        tally,
+    })
+}
+
+#[derive(Default)]
+struct Progress {
+    rows: u64,
+    tally: Tally,
+    failure: Option<Error>,
+}

@@ -1,0 +1,125 @@
+//! A commit that waits until the disk has what it names.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use lance_io::object_store::ObjectStore;
+use lance_table::format::{IndexMetadata, Manifest, Transaction};
+use lance_table::io::commit::{
+    CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
+    ManifestNamingScheme, ManifestWriter,
+};
+
+use super::written;
+
+/// Lance's put-if-absent commit, after a sync of the files that the new version names.
+#[derive(Debug)]
+pub(super) struct SyncedCommit {
+    /// Brings a file or a directory to the disk.
+    sync: fn(&Path) -> Result<()>,
+}
+
+impl SyncedCommit {
+    pub fn new() -> Self {
+        Self { sync: to_disk }
+    }
+}
+
+#[async_trait]
+impl CommitHandler for SyncedCommit {
+    fn is_version_not_found_definitive(&self) -> bool {
+        ConditionalPutCommitHandler.is_version_not_found_definitive()
+    }
+
+    fn propagate_commit_error_after_success(&self) -> bool {
+        ConditionalPutCommitHandler.propagate_commit_error_after_success()
+    }
+
+    async fn commit(
+        &self,
+        manifest: &mut Manifest,
+        indices: Option<Vec<IndexMetadata>>,
+        base_path: &object_store::path::Path,
+        object_store: &ObjectStore,
+        manifest_writer: ManifestWriter,
+        naming_scheme: ManifestNamingScheme,
+        transaction: Option<Transaction>,
+    ) -> std::result::Result<ManifestLocation, CommitError> {
+        let base = PathBuf::from(lance_io::local::to_local_path(base_path));
+        let written = written::files(manifest, indices.as_deref(), transaction.clone())?;
+        let (is_first, to_disk) = (manifest.version == 1, self.sync);
+        tokio::task::spawn_blocking(move || sync_all(&base, &written, is_first, to_disk))
+            .await
+            .map_err(Error::other)
+            .flatten()
+            .map_err(|error| CommitError::OtherError(error.into()))?;
+        ConditionalPutCommitHandler
+            .commit(
+                manifest,
+                indices,
+                base_path,
+                object_store,
+                manifest_writer,
+                naming_scheme,
+                transaction,
+            )
+            .await
+    }
+}
+
+/// Syncs files, all that directories among them hold, and the directories that lead to them.
+fn sync_all(
+    base: &Path,
+    written: &[PathBuf],
+    is_first: bool,
+    sync: fn(&Path) -> Result<()>,
+) -> Result<()> {
+    let mut directories = BTreeSet::new();
+    for relative in written {
+        sync_tree(&base.join(relative), &mut directories, sync)?;
+        directories.extend(
+            relative
+                .ancestors()
+                .skip(1)
+                .map(|ancestor| base.join(ancestor)),
+        );
+    }
+    if is_first {
+        directories.insert(base.to_path_buf());
+        directories.extend(base.parent().map(Path::to_path_buf));
+    }
+    for directory in directories {
+        sync(&directory)?;
+    }
+    Ok(())
+}
+
+fn sync_tree(
+    path: &Path,
+    directories: &mut BTreeSet<PathBuf>,
+    sync: fn(&Path) -> Result<()>,
+) -> Result<()> {
+    if !path.is_dir() {
+        return sync(path);
+    }
+    directories.insert(path.to_path_buf());
+    for entry in path.read_dir()? {
+        sync_tree(&entry?.path(), directories, sync)?;
+    }
+    Ok(())
+}
+
+/// A file that is not there was not written: a version may name files of other places.
+fn to_disk(path: &Path) -> Result<()> {
+    match File::open(path).and_then(|file| file.sync_all()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+#[path = "commit_tests.rs"]
+mod tests;

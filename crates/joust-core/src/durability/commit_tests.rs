@@ -1,0 +1,176 @@
+//! Whatever an operation writes is synced before its version appears.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float32Array, Int64Array, RecordBatch, RecordBatchIterator};
+use arrow::array::{FixedSizeListArray, StringArray};
+use arrow::datatypes::{DataType, Field};
+use lance::Dataset;
+use lance::dataset::optimize::{CompactionOptions, compact_files};
+use lance::dataset::{
+    DeleteBuilder, MergeInsertBuilder, NewColumnTransform, UpdateBuilder, WhenMatched,
+    WhenNotMatched, WriteMode, WriteParams,
+};
+use lance::index::DatasetIndexExt;
+use lance::index::vector::VectorIndexParams;
+use lance_index::IndexType;
+use lance_index::scalar::ScalarIndexParams;
+use lance_linalg::distance::MetricType;
+use parking_lot::Mutex;
+
+use super::SyncedCommit;
+
+static SYNCED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn record(path: &Path) -> std::io::Result<()> {
+    SYNCED.lock().insert(path.components().collect());
+    Ok(())
+}
+
+fn rows(range: std::ops::Range<i64>) -> RecordBatch {
+    let count = range.clone().count();
+    let values = Float32Array::from_iter_values((0..count * 4).map(|n| n as f32));
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let vectors = FixedSizeListArray::new(item, 4, Arc::new(values), None);
+    let words = StringArray::from_iter_values(range.clone().map(|n| format!("word{n}")));
+    RecordBatch::try_from_iter([
+        (
+            "n",
+            Arc::new(Int64Array::from_iter_values(range)) as ArrayRef,
+        ),
+        ("word", Arc::new(words) as ArrayRef),
+        ("vector", Arc::new(vectors) as ArrayRef),
+    ])
+    .unwrap()
+}
+
+fn reader(batch: RecordBatch) -> Box<dyn arrow::array::RecordBatchReader + Send> {
+    let schema = batch.schema();
+    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
+}
+
+/// Every file below a directory but what syncs itself: manifests, and notes that no version needs.
+fn files(base: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![base.to_path_buf()];
+    while let Some(directory) = open.pop() {
+        for entry in directory.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            let apart = ["_versions", "_transactions"]
+                .iter()
+                .any(|name| path.ends_with(name));
+            match path.is_dir() {
+                true if !apart => open.push(path),
+                true => {}
+                false => {
+                    found.insert(path);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// One test: it records into one place.
+#[tokio::test]
+async fn what_an_operation_writes_is_synced_with_its_directories() {
+    let place = tempfile::tempdir().unwrap();
+    let base = place.path().join("t.lance");
+    let handler = Arc::new(SyncedCommit { sync: record });
+    let params = |mode| WriteParams {
+        mode,
+        enable_stable_row_ids: true,
+        commit_handler: Some(handler.clone()),
+        ..WriteParams::default()
+    };
+    let mut known = BTreeSet::new();
+    let mut check = |what: &str| {
+        let synced = std::mem::take(&mut *SYNCED.lock());
+        let now = files(&base);
+        for new in now.difference(&known) {
+            let directory: PathBuf = new.parent().unwrap().components().collect();
+            assert!(
+                synced.contains(new),
+                "{what} did not sync {}",
+                new.display()
+            );
+            assert!(
+                synced.contains(&directory),
+                "{what}: {}",
+                directory.display()
+            );
+        }
+        assert!(
+            synced.contains(&base),
+            "{what} did not sync the table's directory"
+        );
+        assert_ne!(now.len(), known.len(), "{what} wrote nothing");
+        known = now;
+    };
+
+    let uri = base.to_str().unwrap();
+    let mut dataset = Dataset::write(reader(rows(0..300)), uri, Some(params(WriteMode::Create)))
+        .await
+        .unwrap();
+    check("create");
+    dataset
+        .append(reader(rows(300..600)), Some(params(WriteMode::Append)))
+        .await
+        .unwrap();
+    check("append");
+    let deleted = DeleteBuilder::new(Arc::new(dataset), "n = 5")
+        .execute()
+        .await
+        .unwrap();
+    check("delete");
+    let updated = UpdateBuilder::new(deleted.new_dataset)
+        .update_where("n = 7")
+        .unwrap()
+        .set("word", "'changed'")
+        .unwrap()
+        .build()
+        .unwrap()
+        .execute()
+        .await
+        .unwrap();
+    check("update");
+    let mut merge = MergeInsertBuilder::try_new(updated.new_dataset, vec!["n".into()]).unwrap();
+    let job = merge
+        .when_matched(WhenMatched::UpdateAll)
+        .when_not_matched(WhenNotMatched::InsertAll)
+        .try_build()
+        .unwrap();
+    let (merged, _) = job.execute_reader(reader(rows(590..610))).await.unwrap();
+    check("merge");
+    let mut dataset = Arc::unwrap_or_clone(merged);
+    let twice = NewColumnTransform::SqlExpressions(vec![("twice".into(), "n * 2".into())]);
+    dataset.add_columns(twice, None, None).await.unwrap();
+    check("add columns");
+    dataset
+        .create_index(
+            &["n"],
+            IndexType::BTree,
+            None,
+            &ScalarIndexParams::default(),
+            true,
+        )
+        .await
+        .unwrap();
+    check("a scalar index");
+    let flat = VectorIndexParams::ivf_flat(2, MetricType::L2);
+    dataset
+        .create_index(&["vector"], IndexType::Vector, None, &flat, true)
+        .await
+        .unwrap();
+    check("a vector index");
+    compact_files(&mut dataset, CompactionOptions::default(), None)
+        .await
+        .unwrap();
+    check("compaction");
+    Dataset::write(reader(rows(0..9)), uri, Some(params(WriteMode::Overwrite)))
+        .await
+        .unwrap();
+    check("overwrite");
+}

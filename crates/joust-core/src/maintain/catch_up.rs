@@ -1,0 +1,63 @@
+//! Catch-up: indexes cover the rows that came after they were built.
+
+use std::sync::Arc;
+
+use lance::index::DatasetIndexExt;
+use lance_index::optimize::OptimizeOptions;
+
+use crate::error::{Code, Error, Result};
+use crate::index::{OnProgress, Reporter};
+use crate::table::{ReadOptions, Table};
+
+/// Rounds that may lose against other writers.
+const ATTEMPTS: usize = 5;
+/// Parts of an index that searches may have to visit; then they are made one.
+const MOST_SEGMENTS: u64 = 8;
+
+/// Indexes that were brought up to date.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaughtUp {
+    pub indexes: Vec<String>,
+    /// `None` when there was nothing to do.
+    pub published_version: Option<u64>,
+}
+
+impl Table {
+    /// Adds the rows that they lack to all indexes, as parts of their own or, where there are many of
+    /// those, by merging them into one.
+    pub async fn catch_up(&self, on_progress: OnProgress) -> Result<CaughtUp> {
+        let mut done = CaughtUp::default();
+        let behind = self.list_indices(ReadOptions::default()).await?;
+        for index in behind.iter().filter(|index| index.num_unindexed_rows > 0) {
+            let options = match index.num_segments >= MOST_SEGMENTS {
+                true => OptimizeOptions::merge(index.num_segments as usize),
+                false => OptimizeOptions::append(),
+            };
+            let options = options
+                .index_names(vec![index.name.clone()])
+                .progress(Arc::new(Reporter::new(on_progress.clone())));
+            if let Some(version) = self.optimize(&options).await? {
+                done.published_version = Some(version);
+                done.indexes.push(index.name.clone());
+            }
+        }
+        Ok(done)
+    }
+
+    async fn optimize(&self, options: &OptimizeOptions) -> Result<Option<u64>> {
+        for _ in 0..ATTEMPTS {
+            let mut dataset = self.newest().await?.as_ref().clone();
+            let before = dataset.version_id();
+            match dataset.optimize_indices(options).await.map_err(Error::from) {
+                Err(error) if error.code() == Code::ConcurrentModification => {}
+                Err(error) => return Err(error),
+                Ok(()) if dataset.version_id() == before => return Ok(None),
+                Ok(()) => return Ok(Some(self.committed(dataset))),
+            }
+        }
+        Err(Error::new(
+            Code::ConcurrentModification,
+            "other writers changed the table all the time; try again when they are done",
+        ))
+    }
+}

@@ -1,0 +1,66 @@
+//! Append: rows that arrive together share one commit.
+//!
+//! A commit costs milliseconds whatever it holds. So an upload, once it is here in full, waits in its
+//! table's [`Queue`] for whoever commits; that one takes all that waits, writes it as one set of
+//! fragments and commits once ([`group`]). While it is at it the next group gathers: one client alone
+//! waits for nothing, and the more clients write, the more share a commit.
+//!
+//! Long uploads write their own files as they arrive and share only the commit.
+
+mod group;
+mod queue;
+
+use std::sync::Arc;
+
+use lance::dataset::{InsertBuilder, WriteMode};
+
+pub(super) use queue::Queue;
+
+use super::Table;
+use super::gather::{Gathered, gather};
+use super::write::{Watch, Written, onto, refused};
+use crate::error::{Error, Result};
+use crate::ipc::{BatchStream, UploadReader, decode};
+use queue::{Rows, Waiting};
+
+impl Table {
+    /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
+    pub async fn append(&self, upload: UploadReader) -> Result<Written> {
+        let (_, batches) = decode(upload).await?;
+        let rows = match gather(batches).await? {
+            Gathered::Whole { schema, batches } => Rows::Gathered { schema, batches },
+            Gathered::Long(batches) => return self.append_long(batches).await,
+        };
+        self.enqueue(rows).await
+    }
+
+    async fn append_long(&self, batches: BatchStream) -> Result<Written> {
+        let newest = self.changeable().await?;
+        let params = onto(&newest, WriteMode::Append);
+        let watch = Arc::new(Watch::default());
+        let transaction = InsertBuilder::new(newest)
+            .with_params(&params)
+            .execute_uncommitted_stream(watch.clone().over(batches))
+            .await
+            // A broken upload reaches us through Lance's own errors: the first cause is the true one.
+            .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
+        let num_rows = watch.rows();
+        self.enqueue(Rows::Staged {
+            transaction: Box::new(transaction),
+            num_rows,
+        })
+        .await
+    }
+
+    /// Waits until the rows are committed.
+    async fn enqueue(&self, rows: Rows) -> Result<Written> {
+        let (waiting, answer) = Waiting::new(rows);
+        if self.handle.appends.push(waiting)? {
+            tokio::spawn(group::commit_all(self.clone()));
+        }
+        // The committer answers everybody it takes; it is gone only if it panicked.
+        answer
+            .await
+            .unwrap_or_else(|gone| Err(Error::internal("the write could not be completed", gone)))
+    }
+}

@@ -1,0 +1,160 @@
+//! The rows that wait for a commit of one table.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lance::dataset::transaction::Transaction;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+
+use crate::error::{Code, Error, Result};
+use crate::table::Written;
+use crate::table::gather::size;
+
+/// Uploads, and bytes of their rows, that may wait for a table at once.
+const MAX_WAITING: usize = 4096;
+const MAX_WAITING_BYTES: usize = 256 << 20;
+/// Bytes of rows that one commit takes up.
+const MAX_GROUP_BYTES: usize = 64 << 20;
+
+/// An upload that is here in full.
+pub(super) enum Rows {
+    /// In memory.
+    Gathered {
+        schema: SchemaRef,
+        batches: Vec<RecordBatch>,
+    },
+    /// In files of its own, which no version names yet.
+    Staged {
+        transaction: Box<Transaction>,
+        num_rows: u64,
+    },
+}
+
+pub(super) struct Waiting {
+    pub rows: Rows,
+    bytes: usize,
+    answer: oneshot::Sender<Result<Written>>,
+}
+
+impl Waiting {
+    pub fn new(rows: Rows) -> (Self, oneshot::Receiver<Result<Written>>) {
+        let bytes = match &rows {
+            Rows::Gathered { batches, .. } => batches.iter().map(size).sum(),
+            Rows::Staged { .. } => 0,
+        };
+        let (answer, receiver) = oneshot::channel();
+        let waiting = Self {
+            rows,
+            bytes,
+            answer,
+        };
+        (waiting, receiver)
+    }
+
+    pub fn num_rows(&self) -> u64 {
+        match &self.rows {
+            Rows::Gathered { batches, .. } => {
+                batches.iter().map(|batch| batch.num_rows() as u64).sum()
+            }
+            Rows::Staged { num_rows, .. } => *num_rows,
+        }
+    }
+
+    /// Tells the client that its rows are in a version.
+    pub fn written(self, version: u64) {
+        let num_rows = self.num_rows();
+        self.answer(Ok(Written { version, num_rows }));
+    }
+
+    pub fn refused(self, error: Error) {
+        self.answer(Err(error));
+    }
+
+    fn answer(self, answer: Result<Written>) {
+        // A client that has gone does not hear it.
+        let _ = self.answer.send(answer);
+    }
+}
+
+/// Appends of one table, first come, first served.
+#[derive(Default)]
+pub(in crate::table) struct Queue {
+    state: Mutex<State>,
+    /// As many wait as were awaited.
+    many: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    /// Somebody commits, and will look here again before it ends.
+    committing: bool,
+    /// How many the committer waits for; 0 when it does not.
+    awaited: usize,
+}
+
+impl Queue {
+    /// True: nobody commits, and the caller sees to it that somebody does.
+    pub(super) fn push(&self, waiting: Waiting) -> Result<bool> {
+        let mut state = self.state.lock();
+        let full = state.waiting.len() >= MAX_WAITING
+            || state.bytes + waiting.bytes > MAX_WAITING_BYTES && !state.waiting.is_empty();
+        if full {
+            return Err(Error::new(
+                Code::Throttling,
+                "too many writes wait for this table; send the rows again later, or more of them \
+                 in one request",
+            ));
+        }
+        state.bytes += waiting.bytes;
+        state.waiting.push_back(waiting);
+        if state.waiting.len() == state.awaited {
+            self.many.notify_one();
+        }
+        Ok(!std::mem::replace(&mut state.committing, true))
+    }
+
+    /// Waits until `count` uploads wait, or for `limit`.
+    pub(super) async fn await_many(&self, count: usize, limit: Duration) {
+        {
+            let mut state = self.state.lock();
+            if state.waiting.len() >= count {
+                return;
+            }
+            state.awaited = count;
+        }
+        // Late or not: what has come by then is taken.
+        let _ = tokio::time::timeout(limit, self.many.notified()).await;
+        self.state.lock().awaited = 0;
+    }
+
+    /// What the next commit takes up; `None` ends the committer, and the next push starts another.
+    pub(super) fn take(&self) -> Option<Vec<Waiting>> {
+        let mut state = self.state.lock();
+        let mut group = Vec::new();
+        let mut bytes = 0;
+        while let Some(next) = state.waiting.front() {
+            if !group.is_empty() && bytes + next.bytes > MAX_GROUP_BYTES {
+                break;
+            }
+            bytes += next.bytes;
+            group.extend(state.waiting.pop_front());
+        }
+        state.bytes -= bytes;
+        state.committing = !group.is_empty();
+        state.committing.then_some(group)
+    }
+
+    /// The committer is gone before its time.
+    pub(super) fn abandon(&self) {
+        let mut state = self.state.lock();
+        // Their clients are told by the end of the channel.
+        state.waiting.clear();
+        state.bytes = 0;
+        state.committing = false;
+    }
+}

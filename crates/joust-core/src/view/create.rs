@@ -1,0 +1,54 @@
+//! Create a view: an empty table that knows its query.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatchIterator;
+use lance::dataset::InsertBuilder;
+
+use super::definition::Definition;
+use super::{NewView, query, schema, session};
+use crate::error::{Code, Error, Result};
+use crate::table::Table;
+
+impl Table {
+    /// Creates a view without rows at this address; the version that this made. The query is planned to
+    /// its end, so that what it could never do is refused here. An existing table is code 5.
+    pub async fn create_view(&self, view: &NewView) -> Result<u64> {
+        match self.newest().await {
+            Ok(_) => {
+                return Err(Error::new(
+                    Code::TableAlreadyExists,
+                    "the table already exists",
+                ));
+            }
+            Err(error) if error.code() == Code::TableNotFound => {}
+            Err(error) => return Err(error),
+        }
+        let context = session::new(1)?;
+        let mut tables = Vec::with_capacity(view.sources.len());
+        for source in &view.sources {
+            tables.push((source.name.as_slice(), source.open(self.engine()).await?));
+        }
+        let planned = query::plan(&context, &view.sql, &tables).await?;
+        let fields = schema::stored(planned.schema().as_arrow(), view.schema.as_deref())?;
+        planned
+            .create_physical_plan()
+            .await
+            .map_err(Error::of_input)?;
+        let metadata = Definition::new(&view.sql, &view.sources).metadata()?;
+        let schema = Arc::new(fields.with_metadata(metadata));
+        let rows = RecordBatchIterator::new(Vec::new(), schema);
+        let params = self.new_table_params();
+        let dataset = InsertBuilder::new(self.handle().location())
+            .with_params(&params)
+            .execute_stream(rows)
+            .await
+            .map_err(Error::of_input)?;
+        Ok(self.committed(dataset))
+    }
+
+    /// What the view at this address is made of; code 19 when it is none.
+    pub async fn view(&self) -> Result<Definition> {
+        Definition::of(self.newest().await?.as_ref())
+    }
+}

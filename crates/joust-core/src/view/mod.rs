@@ -1,0 +1,81 @@
+//! Materialized views: tables whose rows are the result of a query over other tables.
+//!
+//! [`query`] reads the SQL and lets nothing but one SELECT over named tables through, [`session`]
+//! runs it in bounded memory, [`schema`] says what its result is stored as, [`definition`] keeps
+//! it in the view's own metadata, and [`create`] and [`refresh`] write the table.
+
+mod create;
+mod definition;
+mod query;
+mod refresh;
+mod schema;
+mod session;
+mod source;
+
+pub(crate) use definition::check_not_view;
+pub use definition::{Definition, NamedTable};
+pub use query::tables;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use lance::Dataset;
+
+use crate::Result;
+use crate::engine::{Engine, StorageOptions};
+use crate::table::ReadOptions;
+
+/// A view to create.
+pub struct NewView {
+    pub sql: String,
+    /// What the query's table names stand for.
+    pub sources: Vec<Source>,
+    /// An Arrow IPC message or stream with the schema that the view is to have; the query's own
+    /// when absent.
+    pub schema: Option<Vec<u8>>,
+}
+
+/// A table that a view's query names.
+pub struct Source {
+    /// The name as the query has it, in parts.
+    pub name: Vec<String>,
+    /// The table's identifier.
+    pub table: Vec<String>,
+    pub location: String,
+    pub storage_options: StorageOptions,
+    /// The version to read; the newest when absent.
+    pub version: Option<u64>,
+}
+
+impl Source {
+    /// The version to read, no older than now where it is the newest.
+    async fn open(&self, engine: &Engine) -> Result<Arc<Dataset>> {
+        let options = ReadOptions {
+            version: self.version,
+            not_before: Some(SystemTime::now()),
+            ..ReadOptions::default()
+        };
+        engine
+            .table(&self.location, self.storage_options.clone())
+            .dataset(options)
+            .await
+    }
+}
+
+/// How to refresh a view.
+pub struct Refresh {
+    pub sources: Vec<Source>,
+    /// Rows of a fragment of the view, at most.
+    pub max_rows_per_fragment: Option<usize>,
+    /// Parts of the query that run at the same time.
+    pub concurrency: Option<usize>,
+}
+
+/// A committed refresh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refreshed {
+    pub version: u64,
+    pub rows_written: u64,
+    /// The version that was read of each source, in the order of the request.
+    pub source_versions: Vec<u64>,
+}

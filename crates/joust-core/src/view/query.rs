@@ -1,0 +1,202 @@
+//! The SQL of views: one SELECT over tables that are given by name.
+//!
+//! A statement is checked before it is planned, because planning walks it recursively: its length, how
+//! many SELECTs and tables it has, and what [`expression::check`](crate::query::expression::check)
+//! refuses anywhere. DDL, DML, settings and copies are refused by what they are, and the session has
+//! nothing to read but the tables that are handed to it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::catalog::{MemoryCatalogProvider, MemorySchemaProvider};
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::context::SQLOptions;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::TableReference;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::{Statement as Ast, visit_relations};
+use lance::Dataset;
+
+use super::session::{self, CATALOG, SCHEMA};
+use super::source::SourceTable;
+use crate::error::{Error, Result};
+use crate::query::expression;
+
+/// Bytes of a query.
+const MAX_LENGTH: usize = 64 << 10;
+/// SELECTs in a query, and tables in its FROMs.
+const MAX_SELECTS: usize = 32;
+const MAX_RELATIONS: usize = 32;
+
+/// The names of the tables that a query reads, each in parts, as the query has them.
+pub fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
+    let statement = parse(&session::new(1)?, sql)?;
+    let (tables, _) = resolve_table_references(&statement, false).map_err(Error::of_input)?;
+    Ok(tables.iter().map(parts).collect())
+}
+
+/// Plans a query over the tables given, by their names in it.
+pub async fn plan(
+    context: &SessionContext,
+    sql: &str,
+    tables: &[(&[String], Arc<Dataset>)],
+) -> Result<DataFrame> {
+    let statement = parse(context, sql)?;
+    for (name, dataset) in tables {
+        register(context, name, dataset.clone())?;
+    }
+    let state = context.state();
+    let plan = state
+        .statement_to_plan(statement)
+        .await
+        .map_err(Error::of_input)?;
+    SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false)
+        .verify_plan(&plan)
+        .map_err(|_| not_a_select())?;
+    Ok(DataFrame::new(state, plan))
+}
+
+fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
+    if sql.trim().is_empty() {
+        return Err(Error::invalid("the query is empty; give a SELECT"));
+    }
+    if sql.len() > MAX_LENGTH {
+        return Err(Error::invalid(format!(
+            "the query has {} bytes; it may have {MAX_LENGTH}",
+            sql.len()
+        )));
+    }
+    let words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let selects = words.filter(|word| word.eq_ignore_ascii_case("select"));
+    if selects.count() > MAX_SELECTS {
+        return Err(Error::invalid(format!(
+            "the query has more than {MAX_SELECTS} SELECTs"
+        )));
+    }
+    expression::check(sql)?;
+    let state = context.state();
+    let dialect = state.config_options().sql_parser.dialect;
+    let statement = state
+        .sql_to_statement(sql, &dialect)
+        .map_err(Error::of_input)?;
+    let Statement::Statement(ast) = &statement else {
+        return Err(not_a_select());
+    };
+    if !matches!(ast.as_ref(), Ast::Query(_)) {
+        return Err(not_a_select());
+    }
+    let mut relations = 0;
+    let counted = visit_relations(ast.as_ref(), |_| {
+        relations += 1;
+        match relations > MAX_RELATIONS {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    if counted.is_break() {
+        return Err(Error::invalid(format!(
+            "the query reads more than {MAX_RELATIONS} tables"
+        )));
+    }
+    Ok(statement)
+}
+
+fn not_a_select() -> Error {
+    Error::invalid("a view's query is one SELECT statement and nothing else")
+}
+
+fn parts(table: &TableReference) -> Vec<String> {
+    let parts = [table.catalog(), table.schema(), Some(table.table())];
+    parts.into_iter().flatten().map(str::to_string).collect()
+}
+
+/// Makes a table known under its name in the query.
+fn register(context: &SessionContext, name: &[String], dataset: Arc<Dataset>) -> Result<()> {
+    let (catalog, schema, table) = match name {
+        [table] => (CATALOG, SCHEMA, table),
+        [schema, table] => (CATALOG, schema.as_str(), table),
+        [catalog, schema, table] => (catalog.as_str(), schema.as_str(), table),
+        _ => {
+            return Err(Error::invalid(format!(
+                "`{}` has too many parts: put the table's whole identifier into quotes",
+                name.join(".")
+            )));
+        }
+    };
+    if context.catalog(catalog).is_none() {
+        context.register_catalog(catalog, Arc::new(MemoryCatalogProvider::new()));
+    }
+    let found = context
+        .catalog(catalog)
+        .ok_or_else(|| Error::invalid("the query's tables can't be named so"))?;
+    if found.schema(schema).is_none() {
+        found.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
+    }
+    let reference = TableReference::full(catalog, schema, table.as_str());
+    context.register_table(reference, Arc::new(SourceTable::new(dataset)))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_select_names_its_tables() {
+        let names = |sql: &str| tables(sql).unwrap();
+        assert_eq!(names("SELECT 1"), Vec::<Vec<String>>::new());
+        assert_eq!(names("SELECT * FROM Items"), [["Items"]]);
+        assert_eq!(
+            names("select a.x from ns.a join `b` using (x)"),
+            [
+                vec!["b".to_string()],
+                vec!["ns".to_string(), "a".to_string()],
+            ]
+        );
+        assert_eq!(names(r#"SELECT * FROM "a$b$c" LIMIT 3"#), [["a$b$c"]]);
+        assert_eq!(
+            names("WITH w AS (SELECT * FROM t) SELECT * FROM w"),
+            [["t"]]
+        );
+        assert_eq!(
+            names("SELECT (SELECT max(x) FROM u) FROM t"),
+            [["t"], ["u"]]
+        );
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for sql in [
+            "",
+            "  ",
+            "SELEC 1",
+            "SELECT 1; SELECT 2",
+            "INSERT INTO t VALUES (1)",
+            "DELETE FROM t",
+            "UPDATE t SET x = 1",
+            "DROP TABLE t",
+            "CREATE TABLE u AS SELECT * FROM t",
+            "CREATE EXTERNAL TABLE u STORED AS CSV LOCATION '/etc/passwd'",
+            "COPY t TO '/tmp/x'",
+            "SET datafusion.execution.batch_size = 1",
+            "EXPLAIN SELECT 1",
+            "SHOW TABLES",
+            "SELECT * FROM generate_series(1, 1000000000000)",
+            "SELECT repeat('x', 1000000000)",
+            "SELECT * FROM t -- all of it",
+            "SELECT * FROM t WHERE id = $1",
+            "PREPARE p AS SELECT 1",
+        ] {
+            assert!(tables(sql).is_err(), "{sql}");
+        }
+        let many = format!("SELECT * FROM t{}", ", t".repeat(100));
+        assert!(tables(&many).is_err());
+        let deep = vec!["SELECT 1"; 50_000 / 20].join(" UNION ALL ");
+        assert!(tables(&deep).is_err());
+        assert!(tables(&format!("SELECT 1{}", " ".repeat(100_000))).is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! Refresh a view: its rows are replaced by what the query gives now, in one commit.
+//!
+//! The commit takes the old fragments out and puts the new ones in, which unlike an overwrite keeps
+//! the view's indexes. The versions that were read are recorded with the same commit, in the properties
+//! of its transaction.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use futures::StreamExt;
+use lance::Dataset;
+use lance::dataset::transaction::{Operation, Transaction, TransactionBuilder};
+use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode, WriteParams};
+use lance_table::format::Fragment;
+use serde_json::json;
+
+use super::definition::Definition;
+use super::{Refresh, Refreshed, Source, query, schema, session};
+use crate::error::{Code, Error, Result};
+use crate::index::{OnProgress, Progress};
+use crate::ipc::BatchStream;
+use crate::table::{Table, Watch};
+
+/// Commits that may lose against other writers before the refresh gives up.
+const ATTEMPTS: usize = 20;
+/// Parts of a query that run at the same time unless the request says otherwise, and at most.
+const CONCURRENCY: usize = 2;
+const MOST_CONCURRENCY: usize = 32;
+/// Property of the commit's transaction that says which versions were read.
+const SOURCES: &str = "joust.view.sources";
+
+impl Table {
+    /// Runs the view's query and publishes its result. Dropping the future leaves the view as it was,
+    /// unless the commit is under way.
+    pub async fn refresh_view(
+        &self,
+        refresh: &Refresh,
+        on_progress: OnProgress,
+    ) -> Result<Refreshed> {
+        let view = self.newest().await?;
+        let definition = Definition::of(&view)?;
+        let mut sources = Vec::with_capacity(refresh.sources.len());
+        for source in &refresh.sources {
+            sources.push((source.name.as_slice(), source.open(self.engine()).await?));
+        }
+        let concurrency = refresh.concurrency.unwrap_or(CONCURRENCY);
+        let context = session::new(concurrency.clamp(1, MOST_CONCURRENCY))?;
+        let planned = query::plan(&context, &definition.sql, &sources).await?;
+        let fields = Schema::from(view.schema());
+        check_columns(planned.schema().as_arrow(), &fields)?;
+        let rows = planned.execute_stream().await.map_err(Error::of_input)?;
+        let rows = schema::conform(rows, Arc::new(fields));
+        let (fragments, rows_written) =
+            write(&view, rows, refresh.max_rows_per_fragment, on_progress).await?;
+        let source_versions: Vec<u64> = sources
+            .iter()
+            .map(|(_, dataset)| dataset.version_id())
+            .collect();
+        let properties = watermark(&refresh.sources, &source_versions);
+        Ok(Refreshed {
+            version: self.replace_fragments(fragments, properties).await?,
+            rows_written,
+            source_versions,
+        })
+    }
+
+    /// Puts `fragments` in the place of all there are.
+    async fn replace_fragments(
+        &self,
+        fragments: Vec<Fragment>,
+        properties: HashMap<String, String>,
+    ) -> Result<u64> {
+        let properties = Arc::new(properties);
+        for _ in 0..ATTEMPTS {
+            let newest = self.newest().await?;
+            let operation = Operation::Update {
+                removed_fragment_ids: newest
+                    .get_fragments()
+                    .iter()
+                    .map(|fragment| fragment.id() as u64)
+                    .collect(),
+                updated_fragments: Vec::new(),
+                new_fragments: fragments.clone(),
+                fields_modified: Vec::new(),
+                compacted_sstables: Vec::new(),
+                fields_for_preserving_frag_bitmap: Vec::new(),
+                update_mode: None,
+                inserted_rows_filter: None,
+                updated_fragment_offsets: None,
+            };
+            let transaction: Transaction = TransactionBuilder::new(newest.version_id(), operation)
+                .transaction_properties(Some(properties.clone()))
+                .build();
+            let committed = CommitBuilder::new(newest)
+                .with_skip_auto_cleanup(true)
+                .execute(transaction)
+                .await
+                .map_err(Error::from);
+            match committed {
+                Ok(dataset) => return Ok(self.committed(dataset)),
+                Err(error) if error.code() == Code::ConcurrentModification => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(
+            Code::ConcurrentModification,
+            "other writers changed the view all the time; try again when they are done",
+        ))
+    }
+}
+
+/// Writes rows to files that no version refers to yet; the fragments, and how many rows they hold.
+async fn write(
+    view: &Arc<Dataset>,
+    rows: BatchStream,
+    max_rows_per_fragment: Option<usize>,
+    on_progress: OnProgress,
+) -> Result<(Vec<Fragment>, u64)> {
+    let mut params = WriteParams {
+        mode: WriteMode::Append,
+        enable_stable_row_ids: view.manifest().uses_stable_row_ids(),
+        session: Some(view.session()),
+        skip_auto_cleanup: true,
+        ..WriteParams::default()
+    };
+    if let Some(most) = max_rows_per_fragment {
+        params.max_rows_per_file = most;
+        params.max_rows_per_group = params.max_rows_per_group.min(most);
+    }
+    let watch = Arc::new(Watch::default());
+    let counted = {
+        let watch = watch.clone();
+        let schema = rows.schema();
+        let rows = watch.clone().over(rows).inspect(move |_| {
+            on_progress(Progress {
+                stage: "refresh".to_string(),
+                completed: watch.rows(),
+                total: None,
+            });
+        });
+        datafusion::physical_plan::stream::RecordBatchStreamAdapter::new(schema, rows)
+    };
+    let rows: BatchStream = Box::pin(counted);
+    let written = InsertBuilder::new(view.clone())
+        .with_params(&params)
+        .execute_uncommitted_stream(rows)
+        .await
+        .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
+    match written.operation {
+        Operation::Append { fragments } => Ok((fragments, watch.rows())),
+        _ => Err(Error::invalid("the view can't be written as it is")),
+    }
+}
+
+/// A source may have lost a column that `*` stood for, or have a new one.
+fn check_columns(result: &Schema, view: &Schema) -> Result<()> {
+    let names = |schema: &Schema| -> Vec<String> {
+        let fields = schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    };
+    let (given, wanted) = (names(result), names(view));
+    if given == wanted {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::TableSchemaValidationError,
+        format!(
+            "the query gives the columns {} now, and the view has {}: drop the view and create it again",
+            given.join(", "),
+            wanted.join(", ")
+        ),
+    ))
+}
+
+fn watermark(sources: &[Source], versions: &[u64]) -> HashMap<String, String> {
+    let read: Vec<_> = sources
+        .iter()
+        .zip(versions)
+        .map(|(source, version)| json!({ "table": source.table, "version": version }))
+        .collect();
+    HashMap::from([(SOURCES.to_string(), json!(read).to_string())])
+}

@@ -1,0 +1,170 @@
+//! What a view's rows are stored as.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::ipc::reader::{FileReader, StreamReader};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+
+use super::session::MEMORY;
+use crate::error::{Code, Error, Result};
+use crate::names::{check_column, short};
+
+/// Metadata of a source's field that is part of its type; the rest speaks of the source.
+const TYPE_METADATA: &str = "ARROW:extension:";
+
+/// The fields of a view whose query gives `result`. With a `declared` schema the names have to be the
+/// same, and the view has the declared types.
+pub fn stored(result: &Schema, declared: Option<&[u8]>) -> Result<Schema> {
+    let mut seen = HashSet::new();
+    for field in result.fields() {
+        let name = field.name();
+        if check_column(name).is_err() || !seen.insert(name.to_lowercase()) {
+            return Err(Error::invalid(format!(
+                "the query gives a column `{}`, which can't be the name of a view's column or is there \
+                 twice: name it with AS",
+                short(name)
+            )));
+        }
+    }
+    if result.fields().is_empty() {
+        return Err(Error::invalid("the query gives no columns"));
+    }
+    let own: Vec<Field> = result
+        .fields()
+        .iter()
+        .map(|field| stored_field(field))
+        .collect::<Result<_>>()?;
+    match declared {
+        Some(bytes) => declared_fields(&own, &read(bytes)?).map(Schema::new),
+        None => Ok(Schema::new(own)),
+    }
+}
+
+fn stored_field(field: &Field) -> Result<Field> {
+    let data_type = stored_type(field.data_type());
+    if data_type == DataType::Null {
+        return Err(Error::invalid(format!(
+            "column `{}` of the query has no type: give it one with CAST",
+            field.name()
+        )));
+    }
+    let metadata: HashMap<String, String> = field
+        .metadata()
+        .iter()
+        .filter(|(key, _)| key.starts_with(TYPE_METADATA))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    Ok(Field::new(field.name(), data_type, true).with_metadata(metadata))
+}
+
+/// Views of strings are a form in memory only.
+fn stored_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::List(item) => DataType::List(stored_item(item)),
+        DataType::LargeList(item) => DataType::LargeList(stored_item(item)),
+        other => other.clone(),
+    }
+}
+
+fn stored_item(item: &Arc<Field>) -> Arc<Field> {
+    let data_type = stored_type(item.data_type());
+    Arc::new(item.as_ref().clone().with_data_type(data_type))
+}
+
+fn declared_fields(own: &[Field], declared: &Schema) -> Result<Vec<Field>> {
+    let names = |fields: &mut dyn Iterator<Item = &str>| fields.collect::<Vec<_>>().join(", ");
+    let given = names(&mut own.iter().map(|field| field.name().as_str()));
+    let wanted = names(&mut declared.fields().iter().map(|field| field.name().as_str()));
+    if given != wanted {
+        return Err(mismatch(&format!(
+            "has the columns {}, the query gives {}",
+            short(&wanted),
+            short(&given)
+        )));
+    }
+    let fields = own.iter().zip(declared.fields());
+    fields
+        .map(|(own, declared)| {
+            if !can_cast_types(own.data_type(), declared.data_type()) {
+                return Err(mismatch(&format!(
+                    "says that `{}` is {}, the query gives {}",
+                    own.name(),
+                    declared.data_type(),
+                    own.data_type()
+                )));
+            }
+            let data_type = stored_type(declared.data_type());
+            Ok(own.clone().with_data_type(data_type))
+        })
+        .collect()
+}
+
+fn mismatch(what: &str) -> Error {
+    Error::new(
+        Code::TableSchemaValidationError,
+        format!("`output_schema` {what}"),
+    )
+}
+
+fn read(bytes: &[u8]) -> Result<Schema> {
+    let schema = match StreamReader::try_new(bytes, None) {
+        Ok(stream) => Some(stream.schema()),
+        Err(_) => FileReader::try_new(std::io::Cursor::new(bytes), None)
+            .ok()
+            .map(|file| file.schema()),
+    };
+    schema
+        .map(|schema| schema.as_ref().clone())
+        .ok_or_else(|| Error::invalid("`output_schema` is not an Arrow IPC schema in base64"))
+}
+
+/// The rows of a query as the view stores them.
+pub fn conform(rows: SendableRecordBatchStream, schema: SchemaRef) -> SendableRecordBatchStream {
+    let target = schema.clone();
+    let rows = rows.map(move |batch| {
+        batch
+            .map_err(of_query)
+            .and_then(|batch| cast(&batch, &target))
+            .map_err(|error| DataFusionError::External(Box::new(error)))
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+fn cast(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns
+        .map(
+            |(column, field)| match column.data_type() == field.data_type() {
+                true => Ok(column.clone()),
+                false => Ok(cast_with_options(column, field.data_type(), &strict)
+                    .map_err(Error::of_input)?),
+            },
+        )
+        .collect::<Result<Vec<_>>>()?;
+    Ok(RecordBatch::try_new(schema.clone(), columns)?)
+}
+
+/// What went wrong while a query ran is the query's fault, or that of the values it meets.
+fn of_query(error: DataFusionError) -> Error {
+    if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
+        return Error::invalid(format!(
+            "the query needs more memory than the {} MiB that a refresh may use; let it group, join or \
+             sort less",
+            MEMORY >> 20
+        ));
+    }
+    Error::of_input(error)
+}

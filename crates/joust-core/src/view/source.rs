@@ -1,0 +1,77 @@
+//! A version of a table as a query reads it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use lance::Dataset;
+use lance_core::datatypes::BlobHandling;
+
+/// Bytes that a scan may read ahead.
+const READ_AHEAD_BYTES: u64 = 32 << 20;
+
+/// Unlike Lance's own provider it bounds what is read ahead, and gives blobs as bytes.
+#[derive(Debug)]
+pub struct SourceTable {
+    dataset: Arc<Dataset>,
+    schema: SchemaRef,
+}
+
+impl SourceTable {
+    pub fn new(dataset: Arc<Dataset>) -> Self {
+        let schema = dataset
+            .full_projection()
+            .with_blob_handling(BlobHandling::AllBinary)
+            .to_bare_schema();
+        Self {
+            schema: Arc::new(Schema::from(&schema)),
+            dataset,
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for SourceTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut scan = self.dataset.scan();
+        scan.io_buffer_size(READ_AHEAD_BYTES);
+        scan.blob_handling(BlobHandling::AllBinary);
+        if let Some(projection) = projection {
+            let columns: Vec<&str> = projection
+                .iter()
+                .map(|at| self.schema.field(*at).name().as_str())
+                .collect();
+            scan.project(&columns)?;
+        }
+        if let Some(filter) = filters.iter().cloned().reduce(Expr::and) {
+            scan.filter_expr(filter);
+        }
+        scan.limit(limit.map(|limit| limit as i64), None)?;
+        scan.create_plan().await.map_err(DataFusionError::from)
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+    }
+}

@@ -1,0 +1,223 @@
+//! What appends promise when many arrive at once: each row once, each answer true, each failure alone.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::ipc::writer::StreamWriter;
+use futures::future::join_all;
+use joust_core::ipc;
+use joust_core::table::{Merge, ReadOptions, Update};
+use joust_core::{Code, Durability, Engine, EngineOptions, Table};
+
+fn numbers(range: std::ops::Range<i64>) -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+fn upload(batch: &RecordBatch) -> ipc::UploadReader {
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    let (push, read) = ipc::upload(|| {});
+    push.push(writer.into_inner().unwrap().into());
+    push.finish();
+    read
+}
+
+struct Place {
+    engine: Engine,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::with(Durability::Os)
+    }
+
+    fn with(durability: Durability) -> Self {
+        Self {
+            engine: Engine::new(EngineOptions {
+                durability,
+                ..EngineOptions::default()
+            }),
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A table of the numbers 0 to 9.
+    async fn table(&self) -> Table {
+        let location = format!("{}/t.lance", self.directory.path().display());
+        let table = self.engine.table(&location, Default::default());
+        table.create(upload(&numbers(0..10)), false).await.unwrap();
+        table
+    }
+}
+
+async fn count(table: &Table, predicate: &str, version: Option<u64>) -> u64 {
+    let options = ReadOptions {
+        version,
+        ..ReadOptions::default()
+    };
+    table.count_rows(Some(predicate), options).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_that_arrive_together_share_versions_and_keep_every_row_once() {
+    for durability in [Durability::Os, Durability::Synced] {
+        let place = Place::with(durability);
+        let table = place.table().await;
+        let appends = (1..=200).map(|client: i64| {
+            let table = table.clone();
+            tokio::spawn(async move {
+                let rows = numbers(client * 10..client * 10 + 10);
+                (client, table.append(upload(&rows)).await.unwrap())
+            })
+        });
+        let mut versions = HashSet::new();
+        for answer in join_all(appends).await {
+            let (client, written) = answer.unwrap();
+            assert_eq!(written.num_rows, 10);
+            versions.insert(written.version);
+            let own = format!("n >= {} AND n < {}", client * 10, client * 10 + 10);
+            assert_eq!(count(&table, &own, Some(written.version)).await, 10);
+            assert_eq!(count(&table, &own, Some(written.version - 1)).await, 0);
+        }
+        assert_eq!(count(&table, "true", None).await, 2010);
+        assert!(
+            versions.len() < 100,
+            "200 appends made {} versions",
+            versions.len()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_upload_fails_alone() {
+    let place = Place::new();
+    let location = format!("{}/strict.lance", place.directory.path().display());
+    let table = place.engine.table(&location, Default::default());
+    let strict = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+    let first = RecordBatch::try_new(strict, vec![Arc::new(Int64Array::from(vec![0]))]).unwrap();
+    table.create(upload(&first), false).await.unwrap();
+
+    // Says that it may hold nulls, as its good neighbours do, and does.
+    let holed: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
+    let holed = RecordBatch::try_from_iter_with_nullable([("n", holed, true)]).unwrap();
+    let nullable = |n: i64| {
+        let values: ArrayRef = Arc::new(Int64Array::from(vec![n]));
+        RecordBatch::try_from_iter_with_nullable([("n", values, true)]).unwrap()
+    };
+    let words: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    let wrong_type = RecordBatch::try_from_iter([("n", words.clone())]).unwrap();
+    let unknown_column = RecordBatch::try_from_iter([("m", words)]).unwrap();
+
+    let appends = (0..60).map(|client: i64| {
+        let table = table.clone();
+        let batch = match client % 10 {
+            3 => holed.clone(),
+            5 => wrong_type.clone(),
+            7 => unknown_column.clone(),
+            _ => nullable(100 + client),
+        };
+        tokio::spawn(async move { (client, table.append(upload(&batch)).await) })
+    });
+    for answer in join_all(appends).await {
+        let (client, answer) = answer.unwrap();
+        match client % 10 {
+            3 | 5 | 7 => {
+                let code = answer.unwrap_err().code();
+                assert!(
+                    matches!(code, Code::TableSchemaValidationError | Code::InvalidInput),
+                    "client {client}: {code:?}"
+                );
+            }
+            _ => assert_eq!(answer.unwrap().num_rows, 1),
+        }
+    }
+    assert_eq!(count(&table, "n >= 100", None).await, 42);
+    assert_eq!(count(&table, "true", None).await, 43);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_updates_deletes_and_merges_at_once_lose_nothing() {
+    let place = Place::new();
+    let table = place.table().await;
+    let mut work = Vec::new();
+    for client in 1..=40_i64 {
+        let table = table.clone();
+        work.push(tokio::spawn(async move {
+            match client % 4 {
+                // Each changes the one row of the first ten that is its own.
+                0 => {
+                    let set = vec![("n".to_string(), (1000 + client).to_string())];
+                    let predicate = Some(format!("n = {}", client / 4 - 1));
+                    let updated = table.update(Update { set, predicate }).await.unwrap();
+                    assert_eq!(updated.num_updated_rows, 1);
+                }
+                1 => {
+                    let merge = Merge {
+                        on: vec!["n".into()],
+                        when_not_matched_insert_all: true,
+                        ..Merge::default()
+                    };
+                    let rows = numbers(2000 + client..2001 + client);
+                    let merged = table.merge_insert(upload(&rows), merge).await.unwrap();
+                    assert_eq!(merged.num_inserted_rows, 1);
+                }
+                _ => {
+                    let rows = numbers(client * 10_000..client * 10_000 + 5);
+                    table.append(upload(&rows)).await.unwrap();
+                    let deleted = table.delete(&format!("n = {}", client * 10_000)).await;
+                    assert_eq!(deleted.unwrap().num_deleted_rows, 1);
+                }
+            }
+        }));
+    }
+    for done in join_all(work).await {
+        done.unwrap();
+    }
+    assert_eq!(count(&table, "n < 10", None).await, 0);
+    assert_eq!(count(&table, "n > 1000 AND n < 2000", None).await, 10);
+    assert_eq!(count(&table, "n >= 2000 AND n < 3000", None).await, 10);
+    assert_eq!(count(&table, "n >= 10000", None).await, 20 * 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_of_parts_of_the_columns_and_long_ones_share_a_table() {
+    let place = Place::new();
+    let location = format!("{}/wide.lance", place.directory.path().display());
+    let table = place.engine.table(&location, Default::default());
+    let column =
+        |value: i64, rows: usize| Arc::new(Int64Array::from(vec![value; rows])) as ArrayRef;
+    let both = |value, rows| {
+        let columns = [
+            ("a", column(value, rows), true),
+            ("b", column(value, rows), true),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+    };
+    table.create(upload(&both(0, 1)), false).await.unwrap();
+    let only_a = RecordBatch::try_from_iter_with_nullable([("a", column(1, 3), true)]).unwrap();
+    let only_b = RecordBatch::try_from_iter_with_nullable([("b", column(2, 5), true)]).unwrap();
+    let long = both(3, 400_000);
+    let appends = (0..30).map(|client| {
+        let table = table.clone();
+        let batch = match client % 3 {
+            0 => only_a.clone(),
+            1 => only_b.clone(),
+            _ if client == 2 => long.clone(),
+            _ => both(4, 2),
+        };
+        tokio::spawn(async move { table.append(upload(&batch)).await.unwrap() })
+    });
+    for written in join_all(appends).await {
+        written.unwrap();
+    }
+    assert_eq!(count(&table, "a = 1 AND b IS NULL", None).await, 30);
+    assert_eq!(count(&table, "b = 2 AND a IS NULL", None).await, 50);
+    assert_eq!(count(&table, "a = 3 AND b = 3", None).await, 400_000);
+    assert_eq!(count(&table, "a = 4 AND b = 4", None).await, 18);
+}

@@ -1,0 +1,191 @@
+//! Long work on one table: backfill and compaction.
+
+use joust_core::{Result, backfill, maintain};
+use napi::Env;
+use napi::bindgen_prelude::{Function, PromiseRaw};
+use napi_derive::napi;
+
+use crate::progress::{Progress, how_many, reporter};
+use crate::promise::promise;
+use crate::table::{Table, version_number};
+use crate::task::Task;
+
+/// What to fill.
+#[napi(object)]
+pub struct BackfillOptions {
+    /// Path of a computed column.
+    pub column: String,
+    /// SQL; rows for which it is not true keep what they have.
+    pub predicate: Option<String>,
+    /// Version whose rows are computed from; the newest when absent.
+    pub read_version: Option<f64>,
+    /// Fragments that are computed at the same time.
+    pub concurrency: Option<f64>,
+    /// Only the table's first so many fragments.
+    pub max_fragments: Option<f64>,
+}
+
+/// A row whose value could not be computed.
+#[napi(object)]
+pub struct RowFailure {
+    pub fragment: f64,
+    /// Position in the fragment, deleted rows included.
+    pub offset: f64,
+    pub message: String,
+}
+
+/// A fragment with rows whose value could not be computed.
+#[napi(object)]
+pub struct FailedFragment {
+    pub fragment: f64,
+    pub rows: f64,
+}
+
+/// A backfill that is done.
+#[napi(object)]
+pub struct BackfillResult {
+    pub rows_assigned: f64,
+    /// Rows whose value could not be computed; they are null.
+    pub rows_failed: f64,
+    /// Rows of the published version that were not looked at.
+    pub rows_remaining: f64,
+    pub source_version: f64,
+    /// Absent when there was nothing to write.
+    pub published_version: Option<f64>,
+    /// Fragments with rows that failed.
+    pub failed_fragments: Vec<FailedFragment>,
+    /// Why rows failed, the first of them.
+    pub failures: Vec<RowFailure>,
+}
+
+/// How to compact; what is absent is up to the engine.
+#[napi(object)]
+pub struct CompactOptions {
+    /// Fragments with fewer rows are put together until they have about so many.
+    pub target_rows_per_fragment: Option<f64>,
+    /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
+    pub deletion_threshold: Option<f64>,
+    /// Groups of fragments that are rewritten at the same time.
+    pub concurrency: Option<f64>,
+}
+
+/// A compaction that is done.
+#[napi(object)]
+pub struct CompactResult {
+    pub source_version: f64,
+    /// Absent when there was nothing to do.
+    pub published_version: Option<f64>,
+    pub fragments_removed: f64,
+    pub fragments_added: f64,
+    pub files_removed: f64,
+    pub files_added: f64,
+}
+
+impl BackfillOptions {
+    fn into_core(self) -> Result<backfill::Backfill> {
+        Ok(backfill::Backfill {
+            column: self.column,
+            predicate: self.predicate,
+            read_version: self.read_version.map(version_number),
+            concurrency: how_many("concurrency", self.concurrency)?,
+            max_fragments: how_many("num_frags", self.max_fragments)?,
+        })
+    }
+}
+
+impl CompactOptions {
+    fn into_core(self) -> Result<maintain::Compact> {
+        Ok(maintain::Compact {
+            target_rows_per_fragment: how_many(
+                "target_rows_per_fragment",
+                self.target_rows_per_fragment,
+            )?,
+            deletion_threshold: self.deletion_threshold.map(|part| part as f32),
+            concurrency: how_many("concurrency", self.concurrency)?,
+        })
+    }
+}
+
+#[napi]
+impl Table {
+    /// Checks a backfill without computing anything; the column's name in the schema's spelling.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn plan_backfill<'env>(
+        &self,
+        env: &'env Env,
+        options: BackfillOptions,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let table = self.inner.clone();
+        let work = async move { table.plan_backfill(&options.into_core()?).await };
+        promise(env, work, |planned| planned.column)
+    }
+
+    /// Computes a column's values and publishes them in one version.
+    #[napi(ts_return_type = "Promise<BackfillResult>")]
+    pub fn backfill<'env>(
+        &self,
+        env: &'env Env,
+        options: BackfillOptions,
+        task: &Task,
+        on_progress: Function<'_, Progress, ()>,
+    ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
+        let report = reporter(on_progress)?;
+        let table = self.inner.clone();
+        let work = async move { table.backfill(&options.into_core()?, report).await };
+        promise(env, task.guard(work), BackfillResult::from)
+    }
+
+    /// Puts small fragments together and takes deleted rows out, in one version.
+    #[napi(ts_return_type = "Promise<CompactResult>")]
+    pub fn compact<'env>(
+        &self,
+        env: &'env Env,
+        options: CompactOptions,
+        task: &Task,
+        on_progress: Function<'_, Progress, ()>,
+    ) -> napi::Result<PromiseRaw<'env, CompactResult>> {
+        let report = reporter(on_progress)?;
+        let table = self.inner.clone();
+        let work = async move { table.compact(&options.into_core()?, report).await };
+        promise(env, task.guard(work), CompactResult::from)
+    }
+}
+
+impl From<backfill::Backfilled> for BackfillResult {
+    fn from(done: backfill::Backfilled) -> Self {
+        let failures = done.failures.into_iter().map(|failure| RowFailure {
+            fragment: failure.fragment as f64,
+            offset: failure.offset as f64,
+            message: failure.message,
+        });
+        Self {
+            rows_assigned: done.rows_assigned as f64,
+            rows_failed: done.rows_failed as f64,
+            rows_remaining: done.rows_remaining as f64,
+            source_version: done.source_version as f64,
+            published_version: done.published_version.map(|version| version as f64),
+            failed_fragments: done
+                .failed_fragments
+                .into_iter()
+                .map(|(fragment, rows)| FailedFragment {
+                    fragment: fragment as f64,
+                    rows: rows as f64,
+                })
+                .collect(),
+            failures: failures.collect(),
+        }
+    }
+}
+
+impl From<maintain::Compacted> for CompactResult {
+    fn from(done: maintain::Compacted) -> Self {
+        Self {
+            source_version: done.source_version as f64,
+            published_version: done.published_version.map(|version| version as f64),
+            fragments_removed: done.fragments_removed as f64,
+            fragments_added: done.fragments_added as f64,
+            files_removed: done.files_removed as f64,
+            files_added: done.files_added as f64,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Materialized views.
+
+use std::collections::HashMap;
+
+use joust_core::{Result, view};
+use napi::Env;
+use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
+use napi_derive::napi;
+
+use crate::engine::Engine;
+use crate::progress::{Progress, how_many, reporter};
+use crate::promise::promise;
+use crate::table::{Table, version_number};
+use crate::task::Task;
+
+/// A table that a view's query names.
+#[napi(object)]
+pub struct ViewSource {
+    /// The name as the query has it, in parts.
+    pub name: Vec<String>,
+    /// The identifier it stands for.
+    pub table: Vec<String>,
+    pub location: String,
+    pub storage_options: HashMap<String, String>,
+    /// The version to read; the newest when absent.
+    pub version: Option<f64>,
+}
+
+/// A view to create.
+#[napi(object)]
+pub struct NewView {
+    /// One SELECT.
+    pub sql: String,
+    pub sources: Vec<ViewSource>,
+    /// An Arrow IPC message or stream with the schema the view is to have; the query's own when absent.
+    pub schema: Option<Buffer>,
+}
+
+/// A table name in a view's query.
+#[napi(object)]
+pub struct NamedTable {
+    /// As the query has it, in parts.
+    pub name: Vec<String>,
+    /// The identifier it stands for.
+    pub table: Vec<String>,
+}
+
+/// What a view is made of.
+#[napi(object)]
+pub struct ViewDefinition {
+    pub sql: String,
+    pub tables: Vec<NamedTable>,
+}
+
+/// How to refresh a view.
+#[napi(object)]
+pub struct RefreshOptions {
+    pub sources: Vec<ViewSource>,
+    /// Rows of a fragment of the view, at most.
+    pub max_rows_per_fragment: Option<f64>,
+    /// Parts of the query that run at the same time.
+    pub concurrency: Option<f64>,
+}
+
+/// A refresh that is done.
+#[napi(object)]
+pub struct RefreshResult {
+    pub version: f64,
+    pub rows_written: f64,
+    /// The version that was read of each source, in the order of the options.
+    pub source_versions: Vec<f64>,
+}
+
+impl From<ViewSource> for view::Source {
+    fn from(source: ViewSource) -> Self {
+        Self {
+            name: source.name,
+            table: source.table,
+            location: source.location,
+            storage_options: source.storage_options,
+            version: source.version.map(version_number),
+        }
+    }
+}
+
+fn sources(sources: Vec<ViewSource>) -> Vec<view::Source> {
+    sources.into_iter().map(view::Source::from).collect()
+}
+
+impl RefreshOptions {
+    fn into_core(self) -> Result<view::Refresh> {
+        Ok(view::Refresh {
+            sources: sources(self.sources),
+            max_rows_per_fragment: how_many("max_rows_per_fragment", self.max_rows_per_fragment)?,
+            concurrency: how_many("concurrency", self.concurrency)?,
+        })
+    }
+}
+
+#[napi]
+impl Engine {
+    /// The names of the tables that a view's query reads, each in parts, as the query has them.
+    #[napi(ts_return_type = "Promise<Array<Array<string>>>")]
+    pub fn view_tables<'env>(
+        &self,
+        env: &'env Env,
+        sql: String,
+    ) -> napi::Result<PromiseRaw<'env, Vec<Vec<String>>>> {
+        promise(env, async move { view::tables(&sql) }, |tables| tables)
+    }
+}
+
+#[napi]
+impl Table {
+    /// Creates a materialized view without rows; the version that this made.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn create_view<'env>(
+        &self,
+        env: &'env Env,
+        view: NewView,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let view = view::NewView {
+            sql: view.sql,
+            sources: sources(view.sources),
+            schema: view.schema.map(|schema| schema.to_vec()),
+        };
+        let work = async move { table.create_view(&view).await };
+        promise(env, work, |version| version as f64)
+    }
+
+    /// What the view at this address is made of; code 19 when it is none.
+    #[napi(ts_return_type = "Promise<ViewDefinition>")]
+    pub fn view<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ViewDefinition>> {
+        let table = self.inner.clone();
+        let work = async move { table.view().await };
+        promise(env, work, ViewDefinition::from)
+    }
+
+    /// Runs the view's query and replaces its rows, in one version.
+    #[napi(ts_return_type = "Promise<RefreshResult>")]
+    pub fn refresh_view<'env>(
+        &self,
+        env: &'env Env,
+        options: RefreshOptions,
+        task: &Task,
+        on_progress: Function<'_, Progress, ()>,
+    ) -> napi::Result<PromiseRaw<'env, RefreshResult>> {
+        let report = reporter(on_progress)?;
+        let table = self.inner.clone();
+        let work = async move { table.refresh_view(&options.into_core()?, report).await };
+        promise(env, task.guard(work), |done| RefreshResult {
+            version: done.version as f64,
+            rows_written: done.rows_written as f64,
+            source_versions: done
+                .source_versions
+                .into_iter()
+                .map(|version| version as f64)
+                .collect(),
+        })
+    }
+}
+
+impl From<view::Definition> for ViewDefinition {
+    fn from(definition: view::Definition) -> Self {
+        let tables = definition.tables.into_iter().map(|named| NamedTable {
+            name: named.name,
+            table: named.table,
+        });
+        Self {
+            sql: definition.sql,
+            tables: tables.collect(),
+        }
+    }
+}

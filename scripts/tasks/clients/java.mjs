@@ -1,0 +1,96 @@
+import { spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root } from "../../build/paths.mjs";
+import { nothing, surefireCounts, withExitCode } from "../counts.mjs";
+
+const PROJECT = join(root, "test", "clients", "java");
+const MINUTE = 60_000;
+
+/** The generated `lance-namespace` client for Java, driven by JUnit. */
+export async function javaClients() {
+  const reason = missing() ?? fetchAndCompile();
+  if (reason) {
+    console.log(`skipped: the Java client; ${reason}`);
+    return { ...nothing, skipped: 1 };
+  }
+  const folder = mkdtempSync(join(tmpdir(), "joust-java-"));
+  const server = await start(folder);
+  try {
+    const environment = { JOUST_URL: server.url, JOUST_KEY: server.key };
+    // All is here by now: offline, nothing that is out of reach can hold it up.
+    const tests = maven(["--offline", "surefire:test"], 5 * MINUTE, environment);
+    process.stdout.write(tests.stdout);
+    return withExitCode(surefireCounts(tests.stdout), tests.status);
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function missing() {
+  const programs = { java: ["-version"], mvn: ["--version"] };
+  for (const [name, args] of Object.entries(programs)) {
+    if (spawnSync(name, args, { stdio: "ignore" }).status !== 0) return `no ${name} is installed`;
+  }
+}
+
+/**
+ * Why the tests cannot be had, if the network keeps them from us.
+ *
+ * @throws when they do not compile, or name a package that is not there
+ */
+function fetchAndCompile() {
+  const task = ["-DskipTests", "test"];
+  if (maven(["--offline", ...task], 5 * MINUTE).status === 0) return;
+  const { status, stdout, error } = maven(task, 10 * MINUTE);
+  if (status === 0) return;
+  if (error?.code === "ETIMEDOUT") return "its packages did not arrive within 10 minutes";
+  if (/Could not transfer artifact|Unknown host|Connection refused/.test(stdout)) {
+    return "its packages could not be fetched";
+  }
+  process.stdout.write(stdout);
+  throw new Error("the Java client tests do not compile");
+}
+
+function maven(args, timeout, environment = {}) {
+  return spawnSync(
+    "mvn",
+    ["--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", ...args],
+    {
+      cwd: PROJECT,
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "inherit"],
+      encoding: "utf8",
+      maxBuffer: 64 * 1024 * 1024,
+      timeout,
+    },
+  );
+}
+
+/** The built server on a root of its own. */
+function start(folder) {
+  const key = `joust_${randomBytes(32).toString("base64url")}`;
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("JOUST_"));
+  const main = join(root, "dist", "cli", "main.js");
+  const server = spawn(process.execPath, [main, "serve", folder, "--port", "0"], {
+    env: { ...Object.fromEntries(inherited), JOUST_API_KEY: key },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise((resolve) => server.once("exit", resolve));
+  const stop = () => {
+    server.kill();
+    return ended;
+  };
+  return new Promise((resolve, reject) => {
+    let output = "";
+    server.stdout.on("data", (chunk) => {
+      output += chunk;
+      const ready = /joust listening on (http:\/\/\S+)/.exec(output);
+      if (ready) resolve({ url: ready[1], key, stop });
+    });
+    ended.then((code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
+  });
+}

@@ -1,0 +1,10 @@
+import { describe } from "./counts.mjs";
+import { vitest } from "./vitest.mjs";
+
+/** `npm run test:crash -- [KILLS]`: the long form of test/crash, 200 kills unless told otherwise. */
+export async function run([kills = "200"]) {
+  process.env.JOUST_TEST_KILLS = kills;
+  const counts = await vitest(["test/crash"]);
+  console.log(`\nvitest: ${describe(counts)}`);
+  return counts.failed > 0 ? 1 : 0;
+}

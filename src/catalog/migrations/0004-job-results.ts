@@ -1,0 +1,11 @@
+import { type Kysely, type Migration, sql } from "kysely";
+import type { CatalogSchema } from "../schema.js";
+
+/** What a job came to, and the rows that it failed on. */
+export const jobResults: Migration = {
+  async up(db: Kysely<CatalogSchema>) {
+    for (const column of ["result", "errors"]) {
+      await db.schema.alterTable("jobs").addColumn(column, sql`text`).execute();
+    }
+  },
+};

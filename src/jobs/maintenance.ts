@@ -1,0 +1,45 @@
+import type { CompactOptions, Engine } from "../engine/index.js";
+import { given } from "./given.js";
+import type { JobKind } from "./jobs.js";
+import { withTask } from "./task.js";
+
+/** Puts small fragments together and lets indexes cover new rows, as far as either is due. */
+export const maintenance = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
+  kind: "maintenance",
+  async run({ table, signal, onProgress }) {
+    const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
+    const { compactTo } = await target.upkeep();
+    const options = given<CompactOptions>({ targetRowsPerFragment: compactTo });
+    const compacted =
+      compactTo === undefined
+        ? undefined
+        : await withTask(signal, (task) => target.compact(options, task, onProgress));
+    signal.throwIfAborted();
+    const caughtUp = await withTask(signal, (task) => target.catchUp(task, onProgress));
+    return {
+      result: given({
+        published_version: caughtUp.publishedVersion ?? compacted?.publishedVersion,
+        fragments_removed: compacted?.fragmentsRemoved,
+        fragments_added: compacted?.fragmentsAdded,
+        indexes: caughtUp.indexes,
+      }),
+    };
+  },
+});
+
+/** What is cleaned up. */
+export interface CleanUpSpec {
+  /** Versions older than this go, ms. */
+  age_ms: number;
+}
+
+/** Removes old versions and the files that only they name. */
+export const cleanUp = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
+  kind: "clean_up",
+  async run({ table, spec, signal }) {
+    const { age_ms } = JSON.parse(spec) as CleanUpSpec;
+    const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
+    const removed = await withTask(signal, (task) => target.cleanUp(age_ms, task));
+    return { result: { versions_removed: removed.versions, bytes_removed: removed.bytes } };
+  },
+});

@@ -1,0 +1,16 @@
+import { Task } from "../engine/index.js";
+
+/** Does work of the engine that ends soon after `signal` aborts. */
+export async function withTask<T>(
+  signal: AbortSignal,
+  work: (task: Task) => Promise<T>,
+): Promise<T> {
+  const task = new Task();
+  const cancel = () => task.cancel();
+  signal.addEventListener("abort", cancel);
+  try {
+    return await work(task);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+}

@@ -1,0 +1,33 @@
+import type { TableRecord } from "../catalog/catalog.js";
+import { duration } from "../config/option.js";
+
+/** Table properties that set a table's own maintenance. */
+export const properties = {
+  /** `off`: the server leaves the table alone. */
+  maintenance: "joust.maintenance",
+  /** How long versions are kept that nothing holds, such as 36h or 7d. */
+  keepVersions: "joust.keep_versions",
+} as const;
+
+/** How one table is maintained. */
+export interface Settings {
+  readonly on: boolean;
+  readonly keepVersionsMs: number;
+}
+
+/** A table's own settings where it has some, else the server's. A value that means nothing is none. */
+export function settingsOf(table: Pick<TableRecord, "properties">, server: Settings): Settings {
+  const { [properties.maintenance]: own, [properties.keepVersions]: kept } = table.properties;
+  return {
+    on: own === undefined ? server.on : own.toLowerCase() !== "off",
+    keepVersionsMs: kept === undefined ? server.keepVersionsMs : read(kept, server.keepVersionsMs),
+  };
+}
+
+function read(text: string, fallback: number): number {
+  try {
+    return duration.parse(text);
+  } catch {
+    return fallback;
+  }
+}

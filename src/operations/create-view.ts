@@ -1,0 +1,91 @@
+import { Type } from "@sinclair/typebox";
+import type { TableRecord } from "../catalog/catalog.js";
+import type { ViewSource } from "../engine/index.js";
+import { defaultDelimiter } from "../http/identifier.js";
+import type { Services } from "../services.js";
+import { withdraw } from "./new-table.js";
+import { onTable, storageOptions, tableHandle } from "./open-table.js";
+import { operation } from "./operation.js";
+import { enqueueRefresh } from "./refresh-view.js";
+import { count, nothing } from "./schemas.js";
+import { versionHeader } from "./target.js";
+import { viewRequest, type WantedView, wantedView } from "./view-request.js";
+
+export const createMaterializedView = operation({
+  id: "CreateMaterializedView",
+  methods: ["POST"],
+  path: "/v1/materialized_view/{id}/create",
+  summary: "Create a table whose rows are a query's result, and fill it if asked to",
+  tag: "View",
+  params: nothing,
+  body: { kind: "json", schema: viewRequest },
+  reply: Type.Object({ version: count, job_id: Type.Optional(Type.String()) }),
+  status: 201,
+  permission: "write",
+  async handle(services, { id, payload }) {
+    const wanted = wantedView(payload);
+    const sources = await sourcesOf(services, wanted.sql, id.slice(0, -1));
+    const { record, version } = await create(services, id, wanted, sources);
+    if (!wanted.withData) {
+      return { kind: "json", status: 201, value: { version }, headers: versionHeader(version) };
+    }
+    const job = await enqueueRefresh(services, record.key, {});
+    return {
+      kind: "json",
+      status: wanted.sdk ? 202 : 201,
+      value: { version, job_id: job.id },
+      headers: versionHeader(version),
+    };
+  },
+});
+
+/** The tables that a query names. @throws code 1 or 4 when one does not exist */
+async function sourcesOf(
+  services: Services,
+  sql: string,
+  namespace: readonly string[],
+): Promise<ViewSource[]> {
+  const names = await services.engine.viewTables(sql);
+  return Promise.all(
+    names.map((name) =>
+      onTable(services, identifier(name, namespace), async ({ record }) => ({
+        name,
+        table: record.id,
+        location: record.location,
+        storageOptions: storageOptions(services, record),
+      })),
+    ),
+  );
+}
+
+/**
+ * The identifier that a name in a query stands for: `a.b.t` begins at the root, `t` is in the view's
+ * own namespace, and a quoted name may be a whole identifier, "a$b$t".
+ */
+function identifier(name: readonly string[], namespace: readonly string[]): readonly string[] {
+  const [table, ...more] = name;
+  if (table === undefined || more.length > 0) return name;
+  return table.includes(defaultDelimiter) ? table.split(defaultDelimiter) : [...namespace, table];
+}
+
+/** As with a table, the name is taken first, and only a whole view is there to see. */
+async function create(
+  services: Services,
+  id: readonly string[],
+  { sql, schema }: WantedView,
+  sources: ViewSource[],
+): Promise<{ record: TableRecord; version: number }> {
+  const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
+  try {
+    const version = await tableHandle(services, record).createView({
+      sql,
+      sources,
+      ...(schema && { schema }),
+    });
+    await services.catalog.publishTable(record.key);
+    return { record, version };
+  } catch (error) {
+    await withdraw(services, record, error);
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+"""Starts the built server as a process of its own."""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@dataclass
+class JoustServer:
+    root: str
+    key: str = field(default_factory=lambda: f"joust_{secrets.token_urlsafe(32)}")
+    url: str = ""
+
+    def __enter__(self) -> "JoustServer":
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("JOUST_")}
+        self._process = subprocess.Popen(
+            ["node", REPOSITORY / "dist/cli/main.js", "serve", self.root, "--port", "0"],
+            env={**environment, "JOUST_API_KEY": self.key},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        seen = []
+        for line in self._process.stdout:
+            seen.append(line)
+            if ready := re.search(r"joust listening on (http://\S+)", line):
+                self.url = ready[1]
+                return self
+        raise RuntimeError("the server ended before it was ready:\n" + "".join(seen))
+
+    def __exit__(self, *_: object) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        code = self._process.wait(timeout=30)
+        assert code == 0, f"the server ended with {code}"
+
+
+class TemporaryRoot:
+    def __enter__(self) -> str:
+        self._path = tempfile.mkdtemp(prefix="joust-clients-")
+        return self._path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)

@@ -1,0 +1,124 @@
+import { tableFromIPC } from "apache-arrow";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { items } from "../harness/arrow.js";
+import type { Answer } from "../harness/client.js";
+import { expectFailure } from "../harness/failure.js";
+import { type S3, s3Missing, startS3 } from "../harness/s3.js";
+import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
+
+/** Reads, and what of an answer tells how new it is: rows, 10 in each version, or the version. */
+const reads: [
+  operation: string,
+  body: object,
+  tells: (answer: Answer) => unknown,
+  of: (version: number) => unknown,
+][] = [
+  ["describe", {}, ({ json }) => json.version, (version) => version],
+  ["exists", {}, ({ headers }) => headers.get("x-lancedb-version"), String],
+  ["count_rows", {}, ({ json }) => json, (version) => version * 10],
+  ["stats", {}, ({ json }) => json.num_rows, (version) => version * 10],
+  ["query", query, ({ bytes }) => tableFromIPC(bytes).numRows, (version) => version * 10],
+  [
+    "analyze_plan",
+    query,
+    ({ json }) => /output_rows=(\d+)/.exec(json)?.[1],
+    (version) => String(version * 10),
+  ],
+  ["version/describe", {}, ({ json }) => json.version.version, (version) => version],
+];
+
+describe.skipIf(s3Missing)("a server that may answer from what it knew an hour ago", () => {
+  let s3: S3;
+  let directory: string;
+  let other: Server;
+  let stale: Server;
+
+  beforeAll(async () => {
+    s3 = await startS3();
+    const root = `${s3.createBucket()}/tables`;
+    directory = tempDir("staleness");
+    const start = (name: string, ...args: string[]) =>
+      startServer({ root, env: s3.env, args: ["--catalog", `${directory}/${name}.db`, ...args] });
+    other = await start("other");
+    stale = await start("stale", "--staleness", "3600s");
+  });
+  afterAll(async () => {
+    await Promise.all([other?.stop(), stale?.stop()]);
+    await s3?.stop();
+    removeDir(directory);
+  });
+
+  let turn = 0;
+  let id: string;
+  /** The stale server knows version 1; the other one has made version 2. */
+  beforeEach(async () => {
+    id = `t${turn++}`;
+    await other.client.createTable(id, items(10));
+    // It may have found the table by itself already.
+    await stale.client.post(`/v1/table/${id}/register`, { location: `${id}.lance` });
+    expect(await stale.client.count(id)).toBe(10);
+    await other.client.insert(id, items(10, { from: 10 }));
+  });
+
+  const ask = ([operation, body]: (typeof reads)[number], headers = {}, more = {}) =>
+    stale.client.request(`/v1/table/${id}/${operation}`, { body: { ...body, ...more }, headers });
+  const newer = { "x-lancedb-min-timestamp": new Date(Date.now() + 600_000).toISOString() };
+
+  it.each(reads)("does so: %s", async (...read) => {
+    const [operation, , tells, of] = read;
+    // Listings of versions always ask the store.
+    if (operation === "version/describe") return;
+    expect(tells(await ask(read))).toEqual(of(1));
+  });
+
+  it.each(reads)("looks again for who asks for it: %s", async (...read) => {
+    const [, , tells, of] = read;
+    expect(tells(await ask(read, newer))).toEqual(of(2));
+  });
+
+  it.each(reads)("looks again for who has seen a newer version: %s", async (...read) => {
+    const [operation, , tells, of] = read;
+    const names = ["x-lancedb-min-version", "x-lancedb-min-read-version"];
+    for (const [at, name] of names.entries()) {
+      const version = 2 + at;
+      if (at > 0) await other.client.insert(id, items(10, { from: 20 }));
+      const known = tells(await ask(read, { [name]: String(version - 1) }));
+      if (operation !== "version/describe") expect(known).toEqual(of(version - 1));
+      expect(tells(await ask(read, { [name]: String(version) }))).toEqual(of(version));
+      // There may be no such version yet: then the newest is the answer.
+      expect(tells(await ask(read, { [name]: "99" }))).toEqual(of(version));
+    }
+  });
+
+  // Statistics are the newest version's.
+  const pinned = reads.filter(([operation]) => operation !== "stats");
+
+  it.each(pinned)("finds a version that it did not know of: %s", async (...read) => {
+    const [, , tells, of] = read;
+    expect(tells(await ask(read, {}, { version: 2 }))).toEqual(of(2));
+    expect(tells(await ask(read, {}, { version: 1 }))).toEqual(of(1));
+    expectFailure(await ask(read, {}, { version: 3 }), 404, 11);
+  });
+
+  it("sees its own writes at once, on top of what others wrote", async () => {
+    const { version } = await stale.client.insert(id, items(10, { from: 20 }));
+    expect(version).toBe(3);
+    for (const read of reads) {
+      const [, , tells, of] = read;
+      expect(tells(await ask(read))).toEqual(of(3));
+    }
+  });
+
+  it("lists a table that has just come, for who asks for it", async () => {
+    for (const path of ["/v1/table", "/v1/namespace/$/table/list"]) {
+      const late = `late-${turn++}`;
+      await other.client.createTable(late, items(1));
+      const now = { "x-lancedb-min-timestamp": new Date().toISOString() };
+      const listed = await stale.client.request(path, { method: "GET", headers: now });
+      expect(listed.json.tables).toContain(late);
+    }
+  });
+});

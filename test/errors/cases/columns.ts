@@ -1,0 +1,143 @@
+import { type Case, errors, failure } from "../case.js";
+
+const add = (why: string, column: object, error: readonly [number, number], detail: RegExp): Case =>
+  failure(
+    "AlterTableAddColumns",
+    why,
+    "/v1/table/ns$t/add_columns",
+    { new_columns: [{ name: "n", ...column }] },
+    error,
+    detail,
+  );
+const alter = (
+  why: string,
+  alteration: object,
+  error: readonly [number, number],
+  detail: RegExp,
+): Case =>
+  failure(
+    "AlterTableAlterColumns",
+    why,
+    "/v1/table/ns$t/alter_columns",
+    { alterations: [{ path: "price", ...alteration }] },
+    error,
+    detail,
+  );
+const virtual = { input_columns: ["id"], udf: "eA==", udf_name: "f", data_type: "int64" };
+
+export const columns: Case[] = [
+  add("the name is taken", { name: "price", expression: "1" }, errors.invalid, /price/),
+  add("unknown column", { expression: "no + 1" }, errors.noColumn, /no/),
+  add("no SQL", { expression: "1 +" }, errors.invalid, /./),
+  add("nothing that fills it", {}, errors.invalid, /exactly one/),
+  add("two ways to fill it", { expression: "1", computed: "1" }, errors.invalid, /exactly one/),
+  add("a registered function", { function: {} }, errors.unsupported, /function/),
+  add("unknown column of a computed one", { computed: "no + 1" }, errors.noColumn, /no/),
+  add(
+    "unknown input of a function",
+    { virtual_column: { ...virtual, input_columns: ["no"] } },
+    errors.noColumn,
+    /no/,
+  ),
+  add(
+    "a function that is no base64",
+    { virtual_column: { ...virtual, udf: "!" } },
+    errors.invalid,
+    /udf/,
+  ),
+  add(
+    "unknown type",
+    { virtual_column: { ...virtual, data_type: "number" } },
+    errors.invalid,
+    /number/,
+  ),
+  add(
+    "a checksum of something else",
+    { virtual_column: { ...virtual, manifest: "{}", manifest_checksum: "0" } },
+    errors.invalid,
+    /manifest_checksum/,
+  ),
+  failure(
+    "AlterTableAddColumns",
+    "unknown branch",
+    "/v1/table/ns$t/add_columns",
+    { new_columns: [{ name: "n", expression: "1" }], branch: "no" },
+    errors.noBranch,
+    /no/,
+  ),
+  alter("unknown column", { path: "no", rename: "x" }, errors.noColumn, /no/),
+  alter("the new name is taken", { rename: "id" }, errors.invalid, /id/),
+  alter("unknown type", { data_type: "number" }, errors.invalid, /number/),
+  alter(
+    "a type it cannot become",
+    { path: "vector", data_type: "int64" },
+    errors.invalid,
+    /vector|cast/,
+  ),
+  alter("nothing to change", {}, errors.invalid, /price|rename/),
+  alter("no virtual column", { virtual_column: { udf_name: "x" } }, errors.invalid, /virtual/),
+  failure(
+    "AlterTableAlterColumns",
+    "unknown branch",
+    "/v1/table/ns$t/alter_columns",
+    { alterations: [{ path: "price", rename: "x" }], branch: "no" },
+    errors.noBranch,
+    /no/,
+  ),
+  failure(
+    "AlterTableDropColumns",
+    "unknown column",
+    "/v1/table/ns$t/drop_columns",
+    { columns: ["no"] },
+    errors.noColumn,
+    /no/,
+  ),
+  failure(
+    "AlterTableDropColumns",
+    "all columns",
+    "/v1/table/ns$t/drop_columns",
+    { columns: ["id", "name", "category", "price", "vector"] },
+    errors.invalid,
+    /column/,
+  ),
+  failure(
+    "AlterTableDropColumns",
+    "unknown branch",
+    "/v1/table/ns$t/drop_columns",
+    { columns: ["id"], branch: "no" },
+    errors.noBranch,
+    /no/,
+  ),
+  failure(
+    "UpdateFieldMetadata",
+    "unknown column",
+    "/v1/table/ns$t/update_field_metadata",
+    { updates: [{ path: "no", metadata: { a: "1" } }] },
+    errors.noColumn,
+    /no/,
+  ),
+  failure(
+    "UpdateFieldMetadata",
+    "unknown branch",
+    "/v1/table/ns$t/update_field_metadata",
+    { updates: [{ path: "id", metadata: {} }], branch: "no" },
+    errors.noBranch,
+    /no/,
+  ),
+  failure(
+    "UpdateTableSchemaMetadata",
+    "no string",
+    "/v1/table/ns$t/schema_metadata/update",
+    { a: 1 },
+    errors.invalid,
+    /`a`/,
+  ),
+  failure(
+    "UpdateTableSchemaMetadata",
+    "unknown branch",
+    "/v1/table/ns$t/schema_metadata/update?branch=no",
+    { a: "1" },
+    errors.noBranch,
+    /no/,
+  ),
+];

@@ -1,0 +1,60 @@
+import { type Case, errors, failure } from "../case.js";
+
+export const namespaces: Case[] = [
+  failure(
+    "CreateNamespace",
+    "it exists",
+    "/v1/namespace/ns/create",
+    {},
+    errors.namespaceExists,
+    /ns/,
+  ),
+  failure(
+    "CreateNamespace",
+    "the root exists",
+    "/v1/namespace/$/create",
+    {},
+    errors.namespaceExists,
+    /root/,
+  ),
+  failure(
+    "CreateNamespace",
+    "unknown mode",
+    "/v1/namespace/x/create",
+    { mode: "merge" },
+    errors.invalid,
+    /mode.*merge/,
+  ),
+  failure(
+    "CreateNamespace",
+    "a name that leads out",
+    "/v1/namespace/empty$../create",
+    {},
+    errors.invalid,
+    /name/,
+  ),
+  failure(
+    "DropNamespace",
+    "it is not empty",
+    "/v1/namespace/ns/drop",
+    {},
+    errors.namespaceNotEmpty,
+    /ns.*not empty/,
+  ),
+  failure(
+    "DropNamespace",
+    "unknown mode",
+    "/v1/namespace/empty/drop",
+    { mode: "x" },
+    errors.invalid,
+    /mode/,
+  ),
+  failure(
+    "DropNamespace",
+    "unknown behavior",
+    "/v1/namespace/empty/drop",
+    { behavior: "x" },
+    errors.invalid,
+    /behavior/,
+  ),
+];

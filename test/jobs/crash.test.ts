@@ -1,0 +1,210 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { items, stream, type } from "../harness/arrow.js";
+import type { Json } from "../harness/client.js";
+import { eventually } from "../harness/eventually.js";
+import { newKey, type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+import { doneJob, endedJob, slowly } from "./waiting.js";
+
+/** Rows enough for a job that takes a second or more. */
+const ROWS = 50_000;
+const key = newKey();
+let root: string;
+
+beforeEach(() => {
+  root = tempDir("crash");
+  onTestFinished(() => removeDir(root));
+});
+
+async function serve(): Promise<Server> {
+  const server = await startServer({ root, key });
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  return server;
+}
+
+const state = async (server: Server, job_id: string): Promise<string> =>
+  (await server.client.ok("/v1/jobs/describe", { job_id })).job_state;
+
+const running = (server: Server, id: string) =>
+  eventually("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
+
+/** Rows of an id and a name. */
+function named(from: number, to: number): Uint8Array {
+  const ids = Array.from({ length: to - from }, (_, row) => from + row);
+  return stream({
+    id: [type.i64, ids.map(BigInt)],
+    name: [type.text, ids.map((id) => `item ${id}`)],
+  });
+}
+
+/** What each kind of job is asked for, and what it must have made. */
+interface Kind {
+  prepare(server: Server): Promise<void>;
+  /** The job's id. */
+  start(server: Server): Promise<string>;
+  check(server: Server, result: Json): Promise<void>;
+  /** Nothing of it can be seen. */
+  untouched(server: Server): Promise<void>;
+}
+
+const kinds: Record<string, Kind> = {
+  backfill: {
+    async prepare({ client }) {
+      await client.createTable("t", named(0, ROWS / 2));
+      await client.insert("t", named(ROWS / 2, ROWS));
+      const computed = slowly("name");
+      await client.ok("/v1/table/t/add_columns", { new_columns: [{ name: "c", computed }] });
+    },
+    async start({ client }) {
+      return (await client.ok("/v1/table/t/backfill_column", { column: "c" })).job_id;
+    },
+    async check({ client }, result) {
+      expect(result).toMatchObject({ rows_assigned: ROWS, rows_remaining: 0 });
+      expect(await client.count("t", { predicate: "c is null" })).toBe(0);
+      const predicate = `c = ${slowly("name")} and id = 15000`;
+      expect(await client.count("t", { predicate })).toBe(1);
+    },
+    async untouched({ client }) {
+      expect(await client.count("t", { predicate: "c is null" })).toBe(ROWS);
+    },
+  },
+  refresh: {
+    async prepare({ client }) {
+      await client.createTable("t", named(0, ROWS));
+      await client.ok("/v1/materialized_view/v/create", {
+        query: `SELECT id, ${slowly("name")} AS c FROM t`,
+        with_no_data: true,
+      });
+    },
+    async start({ client }) {
+      return (await client.ok("/v1/materialized_view/v/refresh", {})).job_id;
+    },
+    async check({ client }, result) {
+      expect(result).toMatchObject({ rows_written: ROWS });
+      expect(await client.count("v")).toBe(ROWS);
+      expect(await client.count("v", { predicate: "id = 15000 and c is not null" })).toBe(1);
+    },
+    async untouched({ client }) {
+      expect(await client.count("v")).toBe(0);
+    },
+  },
+  compaction: {
+    async prepare({ client }) {
+      await client.createTable("t", items(2_000, { dimension: 512 }));
+      for (let from = 2_000; from < 20_000; from += 2_000) {
+        await client.insert("t", items(2_000, { from, dimension: 512 }));
+      }
+    },
+    async start({ client }) {
+      return (await client.ok("/v1/table/t/compact", {})).job_id;
+    },
+    async check({ client }) {
+      expect(await client.count("t")).toBe(20_000);
+      const { fragment_stats } = await client.ok("/v1/table/t/stats");
+      expect(fragment_stats.num_fragments).toBe(1);
+      expect(await client.count("t", { predicate: "id = 15000" })).toBe(1);
+    },
+    async untouched({ client }) {
+      expect(await client.count("t")).toBe(20_000);
+    },
+  },
+};
+
+describe.each(Object.entries(kinds))("a %s", (_, kind) => {
+  it("is done after the server was killed in the middle of it", async () => {
+    const first = await serve();
+    await kind.prepare(first);
+    const id = await kind.start(first);
+    await running(first, id);
+    await first.kill();
+    const second = await serve();
+    await kind.check(second, await doneJob(second.client, id));
+    expect((await second.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Succeeded");
+  }, 120_000);
+
+  it("does not hold up a stop, and is done after it", async () => {
+    const first = await serve();
+    await kind.prepare(first);
+    const id = await kind.start(first);
+    await running(first, id);
+    expect(await first.stop()).toBe(0);
+    const second = await serve();
+    await kind.check(second, await doneJob(second.client, id));
+  }, 120_000);
+
+  it("is paused and resumed", async () => {
+    const server = await serve();
+    await kind.prepare(server);
+    const id = await kind.start(server);
+    await running(server, id);
+    const { paused } = await server.client.ok("/v1/jobs/pause", { job_id: id });
+    if (paused) {
+      expect(await state(server, id)).toBe("PAUSED");
+      await kind.untouched(server);
+      await server.client.ok("/v1/jobs/resume", { job_id: id });
+    }
+    await kind.check(server, await doneJob(server.client, id));
+  }, 120_000);
+});
+
+describe("a job that is cancelled", () => {
+  it.each(["backfill", "refresh"])(
+    "leaves nothing of a %s",
+    async (name) => {
+      const kind = kinds[name] as Kind;
+      const server = await serve();
+      await kind.prepare(server);
+      const id = await kind.start(server);
+      await running(server, id);
+      await server.client.ok("/v1/jobs/cancel", { job_id: id });
+      expect((await endedJob(server.client, id)).job_state).toBe("CANCELLED");
+      expect((await server.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Canceled");
+      await kind.untouched(server);
+      // The next one of its kind is a job of its own.
+      const next = await kind.start(server);
+      expect(next).not.toBe(id);
+      await kind.check(server, await doneJob(server.client, next));
+    },
+    120_000,
+  );
+
+  it("by its transaction ends as well", async () => {
+    const kind = kinds.backfill as Kind;
+    const server = await serve();
+    await kind.prepare(server);
+    const id = await kind.start(server);
+    await running(server, id);
+    await server.client.ok(`/v1/transaction/${id}/alter`, {
+      actions: [{ setStatusAction: { status: "Canceled" } }],
+    });
+    expect((await endedJob(server.client, id)).job_state).toBe("CANCELLED");
+    await kind.untouched(server);
+  }, 120_000);
+
+  it("by a drop of its table leaves no files", async () => {
+    const kind = kinds.backfill as Kind;
+    const server = await serve();
+    await kind.prepare(server);
+    await running(server, await kind.start(server));
+    await server.client.ok("/v1/table/t/drop", {});
+    await eventually("the files are gone", () => !readdirSync(root).includes("t.lance"));
+    expect(readdirSync(join(root))).not.toContain("t.lance");
+  }, 120_000);
+});
+
+it("progress is told while a backfill runs", async () => {
+  const kind = kinds.backfill as Kind;
+  const server = await serve();
+  await kind.prepare(server);
+  const id = await kind.start(server);
+  const progress = await eventually("there is progress", async () => {
+    const job = await server.client.ok("/v1/jobs/describe", { job_id: id });
+    return job.progress?.completed > 0 && job.progress;
+  });
+  expect(progress).toMatchObject({ stage: "backfill", total: ROWS });
+  await doneJob(server.client, id);
+}, 60_000);

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { items, stream, type } from "../harness/arrow.js";
+import type { Client } from "../harness/client.js";
+import { eventually } from "../harness/eventually.js";
+import { useServer } from "../harness/use-server.js";
+
+const serving = useServer({ args: ["--keep-versions", "1s"] });
+const patience = { timeoutMs: 25_000 };
+
+async function insertMany(client: Client, table: string, times: number): Promise<void> {
+  for (let n = 0; n < times; n++) await client.insert(table, items(20, { from: 1000 + 20 * n }));
+}
+
+const versionsOf = async (client: Client, table: string): Promise<number[]> => {
+  const { versions } = await client.ok(`/v1/table/${table}/version/list`, {}, { limit: "1000" });
+  return versions.map(({ version }: { version: number }) => version);
+};
+
+test("small fragments are put together and indexes take in new rows without being asked", async () => {
+  const { client } = serving;
+  await client.createTable("busy", items(300));
+  await client.ok("/v1/table/busy/create_scalar_index", { column: "id", index_type: "BTREE" });
+  await eventually("the index is ready", async () => {
+    const { indexes } = await client.ok("/v1/table/busy/index/list");
+    expect(indexes[0].status).toBe("Ready");
+  });
+  await insertMany(client, "busy", 40);
+  await eventually(
+    "the table is compacted and indexed",
+    async () => {
+      const { fragment_stats } = await client.ok("/v1/table/busy/stats");
+      expect(fragment_stats.num_fragments).toBeLessThan(16);
+      const stats = await client.ok("/v1/table/busy/index/id_idx/stats");
+      expect(stats.num_unindexed_rows).toBe(0);
+    },
+    patience,
+  );
+  expect(await client.count("busy")).toBe(300 + 800);
+  expect(await client.count("busy", { predicate: "id = 1799" })).toBe(1);
+
+  const { jobs } = await client.ok("/v1/jobs/list", {});
+  const kinds = jobs.filter((job: { table: string }) => job.table === "busy");
+  expect(kinds.map(({ job_type }: { job_type: string }) => job_type)).toContain("maintenance");
+});
+
+test("versions that nothing holds go after their time, tagged ones and the newest stay", async () => {
+  const { client } = serving;
+  await client.createTable("old", items(10));
+  await insertMany(client, "old", 5);
+  await client.ok("/v1/table/old/tags/create", { tag: "keep", version: 3 });
+  await eventually(
+    "old versions are gone",
+    async () => expect((await versionsOf(client, "old")).sort()).toEqual([3, 6]),
+    patience,
+  );
+  expect(await client.count("old", { version: 3 })).toBe(10 + 2 * 20);
+  expect(await client.count("old")).toBe(10 + 5 * 20);
+  const gone = await client.post("/v1/table/old/count_rows", { version: 2 });
+  expect(gone.status).toBe(404);
+});
+
+test("a table whose property says so is left alone", async () => {
+  const { client } = serving;
+  const own = { properties: JSON.stringify({ "joust.maintenance": "off" }) };
+  await client.createTable("alone", items(10), own);
+  await client.createTable("other", items(10));
+  await Promise.all([insertMany(client, "alone", 20), insertMany(client, "other", 20)]);
+  await eventually(
+    "the other table is compacted",
+    async () => {
+      const { fragment_stats } = await client.ok("/v1/table/other/stats");
+      expect(fragment_stats.num_fragments).toBeLessThan(16);
+    },
+    patience,
+  );
+  const { fragment_stats } = await client.ok("/v1/table/alone/stats");
+  expect(fragment_stats.num_fragments).toBe(21);
+  expect(await versionsOf(client, "alone")).toHaveLength(21);
+});
+
+test("rows that were deleted are taken out of their files", async () => {
+  const { client } = serving;
+  const ids = Array.from({ length: 1000 }, (_, n) => BigInt(n));
+  await client.createTable("holes", stream({ id: [type.i64, ids] }));
+  await client.ok("/v1/table/holes/delete", { predicate: "id < 500" });
+  await eventually(
+    "no deleted rows are stored",
+    async () => {
+      const { json } = await client.post("/v1/table/holes/stats/");
+      expect(json).toMatchObject({ num_rows: 500, num_deleted_rows: 0 });
+    },
+    patience,
+  );
+});

@@ -1,0 +1,113 @@
+import { Value } from "@sinclair/typebox/value";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { native } from "../../src/engine/native.js";
+import { queryRequest } from "../../src/operations/query-request.js";
+import type { Json } from "../harness/client.js";
+import { valuesOf } from "../harness/schema-values.js";
+
+const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
+
+/** Why the engine refuses a body; undefined when it takes it. */
+function refusal(text: string): string | undefined {
+  try {
+    native.checkQuery(Buffer.from(text));
+    return undefined;
+  } catch (error) {
+    expect(error).toMatchObject({ name: "EngineError", code: 13 });
+    return (error as Error).message;
+  }
+}
+
+/** What the schema finds wrong with a body; undefined when it takes it. */
+function mismatch(text: string): string | undefined {
+  const found = Value.Errors(queryRequest, [], JSON.parse(text)).First();
+  return found && `${found.path}: ${found.message}`;
+}
+
+/** Says which side refuses, and why. */
+function disagreement(body: unknown): string | undefined {
+  const text = JSON.stringify(body);
+  const [engine, schema] = [refusal(text), mismatch(text)];
+  if ((engine === undefined) === (schema === undefined)) return undefined;
+  return `${text}: engine ${engine ?? "takes it"}, schema ${schema ?? "takes it"}`;
+}
+
+const wrong: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom<unknown>(null, true, -1, 1.5, 2 ** 32, 2 ** 53, 2 ** 64, 1e39, -1e39, 1e300),
+  fc.constantFrom<unknown>("", "x", [], [[]], [null], [1, "a"], ["a", 1], [[1], 2], {}, { x: 1 }),
+  fc.constantFrom<unknown>({ column_names: {} }, { single_vector: [1], multi_vector: [[1]] }),
+  fc.jsonValue({ maxDepth: 2 }),
+);
+
+/** A body with one member, at any depth, made something else, taken away, or added. */
+const broken = (body: fc.Arbitrary<Json>): fc.Arbitrary<unknown> =>
+  fc
+    .tuple(body, fc.nat(), wrong, fc.constantFrom("replace", "remove", "add"), fc.string())
+    .map(([valid, at, value, how, name]) => {
+      const copy = structuredClone(valid);
+      const places = containers(copy);
+      const container = places[at % places.length] as Json;
+      const keys = Object.keys(container);
+      const key = keys[at % Math.max(keys.length, 1)];
+      if (how === "add" || key === undefined) {
+        if (Array.isArray(container)) container.push(value);
+        else container[name] = value;
+      } else if (how === "replace") container[key] = value;
+      else if (Array.isArray(container)) container.splice(Number(key), 1);
+      else delete container[key];
+      return copy;
+    });
+
+function containers(value: Json): Json[] {
+  if (value === null || typeof value !== "object") return [];
+  return [value, ...Object.values(value).flatMap(containers)];
+}
+
+describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
+  const bodies = valuesOf(queryRequest) as fc.Arbitrary<Json>;
+
+  it("take every body made from the schema", () => {
+    fc.assert(
+      fc.property(bodies, (body) => {
+        expect([mismatch(JSON.stringify(body)), refusal(JSON.stringify(body))]).toEqual([
+          undefined,
+          undefined,
+        ]);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  it("agree on every body that is broken in one place", () => {
+    let refused = 0;
+    fc.assert(
+      fc.property(broken(bodies), (body) => {
+        expect(disagreement(body)).toBeUndefined();
+        if (refusal(JSON.stringify(body)) !== undefined) refused++;
+      }),
+      { seed, numRuns: 5_000 },
+    );
+    expect(refused).toBeGreaterThan(500);
+  });
+
+  it("agree on each member with each wrong value", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...Object.keys(queryRequest.properties)),
+        wrong,
+        (name, value) => {
+          expect(disagreement({ k: 1, [name]: value })).toBeUndefined();
+        },
+      ),
+      { seed, numRuns: 3_000 },
+    );
+  });
+
+  it("refuse what is no object", () => {
+    for (const body of [[], [1], [null, null, null, 1], null, 1, "x", true]) {
+      expect(refusal(JSON.stringify(body))).toBeDefined();
+      expect(mismatch(JSON.stringify(body))).toBeDefined();
+    }
+  });
+});
