@@ -104,7 +104,7 @@ export interface Operation {
   readonly permission: Permission;
   /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
-  readonly unrecorded?: boolean | ((call: Call<any, any>) => boolean);
+  readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
   /** Successful status (default 200). */
   readonly status?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape

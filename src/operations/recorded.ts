@@ -18,7 +18,7 @@ export function recorded(operation: Operation): Operation {
     ...operation,
     async handle(services, call) {
       const reply = await operation.handle(services, call);
-      if (typeof unrecorded === "function" && unrecorded(call)) return reply;
+      if (typeof unrecorded === "function" && unrecorded(call, reply)) return reply;
       const id = await record(services, operation, call, reply);
       if (id === undefined || reply.kind !== "json") return reply;
       const headers = { ...reply.headers, "x-transaction-id": id };

@@ -135,20 +135,40 @@ describe("bringing a branch's columns to the main one", () => {
     }
   });
 
-  it("is told of, and not done, where it could", async () => {
+  it("is told of first, then done, in one version", async () => {
     await forked("ready");
-    const columns = { new_columns: [{ name: "twice", expression: "price * 2" }], branch: "dev" };
-    await serving.client.ok("/v1/table/ready/add_columns", columns);
-    const reply = await ask("ready", "cherry_pick", { from_branch: "dev", dry_run: false });
-    expect(reply.json).toMatchObject({
-      status: "notImplemented",
-      preview: { promotedColumns: ["twice"] },
+    const { client } = serving;
+    // Rows that are gone on both sides leave gaps that the copy must keep.
+    await client.createTable("ready", items(50), { mode: "overwrite" });
+    await client.insert("ready", items(30, { from: 50 }));
+    await client.ok("/v1/table/ready/delete", { predicate: "id % 7 = 3" });
+    await client.ok("/v1/table/ready/branches/create", { name: "work" });
+    const before = (await client.ok("/v1/table/ready/describe")).version;
+    const columns = [
+      { name: "twice", expression: "price * 2" },
+      { name: "upper", expression: "upper(name)" },
+    ];
+    await client.ok("/v1/table/ready/add_columns", { new_columns: columns, branch: "work" });
+
+    const pick = (dry_run: boolean) =>
+      ask("ready", "cherry_pick", { from_branch: "work", dry_run });
+    const preview = { promotedColumns: ["twice", "upper"] };
+    expect((await pick(true)).json).toMatchObject({
+      status: "ready",
+      preview,
       diff: { errors: [] },
     });
-    expect(await diff("ready")).toMatchObject({
-      mainVersion: 1,
-      addedColumns: [{ name: "twice" }],
-    });
+    expect((await client.ok("/v1/table/ready/describe")).version).toBe(before);
+    const done = (await pick(false)).json;
+    expect(done).toMatchObject({ status: "cherryPicked", preview, mainVersionAfter: before + 1 });
+    expect((await client.ok("/v1/table/ready/describe")).version).toBe(before + 1);
+    const rows = [...(await client.query("ready", { k: 100, vector: {} }))];
+    expect(rows.length).toBe(80 - 11);
+    for (const row of rows) {
+      expect([row.twice, row.upper]).toEqual([row.price * 2, `ITEM ${row.id}`]);
+    }
+    // There is nothing to bring any more.
+    expect((await pick(false)).json.status).toBe("failed");
     expectFailure(await ask("ready", "cherry_pick", { from_branch: "none" }), 404, 22);
   });
 });

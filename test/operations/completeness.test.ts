@@ -153,7 +153,7 @@ const ofLancedb: [string, string, string, string][] = [
   ["PrewarmTableIndex", "read", "POST", "/v1/table/{id}/index/{index_name}/prewarm/"],
   ["PrewarmTablePageCache", "read", "POST", "/v1/table/{id}/page_cache/prewarm/"],
   ["DiffTableBranch", "read", "POST", "/v1/table/{id}/branches/diff/"],
-  ["CherryPickTableBranch", "read", "POST", "/v1/table/{id}/branches/cherry_pick/"],
+  ["CherryPickTableBranch", "write", "POST", "/v1/table/{id}/branches/cherry_pick/"],
 ];
 
 describe("the LanceDB dialect", () => {

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::index::IndexDescription;
 use crate::promise::promise;
-use crate::table::Table;
+use crate::table::{Table, version_number};
 
 /// A column as a comparison shows it.
 #[napi(object)]
@@ -16,6 +16,8 @@ pub struct ColumnFacts {
     /// Lance's logical name of the type.
     pub data_type: String,
     pub nullable: bool,
+    /// Its values lie beside the rows: scans give descriptors of them.
+    pub is_blob: bool,
 }
 
 /// One column on both branches.
@@ -68,6 +70,23 @@ impl Table {
         let work = async move { table.difference(&branch).await };
         promise(env, work, BranchDifference::from)
     }
+
+    /// Copies columns of a branch to the main one, in one commit, whose version it gives back. Code 14
+    /// when the newest versions are others by now, code 19 when their rows are not the same.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn promote_columns<'env>(
+        &self,
+        env: &'env Env,
+        branch: String,
+        columns: Vec<String>,
+        main_version: f64,
+        branch_version: f64,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        let table = self.inner.clone();
+        let (main, other) = (version_number(main_version), version_number(branch_version));
+        let work = async move { table.promote_columns(&branch, &columns, main, other).await };
+        promise(env, work, |version| version as f64)
+    }
 }
 
 impl From<table::Difference> for BranchDifference {
@@ -108,6 +127,7 @@ impl From<table::ColumnFacts> for ColumnFacts {
             name: column.name,
             data_type: column.data_type,
             nullable: column.nullable,
+            is_blob: column.is_blob,
         }
     }
 }

@@ -84,7 +84,8 @@ const indexEntry = ({ name, columns, indexType }: IndexDescription) => ({
   status: "Ready",
 });
 
-function obstacles(found: BranchDifference): { code: string; message: string }[] {
+/** Why the branch's columns cannot be brought to the main one as they are. */
+export function obstacles(found: BranchDifference): { code: string; message: string }[] {
   const { rows } = found;
   const { parentBranch, parentVersion, mainVersion, rowsOnMain, rowsOnBranch } = found;
   const removed = found.removedColumns.map((column) => column.name).join(", ");
@@ -96,7 +97,10 @@ function obstacles(found: BranchDifference): { code: string; message: string }[]
       baseMoved(found) && `main is at version ${mainVersion}, the branch began at ${parentVersion}`,
     rowCountMismatch:
       rowsOnMain !== rowsOnBranch && `main has ${rowsOnMain} rows, the branch ${rowsOnBranch}`,
-    rowsChanged: moved > 0 && `${moved} rows are new or changed on one side`,
+    rowsChanged:
+      rows === undefined
+        ? "it cannot be told which rows changed"
+        : moved > 0 && `${moved} rows are new or changed on one side`,
     columnRemoved: removed !== "" && `the branch has no ${removed}`,
     columnChanged: changed !== "" && `the branch has other types of ${changed}`,
     noColumnChanges: found.addedColumns.length === 0 && "the branch has no column that main lacks",

@@ -23,6 +23,8 @@ pub struct ColumnFacts {
     /// Lance's logical name of the type.
     pub data_type: String,
     pub nullable: bool,
+    /// Its values lie beside the rows: scans give descriptors of them.
+    pub is_blob: bool,
 }
 
 /// The rows of both, by what happened to them since the branch began.
@@ -118,6 +120,7 @@ fn facts(field: &Field) -> ColumnFacts {
         name: field.name.clone(),
         data_type: field.logical_type.to_string(),
         nullable: field.nullable,
+        is_blob: field.is_blob(),
     }
 }
 

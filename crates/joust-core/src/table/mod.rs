@@ -20,6 +20,7 @@ pub mod handle;
 mod merge;
 mod metadata;
 mod parts;
+mod promote;
 mod publish;
 mod references;
 mod restore;

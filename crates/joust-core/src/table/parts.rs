@@ -14,6 +14,7 @@ use lance::dataset::transaction::{Operation, Transaction};
 use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use lance_core::datatypes::Schema;
 use lance_table::format::Fragment;
+use object_store::path::Path;
 
 use super::write::{Watch, onto, refused};
 use super::{ReadOptions, Table};
@@ -134,9 +135,7 @@ impl Table {
     pub async fn remove_parts(&self, parts: &[Vec<u8>]) -> Result<()> {
         let (store, table) = self.handle.store().await?;
         let base = match self.handle.branch() {
-            Some(branch) => branch
-                .split('/')
-                .fold(table.join("tree"), |path, part| path.join(part)),
+            Some(branch) => branch.split('/').fold(table.join("tree"), Path::join),
             None => table,
         };
         let data = base.join("data");
@@ -144,10 +143,7 @@ impl Table {
             let (_, fragments) = read(part)?;
             let files = fragments.iter().flat_map(|fragment| &fragment.files);
             for file in files.filter(|file| file.base_id.is_none()) {
-                let path = file
-                    .path
-                    .split('/')
-                    .fold(data.clone(), |path, part| path.join(part));
+                let path = file.path.split('/').fold(data.clone(), Path::join);
                 ignore_missing(store.delete(&path).await)?;
                 // Large values lie beside their file.
                 let name = file.path.rsplit('/').next().unwrap_or_default();
