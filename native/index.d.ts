@@ -211,8 +211,6 @@ export declare class Upload {
   discard(): void
 }
 
-/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
-export declare function checkQuery(body: Uint8Array): void
 /** What to fill. */
 export interface BackfillOptions {
   /** Path of a computed column. */
@@ -273,6 +271,9 @@ export interface CloneSource {
   version?: number
   tag?: string
 }
+
+/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
+export declare function checkQuery(body: Uint8Array): void
 
 /** A change of one column. */
 export interface ColumnAlteration {
