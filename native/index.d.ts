@@ -77,6 +77,11 @@ export declare class Table {
   /** Compares a branch's newest version with the main branch's. */
   difference(branch: string): Promise<BranchDifference>
   /**
+   * Copies columns of a branch to the main one, in one commit, whose version it gives back. Code 14
+   * when the newest versions are others by now, code 19 when their rows are not the same.
+   */
+  promoteColumns(branch: string, columns: Array<string>, mainVersion: number, branchVersion: number): Promise<number>
+  /**
    * Checks a create-index request (the contract's body as JSON text) without building anything:
    * column, type, parameters, name.
    */
@@ -298,9 +303,6 @@ export interface CloneSource {
   tag?: string
 }
 
-/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
-export declare function checkQuery(body: Uint8Array): void
-
 /** A change of one column. */
 export interface ColumnAlteration {
   /** Field path. */
@@ -323,6 +325,8 @@ export interface ColumnFacts {
   /** Lance's logical name of the type. */
   dataType: string
   nullable: boolean
+  /** Its values lie beside the rows: scans give descriptors of them. */
+  isBlob: boolean
 }
 
 /** How to compact; what is absent is up to the engine. */
