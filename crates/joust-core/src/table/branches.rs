@@ -69,7 +69,7 @@ impl Table {
                 "the main branch can't be deleted; drop the table instead",
             ));
         }
-        let mut dataset = self.writable().await?;
+        let mut dataset = self.newest().await?.as_ref().clone();
         let unknown = || {
             Error::new(
                 Code::TableBranchNotFound,

@@ -35,7 +35,7 @@ impl Table {
                 Ref::from(source.dataset(options).await?.version_id())
             }
         };
-        let mut dataset = source.writable().await?;
+        let mut dataset = source.newest().await?.as_ref().clone();
         let params = store_params(self.handle.storage_options().clone());
         let copied = dataset
             .deep_clone(self.handle.location(), reference, Some(params))

@@ -95,7 +95,7 @@ impl Table {
     /// Code 20 when the parts have different schemas; code 19 when the table was changed meanwhile in a
     /// way that the parts do not fit any more: they have to be written again.
     pub async fn commit_parts(&self, commit: PartsCommit) -> Result<u64> {
-        let dataset = self.newest().await?;
+        let dataset = self.changeable().await?;
         let transaction = Transaction {
             read_version: commit.version,
             uuid: commit.id,
