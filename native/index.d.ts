@@ -77,6 +77,11 @@ export declare class Table {
   /** Compares a branch's newest version with the main branch's. */
   difference(branch: string): Promise<BranchDifference>
   /**
+   * Copies columns of a branch to the main one, in one commit, whose version it gives back. Code 14
+   * when the newest versions are others by now, code 19 when their rows are not the same.
+   */
+  promoteColumns(branch: string, columns: Array<string>, mainVersion: number, branchVersion: number): Promise<number>
+  /**
    * Checks a create-index request (the contract's body as JSON text) without building anything:
    * column, type, parameters, name.
    */
@@ -100,6 +105,15 @@ export declare class Table {
   backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
   /** Puts small fragments together and takes deleted rows out, in one version. */
   compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
+  /** What is due. */
+  upkeep(): Promise<Upkeep>
+  /** Adds the rows that they lack to all indexes. */
+  catchUp(task: Task, onProgress: (arg: Progress) => void): Promise<CaughtUp>
+  /**
+   * Removes versions that were committed longer ago than `age_ms`; tagged ones, those that branches
+   * start from, and the newest stay.
+   */
+  cleanUp(ageMs: number, task: Task): Promise<CleanedUp>
   /** Writes one part of a larger write against a version; nobody sees it. */
   writePart(upload: Upload, overwrite: boolean, version: number): Promise<PartResult>
   /**
@@ -211,8 +225,6 @@ export declare class Upload {
   discard(): void
 }
 
-/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
-export declare function checkQuery(body: Uint8Array): void
 /** What to fill. */
 export interface BackfillOptions {
   /** Path of a computed column. */
@@ -241,8 +253,9 @@ export interface BackfillResult {
   failedFragments: Array<FailedFragment>
   /** Why rows failed, the first of them. */
   failures: Array<RowFailure>
-/** The values of one column in some rows. */
 }
+
+/** The values of one column in some rows. */
 export interface BlobsResult {
   /** The version of the table that is answered from. */
   version: number
@@ -268,6 +281,22 @@ export interface BranchDifference {
   removedIndices: Array<IndexDescription>
 }
 
+/** Indexes that were brought up to date. */
+export interface CaughtUp {
+  indexes: Array<string>
+  /** Absent when there was nothing to do. */
+  publishedVersion?: number
+}
+
+/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
+export declare function checkQuery(body: Uint8Array): void
+
+/** Versions that were removed, and the bytes of the files that only they named. */
+export interface CleanedUp {
+  versions: number
+  bytes: number
+}
+
 /** The state of a table to copy; the newest when neither is given. */
 export interface CloneSource {
   version?: number
@@ -282,6 +311,22 @@ export interface ColumnAlteration {
   nullable?: boolean
   /** JSON text, in either interface's form. */
   dataType?: string
+}
+
+/** One column on both branches. */
+export interface ColumnChange {
+  main: ColumnFacts
+  branch: ColumnFacts
+}
+
+/** A column as a comparison shows it. */
+export interface ColumnFacts {
+  name: string
+  /** Lance's logical name of the type. */
+  dataType: string
+  nullable: boolean
+  /** Its values lie beside the rows: scans give descriptors of them. */
+  isBlob: boolean
 }
 
 /** How to compact; what is absent is up to the engine. */
@@ -303,19 +348,6 @@ export interface CompactResult {
   fragmentsAdded: number
   filesRemoved: number
   filesAdded: number
-/** One column on both branches. */
-}
-export interface ColumnChange {
-  main: ColumnFacts
-  branch: ColumnFacts
-}
-
-/** A column as a comparison shows it. */
-export interface ColumnFacts {
-  name: string
-  /** Lance's logical name of the type. */
-  dataType: string
-  nullable: boolean
 }
 
 export interface CountOptions {
@@ -482,8 +514,9 @@ export interface NewView {
   sources: Array<ViewSource>
   /** An Arrow IPC message or stream with the schema the view is to have; the query's own when absent. */
   schema?: Buffer
-/** What one part of a write put into the table's data directory. */
 }
+
+/** What one part of a write put into the table's data directory. */
 export interface PartResult {
   /** What `commitParts` and `removeParts` need to know of it. */
   contents: Buffer
@@ -566,14 +599,7 @@ export interface RootContents {
   namespaces: Array<Array<string>>
 }
 
-/** A row whose value could not be computed. */
-export interface RowFailure {
-  fragment: number
-  /** Position in the fragment, deleted rows included. */
-  offset: number
-  message: string
 /** The rows of both, by what happened to them since the branch began. */
-}
 export interface RowDifference {
   /** In both, and updated in neither. */
   unchanged: number
@@ -581,6 +607,14 @@ export interface RowDifference {
   changed: number
   newOnMain: number
   newOnBranch: number
+}
+
+/** A row whose value could not be computed. */
+export interface RowFailure {
+  fragment: number
+  /** Position in the fragment, deleted rows included. */
+  offset: number
+  message: string
 }
 
 /** A line of versions that began at a version of another. */
@@ -665,6 +699,14 @@ export interface UpdateOptions {
 export interface UpdateResult {
   version: number
   numUpdatedRows: number
+}
+
+/** What a table's next maintenance has to do. */
+export interface Upkeep {
+  /** Rows per fragment to compact to; absent when the fragments are fine. */
+  compactTo?: number
+  /** Rows that an index does not cover yet, when they are worth covering. */
+  unindexedRows: number
 }
 
 /** A range of versions, for deletion. */
