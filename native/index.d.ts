@@ -303,6 +303,9 @@ export interface CloneSource {
   tag?: string
 }
 
+/** Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form. */
+export declare function checkQuery(body: Uint8Array): void
+
 /** A change of one column. */
 export interface ColumnAlteration {
   /** Field path. */

@@ -49,7 +49,7 @@ export const viewRefresh = ({
     const done = await withTask(signal, (task) => view.refreshView(refresh, task, onProgress));
     return {
       result: {
-        mode: "full",
+        mode: "rebuild",
         rows_written: done.rowsWritten,
         version: done.version,
         rows_assigned: done.rowsWritten,

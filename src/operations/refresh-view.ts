@@ -12,6 +12,8 @@ import { checkVersion } from "./target.js";
 
 const request = Type.Object({
   src_version: whole(0, "version to read of the one table that the view reads; default: latest"),
+  source_version: whole(0, "as src_version; the LanceDB SDKs' name of it"),
+  full: tuning(Type.Boolean()),
   max_rows_per_fragment: whole(1, "rows of a fragment of the view, at most"),
   concurrency: whole(1, "parts of the query that run at the same time"),
   output_limit: Type.Optional(
@@ -54,9 +56,12 @@ function refresh(services: Services, id: readonly string[], payload: Static<type
   if (payload.output_limit != null) {
     throw invalidInput("output_limit is for views of kind chunker: leave it out");
   }
+  const version = payload.src_version ?? payload.source_version;
+  if (payload.source_version != null && payload.source_version !== version) {
+    throw invalidInput("src_version and source_version differ: give one of them");
+  }
   return onTable(services, id, async ({ record, table }) => {
     const { tables } = await table.view();
-    const version = payload.src_version;
     if (version != null) await checkSource(services, tables, checkVersion(version));
     const job = await enqueueRefresh(
       services,

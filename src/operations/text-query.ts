@@ -9,28 +9,42 @@ const optional = <S extends TSchema>(schema: S, description?: string) =>
     Type.Union([schema, Type.Null()], description === undefined ? {} : { description }),
   );
 const absent = Type.Optional(Type.Null());
-const column = optional(Type.String(), "field path; default: every column with a text index");
+const column = optional(
+  Type.String({ minLength: 1 }),
+  "field path; default: every column with a text index",
+);
 const columns = Type.Array(Type.String());
-const count = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
+const count = (maximum: number) => Type.Integer({ minimum: 0, maximum });
+/** What a 32-bit float holds. */
+const weight = Type.Number({ minimum: 0, exclusiveMaximum: 2 ** 128 - 2 ** 103 });
 const operator = optional(
   Type.String({ pattern: "^([aA][nN][dD]|[oO][rR])$" }),
   "And or Or (default), in any case",
 );
-const boosts = optional(Type.Array(Type.Number()), "one for each column");
+const boosts = optional(Type.Array(weight), "one for each column");
+const documents = optional(
+  Type.Union([Type.Literal("row"), Type.Literal("list_element")]),
+  "what counts as a document of a column of lists",
+);
 
 const match = Type.Object({
   column,
   terms: Type.String(),
-  boost: optional(Type.Number(), "default: 1"),
-  fuzziness: optional(count, "edits that a word may be away; null: by its length"),
-  max_expansions: optional(count, "words that a fuzzy one may stand for; default: 50"),
+  boost: optional(weight, "default: 1"),
+  fuzziness: optional(
+    Type.Union([count(2), Type.String({ pattern: "^[aA][uU][tT][oO]$" })]),
+    "edits that a word may be away; null, or auto: by its length",
+  ),
+  max_expansions: optional(count(1_000), "words that a fuzzy one may stand for; default: 50"),
   operator,
-  prefix_length: optional(count, "characters at the beginning that must agree; default: 0"),
+  prefix_length: optional(count(65_535), "characters at the beginning that must agree; default: 0"),
+  document_granularity: documents,
 });
 const phrase = Type.Object({
   column,
   terms: Type.String(),
-  slop: optional(count, "words that may stand between; default: 0"),
+  slop: optional(count(100), "words that may stand between; default: 0"),
+  document_granularity: documents,
 });
 const multiMatch = Type.Union([
   Type.Object({
@@ -38,6 +52,7 @@ const multiMatch = Type.Union([
     query: optional(Type.String()),
     columns: optional(columns),
     boost: boosts,
+    operator,
   }),
   Type.Object(
     {
@@ -45,11 +60,17 @@ const multiMatch = Type.Union([
       query: Type.String(),
       columns: Type.Array(Type.String(), { minItems: 1 }),
       boost: boosts,
+      operator,
     },
     { description: "of LanceDB SDKs" },
   ),
 ]);
-const combinedFields = Type.Object({ query: Type.String(), columns, boost: boosts, operator });
+const combinedFields = Type.Object({
+  query: Type.String(),
+  columns: Type.Array(Type.String(), { minItems: 1 }),
+  boost: boosts,
+  operator,
+});
 
 /** One kind of query; some hold others. */
 const structuredQuery = Type.Recursive(
@@ -61,7 +82,7 @@ const structuredQuery = Type.Recursive(
       boost: Type.Object({
         positive: query,
         negative: query,
-        negative_boost: optional(Type.Number(), "default: 0.5"),
+        negative_boost: optional(weight, "default: 0.5"),
       }),
       multi_match: multiMatch,
       combined_fields: combinedFields,

@@ -91,7 +91,7 @@ describe("branches", () => {
     ["an unknown version", "create", { name: "x", from_version: 99 }, 404, 11, /99/],
     ["a negative version", "create", { name: "x", from_version: -1 }, 400, 13, /from_version/],
     ["an unknown branch", "delete", { name: "nope" }, 404, 22, /nope/],
-    ["the main branch", "delete", { name: "main" }, 404, 22, /main/],
+    ["the main branch", "delete", { name: "main" }, 400, 13, /main/],
     ["no name", "delete", {}, 400, 13, /name/],
   ])("fails for %s in %s", async (_, operation, body, status, code, detail) => {
     expectFailure(await branches("t", operation, body), status, code, detail);

@@ -131,6 +131,7 @@ describe("virtual columns", () => {
     const change = { udf: base64("another"), udf_version: "def", input_columns: ["price"] };
     expect((await alter("changing", { path: "v", virtual_column: change })).json).toEqual({
       version: 3,
+      transaction_id: expect.any(String),
     });
     expect((await field("changing", "v")).metadata).toMatchObject({
       owner: "me",

@@ -2,8 +2,8 @@ import type { Answer, Client, RequestOptions } from "../harness/client.js";
 
 /**
  * One failure of one operation. It is asked of the fixture (fixture.ts), which no failure changes:
- * namespaces `ns` and `empty`, the table `ns$t` with an index, a tag and a branch, and `ns$d`, which
- * is only declared.
+ * namespaces `ns` and `empty`, the table `ns$t` with an index, a tag and a branch, `ns$d`, which
+ * is only declared, and `ns$v`, a view.
  */
 export interface Case extends RequestOptions {
   /** The operation's id. */

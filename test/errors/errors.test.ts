@@ -16,6 +16,7 @@ import { refs } from "./cases/refs.js";
 import { rows } from "./cases/rows.js";
 import { tables } from "./cases/tables.js";
 import { versions } from "./cases/versions.js";
+import { views } from "./cases/views.js";
 import { work } from "./cases/work.js";
 import { type Fixture, makeFixture, makeKey } from "./fixture.js";
 
@@ -39,6 +40,7 @@ const allCases = (known: Fixture): Case[] => [
   ...indexes,
   ...columns,
   ...versions(known),
+  ...views,
   ...refs,
   ...work(known),
 ];

@@ -38,6 +38,10 @@ export async function makeFixture({ client, root }: Server): Promise<Fixture> {
   await client.ok("/v1/table/ns$t/tags/create", { tag: "first", version: 1 });
   await client.ok("/v1/table/ns$t/branches/create", { name: "dev" });
   await client.ok("/v1/table/ns$d/declare");
+  await client.ok("/v1/materialized_view/ns$v/create", {
+    query: "SELECT id FROM t",
+    with_no_data: true,
+  });
   const unnamed = "copies/t";
   await client.ok("/v1/table/ns$copy/register", { location: unnamed });
   await client.insert("ns$copy", items(1));

@@ -43,6 +43,7 @@ function values(
     case "number":
       return numbers(schema);
     case "string":
+      if (schema.pattern) return fc.constantFrom("AND", "or", "Auto");
       return strings.filter((text) => text.length >= (schema.minLength ?? 0));
     case "boolean":
       return fc.boolean();

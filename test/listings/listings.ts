@@ -179,6 +179,32 @@ const jobs: Listing = {
   },
 };
 
+/** The tables that are views, page by page of a namespace's tables. */
+const views: Listing = {
+  name: "views",
+  path: "/v1/namespace/views/materialized_view/list",
+  items: (reply) => reply.views,
+  async prepare(client) {
+    await client.createNamespace("views");
+    await client.createNamespace("read");
+    await client.createTable("read$t", items(1));
+    await each(standing, (name) => view(client, name));
+    return standing;
+  },
+  async add(client, number) {
+    const name = passing(number);
+    await view(client, name);
+    return () => client.post(`/v1/materialized_view/views$${name}/drop`);
+  },
+  before: byBytes,
+};
+
+const view = (client: Client, name: string): Promise<unknown> =>
+  client.ok(`/v1/materialized_view/views$${name}/create`, {
+    query: "SELECT id FROM read.t",
+    with_no_data: true,
+  });
+
 export const listings: readonly Listing[] = [
   namespaces,
   tables,
@@ -189,4 +215,5 @@ export const listings: readonly Listing[] = [
   branches,
   indexes,
   jobs,
+  views,
 ];

@@ -3,6 +3,7 @@ import { items, stream, type } from "../harness/arrow.js";
 import type { Client } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { useServer } from "../harness/use-server.js";
+import { readyIndex } from "../indexes/waiting.js";
 
 const serving = useServer({ args: ["--keep-versions", "1s"] });
 const patience = { timeoutMs: 25_000 };
@@ -20,18 +21,14 @@ test("small fragments are put together and indexes take in new rows without bein
   const { client } = serving;
   await client.createTable("busy", items(300));
   await client.ok("/v1/table/busy/create_scalar_index", { column: "id", index_type: "BTREE" });
-  await eventually("the index is ready", async () => {
-    const { indexes } = await client.ok("/v1/table/busy/index/list");
-    expect(indexes[0].status).toBe("Ready");
-  });
+  await readyIndex(client, "busy", "id_idx");
   await insertMany(client, "busy", 40);
   await eventually(
     "the table is compacted and indexed",
     async () => {
       const { fragment_stats } = await client.ok("/v1/table/busy/stats");
-      expect(fragment_stats.num_fragments).toBeLessThan(16);
       const stats = await client.ok("/v1/table/busy/index/id_idx/stats");
-      expect(stats.num_unindexed_rows).toBe(0);
+      return fragment_stats.num_fragments < 16 && stats.num_unindexed_rows === 0;
     },
     patience,
   );
@@ -50,7 +47,7 @@ test("versions that nothing holds go after their time, tagged ones and the newes
   await client.ok("/v1/table/old/tags/create", { tag: "keep", version: 3 });
   await eventually(
     "old versions are gone",
-    async () => expect((await versionsOf(client, "old")).sort()).toEqual([3, 6]),
+    async () => (await versionsOf(client, "old")).sort().join() === "3,6",
     patience,
   );
   expect(await client.count("old", { version: 3 })).toBe(10 + 2 * 20);
@@ -69,7 +66,7 @@ test("a table whose property says so is left alone", async () => {
     "the other table is compacted",
     async () => {
       const { fragment_stats } = await client.ok("/v1/table/other/stats");
-      expect(fragment_stats.num_fragments).toBeLessThan(16);
+      return fragment_stats.num_fragments < 16;
     },
     patience,
   );
@@ -86,8 +83,8 @@ test("rows that were deleted are taken out of their files", async () => {
   await eventually(
     "no deleted rows are stored",
     async () => {
-      const { json } = await client.post("/v1/table/holes/stats/");
-      expect(json).toMatchObject({ num_rows: 500, num_deleted_rows: 0 });
+      const { num_rows, num_deleted_rows } = await client.ok("/v1/table/holes/stats/");
+      return num_rows === 500 && num_deleted_rows === 0;
     },
     patience,
   );

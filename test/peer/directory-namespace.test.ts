@@ -68,7 +68,8 @@ describe("who asks", () => {
   it("is told by the whole key, not by its beginning", async () => {
     const { client, server } = serving;
     expect((await client.get("/v1/table")).status).toBe(200);
-    for (const key of [`${server.key}x`, server.key.slice(0, -1), `${server.key.slice(0, 48)}A`]) {
+    const other = server.key.slice(0, -1) + (server.key.endsWith("A") ? "B" : "A");
+    for (const key of [`${server.key}x`, server.key.slice(0, -1), other]) {
       expectFailure(await client.withKey(key).get("/v1/table"), 401, 16);
     }
     const long = server.key.padEnd(100, "x");

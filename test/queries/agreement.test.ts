@@ -21,8 +21,22 @@ function refusal(text: string): string | undefined {
 
 /** What the schema finds wrong with a body; undefined when it takes it. */
 function mismatch(text: string): string | undefined {
-  const found = Value.Errors(queryRequest, [], JSON.parse(text)).First();
-  return found && `${found.path}: ${found.message}`;
+  const body: Json = JSON.parse(text);
+  const found = Value.Errors(queryRequest, [], body).First();
+  if (found) return `${found.path}: ${found.message}`;
+  return containers(body.full_text_query ?? {})
+    .map(beyondSchema)
+    .find(Boolean);
+}
+
+/** What schemas cannot say: of two members of one text query, or of two that may each be empty. */
+function beyondSchema({ multi_match, combined_fields, boolean }: Json): string | undefined {
+  for (const one of [multi_match, combined_fields]) {
+    const needsAll = one && !one.match_queries && Array.isArray(one.boost);
+    if (needsAll && one.boost.length !== one.columns?.length) return "a boost for each column";
+  }
+  const clauses = boolean && [...(boolean.must ?? []), ...(boolean.should ?? [])];
+  return clauses?.length === 0 ? "nothing that must or should be" : undefined;
 }
 
 /** Says which side refuses, and why. */
@@ -67,16 +81,16 @@ function containers(value: Json): Json[] {
 describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
   const bodies = valuesOf(queryRequest) as fc.Arbitrary<Json>;
 
-  it("take every body made from the schema", () => {
+  it("take the bodies made from the schema", () => {
+    let taken = 0;
     fc.assert(
       fc.property(bodies, (body) => {
-        expect([mismatch(JSON.stringify(body)), refusal(JSON.stringify(body))]).toEqual([
-          undefined,
-          undefined,
-        ]);
+        expect(disagreement(body)).toBeUndefined();
+        if (refusal(JSON.stringify(body)) === undefined) taken++;
       }),
       { seed, numRuns: 2_000 },
     );
+    expect(taken).toBeGreaterThan(1_000);
   });
 
   it("agree on every body that is broken in one place", () => {

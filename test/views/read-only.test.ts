@@ -48,7 +48,12 @@ describe("nothing but its refresh changes a view", () => {
     const part = await serving.client.post("/v1/table/fixed/insert/", three, { upload_id });
     expectFailure(part, 400, 19, /view/);
     const nulls = emptyStream({ note: type.text });
-    expectFailure(await serving.client.post("/v1/table/fixed/add_columns/", nulls), 400, 19, /view/);
+    expectFailure(
+      await serving.client.post("/v1/table/fixed/add_columns/", nulls),
+      400,
+      19,
+      /view/,
+    );
     expect(await serving.client.count("fixed")).toBe(100);
   });
 

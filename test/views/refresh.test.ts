@@ -76,6 +76,9 @@ describe("a refresh", () => {
     [{ src_version: -1 }, 400, 13, /src_version/],
     [{ src_version: 2 ** 60 }, 404, 11, /version/],
     [{ src_version: "1" }, 400, 13, /src_version/],
+    [{ source_version: 99 }, 404, 11, /99/],
+    [{ source_version: 1, src_version: 2 }, 400, 13, /source_version/],
+    [{ full: 1 }, 400, 13, /full/],
     [{ max_rows_per_fragment: 0 }, 400, 13, /max_rows_per_fragment/],
     [{ max_rows_per_fragment: 1.5 }, 400, 13, /max_rows_per_fragment/],
     [{ concurrency: 0 }, 400, 13, /concurrency/],
@@ -90,6 +93,15 @@ describe("a refresh", () => {
     if (known.status === 404) await view("simple", "SELECT id FROM t");
     expectFailure(await refresh("simple", body), status, code, detail);
   });
+
+  it("leaves nothing of a view that is dropped while it goes on", async () => {
+    for (let round = 0; round < 30; round++) {
+      expect((await byQuery("brief", "SELECT id, name FROM t")).status).toBe(202);
+      await new Promise((resolve) => setTimeout(resolve, round));
+      await serving.client.ok("/v1/materialized_view/brief/drop", {});
+      expectFailure(await serving.client.post("/v1/table/brief/describe"), 404, 4);
+    }
+  }, 60_000);
 
   it("from a version needs a view of one table", async () => {
     await view("pair", "SELECT t.id FROM t JOIN ns.Items i ON t.id = i.id");

@@ -242,6 +242,7 @@ fn clean(message: &str) -> String {
         "SQL error: ",
         "Arrow error: ",
         "Error during planning: ",
+        "This feature is not implemented: ",
         "External error: ",
         "Internal error: ",
     ];

@@ -16,6 +16,7 @@ pub mod query;
 pub mod root;
 pub mod table;
 pub mod view;
+mod work;
 
 pub use durability::Durability;
 pub use engine::{Engine, EngineOptions};
@@ -23,3 +24,4 @@ pub use error::{Code, Error, Result};
 pub use ipc::Upload;
 pub use query::Answer;
 pub use table::Table;
+pub use work::Work;

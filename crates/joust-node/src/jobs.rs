@@ -1,6 +1,6 @@
 //! Long work on one table: backfill and compaction.
 
-use joust_core::{Result, backfill, maintain};
+use joust_core::{Result, Work, backfill, maintain};
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
@@ -129,10 +129,11 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
-        let report = reporter(on_progress)?;
+        let work = Work::new(reporter(on_progress)?);
+        let watched = work.clone();
         let table = self.inner.clone();
-        let work = async move { table.backfill(&options.into_core()?, report).await };
-        promise(env, task.guard(work), BackfillResult::from)
+        let doing = async move { table.backfill(&options.into_core()?, &work).await };
+        promise(env, task.guard_work(&watched, doing), BackfillResult::from)
     }
 
     /// Puts small fragments together and takes deleted rows out, in one version.
@@ -144,10 +145,11 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, CompactResult>> {
-        let report = reporter(on_progress)?;
+        let work = Work::new(reporter(on_progress)?);
+        let watched = work.clone();
         let table = self.inner.clone();
-        let work = async move { table.compact(&options.into_core()?, report).await };
-        promise(env, task.guard(work), CompactResult::from)
+        let doing = async move { table.compact(&options.into_core()?, &work).await };
+        promise(env, task.guard_work(&watched, doing), CompactResult::from)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use joust_core::{Result, view};
+use joust_core::{Result, Work, view};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
 use napi_derive::napi;
@@ -146,17 +146,20 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, RefreshResult>> {
-        let report = reporter(on_progress)?;
+        let work = Work::new(reporter(on_progress)?);
+        let watched = work.clone();
         let table = self.inner.clone();
-        let work = async move { table.refresh_view(&options.into_core()?, report).await };
-        promise(env, task.guard(work), |done| RefreshResult {
-            version: done.version as f64,
-            rows_written: done.rows_written as f64,
-            source_versions: done
-                .source_versions
-                .into_iter()
-                .map(|version| version as f64)
-                .collect(),
+        let doing = async move { table.refresh_view(&options.into_core()?, &work).await };
+        promise(env, task.guard_work(&watched, doing), |done| {
+            RefreshResult {
+                version: done.version as f64,
+                rows_written: done.rows_written as f64,
+                source_versions: done
+                    .source_versions
+                    .into_iter()
+                    .map(|version| version as f64)
+                    .collect(),
+            }
         })
     }
 }

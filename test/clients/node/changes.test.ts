@@ -84,6 +84,9 @@ describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
     await expect(branches.create("dev")).rejects.toThrow(/exists/);
     const nested = await branches.create("nested", "dev");
     expect(await ids(nested)).toEqual([1, 2, 3, 4]);
+    await nested.addColumns([{ name: "twice", valueSql: "price * 2" }]);
+    expect((await branches.diff("nested")).addedColumns).toMatchObject([{ name: "twice" }]);
+    expect((await branches.cherryPick("dev", true)).status).toBe("failed");
     await branches.delete("nested");
     await branches.delete("dev");
     expect(await branches.list()).toEqual({});

@@ -91,6 +91,9 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     await table.createIndex("id", { config: Index.bitmap(), ...ready });
     expect(await table.listIndices()).toMatchObject([{ indexType: "Bitmap" }]);
     expect(await remote.database.cancelJob("nobody")).toBe(false);
+    await table.prewarmIndex("id_idx");
+    await table.prewarmData(["id"]);
+    await expect(table.prewarmIndex("nobody")).rejects.toThrow(/nobody/);
     await table.dropIndex("id_idx");
   });
 

@@ -3,6 +3,7 @@ import {
   BoostQuery,
   Index,
   MatchQuery,
+  MultiMatchQuery,
   Occur,
   Operator,
   PhraseQuery,
@@ -41,6 +42,8 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     const [row] = await table.query().nearestToText("dog", ["title"]).toArray();
     expect(row).toMatchObject({ id: 3 });
     expect(row._score).toBeGreaterThan(0);
+    const both = table.query().fullTextSearch("bread dog", { columns: ["title", "body"] });
+    expect(await found(both)).toEqual([0, 1, 2, 3]);
     const filtered = table.query().fullTextSearch("dog").where("id > 0").select(["id"]).limit(5);
     expect(await found(filtered)).toEqual([1, 3]);
   });
@@ -61,6 +64,8 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
       [Occur.MustNot, match("snow")],
     ]);
     expect(await search(without)).toEqual([0]);
+    const several = new MultiMatchQuery("dog", ["title", "body"], { boosts: [100, 1] });
+    expect((await table.query().fullTextSearch(several).toArray())[0]).toMatchObject({ id: 3 });
   });
 
   it("searches words and a vector together", async () => {

@@ -4,6 +4,8 @@ import { type Server, startServer } from "../../harness/server.js";
 
 export interface Remote {
   readonly database: Connection;
+  /** The directory that is served. */
+  readonly root: string;
   /** A further connection to the same server, with its own key or another. */
   connect(apiKey?: string): Promise<Connection>;
 }
@@ -28,6 +30,10 @@ export function useDatabase(): Remote {
     get database() {
       if (!database) throw new Error("the database is there once the tests run");
       return database;
+    },
+    get root() {
+      if (!server) throw new Error("the server is there once the tests run");
+      return server.root;
     },
     connect: open,
   };

@@ -19,6 +19,18 @@ def test_columns_are_added_by_expression(table):
     assert table.schema.names == [*items(1).schema.names, "twice", "loud"]
 
 
+def test_columns_of_nulls(table):
+    fields = [pa.field("note", pa.string()), pa.field("seen", pa.timestamp("us", tz="UTC"))]
+    table.add_columns(fields)
+    assert table.schema.field("seen").type == pa.timestamp("us", tz="UTC")
+    assert set(values(table, "note").values()) == {None}
+    table.update(where="id = 1", values={"note": "hello"})
+    assert table.count_rows("note = 'hello'") == 1
+    table.add_columns(pa.field("one", pa.int8()))
+    table.add_columns(pa.schema([("two", pa.list_(pa.float32(), 3))]))
+    assert table.schema.field("two").type == pa.list_(pa.float32(), 3)
+
+
 def test_columns_are_altered(table):
     table.alter_columns({"path": "price", "rename": "cost", "data_type": pa.float32()})
     assert table.schema.field("cost").type == pa.float32()

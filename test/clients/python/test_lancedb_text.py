@@ -10,6 +10,7 @@ from lancedb.query import (
     BooleanQuery,
     BoostQuery,
     MatchQuery,
+    MultiMatchQuery,
     Occur,
     PhraseQuery,
 )
@@ -59,6 +60,7 @@ def test_words(table):
     assert all(score > 0 for score in scores)
     # Both columns when none is named; stems of words are the same.
     assert found(table.search("bread")) == holding("bread", 0) | holding("bread", 1) == {2, 3}
+    assert found(table.search("meals", fts_columns=["title", "body"])) == {3}
     assert found(table.search("sleeping", query_type="fts")) == {1}
     assert found(table.search("nothing of this")) == set()
 
@@ -105,6 +107,13 @@ def test_boosts(table):
     plain = dict(zip(*table.search(positive).limit(5).to_arrow().select(["id", "_score"])))
     [_, lowered] = answer["_score"].to_pylist()
     assert lowered < max(score.as_py() for score in plain.values())
+
+
+def test_several_columns(table):
+    query = MultiMatchQuery("bread", ["title", "body"])
+    assert found(table.search(query)) == {2, 3}
+    weighted = MultiMatchQuery("dog", ["title", "body"], boosts=[100.0, 1.0])
+    assert table.search(weighted).limit(3).to_arrow()["id"][0].as_py() == 4
 
 
 def test_boolean(table):

@@ -161,3 +161,24 @@ def test_restore_on_a_branch(table):
     assert branch.count_rows() == 0
     branch.restore(first)
     assert branch.count_rows() == 10
+
+
+def test_branches_are_compared(table):
+    branch = table.branches.create("dev")
+    branch.add_columns({"twice": "price * 2"})
+    difference = table.branches.diff("dev")
+    assert difference["addedColumns"] == [{"name": "twice", "dataType": "double", "nullable": True}]
+    assert (difference["rowCountMain"], difference["rowCountBranch"]) == (10, 10)
+    assert difference["errors"] == []
+    preview = table.branches.cherry_pick("dev", dry_run=True)
+    assert preview["preview"]["promotedColumns"] == ["twice"]
+    assert table.schema.names == items(1).schema.names
+
+    longer = table.branches.create("longer")
+    longer.add(items(2, start=10))
+    assert table.branches.diff("longer")["rowSummary"]["newOnBranch"] == 2
+    refused = table.branches.cherry_pick("longer")
+    assert refused["status"] == "failed"
+    assert "rowsChanged" in [error["code"] for error in refused["diff"]["errors"]]
+    with pytest.raises(Exception, match="not found|not exist"):
+        table.branches.diff("nobody")

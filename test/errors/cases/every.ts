@@ -4,7 +4,12 @@ import { items } from "../../harness/arrow.js";
 import { type Case, errors, failure } from "../case.js";
 
 /** Object and table of the fixture that an operation's path is about. */
-const own: Record<string, string> = { namespace: "ns", table: "ns$t", transaction: "unknown" };
+const own: Record<string, string> = {
+  namespace: "ns",
+  table: "ns$t",
+  materialized_view: "ns$v",
+  transaction: "unknown",
+};
 
 const kindOf = ({ path }: Operation): string => path.split("/")[2] as string;
 
@@ -39,6 +44,7 @@ export const enough: Record<string, object> = {
   CreateTableTag: { tag: "x", version: 1 },
   UpdateTableTag: { tag: "first", version: 1 },
   DeleteTableTag: { tag: "first" },
+  CreateMaterializedView: { query: "SELECT id FROM t" },
   CreateTableBranch: { name: "x" },
   DeleteTableBranch: { name: "dev" },
   QueryTable: { k: 1, vector: {} },

@@ -15,8 +15,8 @@ use super::evaluate::Tally;
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::error::{Code, Error, Result};
-use crate::index::{OnProgress, Progress};
 use crate::table::{ReadOptions, Table};
+use crate::work::Work;
 
 /// Commits that may lose against other writers before the backfill gives up.
 const ATTEMPTS: usize = 20;
@@ -47,11 +47,7 @@ impl Table {
 
     /// Computes a column's values and publishes them in one version. Rows whose value can't be computed
     /// are null and are told apart in the result. Dropping the future leaves the table as it was.
-    pub async fn backfill(
-        &self,
-        backfill: &Backfill,
-        on_progress: OnProgress,
-    ) -> Result<Backfilled> {
+    pub async fn backfill(&self, backfill: &Backfill, work: &Work) -> Result<Backfilled> {
         let mut newest = self.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::of(&newest, backfill)?);
@@ -68,15 +64,17 @@ impl Table {
                 binding: &binding,
                 backfill,
             };
-            stage_all(&mut staging, &wanted, &on_progress).await?;
+            stage_all(&mut staging, &wanted, work).await?;
             // From here on a version may refer to the files, whether or not anybody hears of it.
             staging.committing = true;
+            work.set_committing(true);
             match publish(&newest, &staging).await {
                 Ok(published) => {
                     return Ok(self.finished(source.as_deref(), &newest, published, staging));
                 }
                 Err(error) if error.code() == Code::ConcurrentModification => {
                     staging.committing = false;
+                    work.set_committing(false);
                     newest = self.newest().await?;
                 }
                 Err(error) => return Err(error),
@@ -170,11 +168,7 @@ impl Wanted<'_> {
 }
 
 /// Stages the fragments that are not staged yet, and drops what others have changed meanwhile.
-async fn stage_all(
-    staging: &mut Staging,
-    wanted: &Wanted<'_>,
-    on_progress: &OnProgress,
-) -> Result<()> {
+async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &Work) -> Result<()> {
     let fragments = wanted.fragments();
     let ids = wanted.binding.inputs.field_ids();
     let bases: HashMap<u64, Basis> = fragments
@@ -186,7 +180,7 @@ async fn stage_all(
         .into_iter()
         .filter(|fragment| !staging.files.contains_key(&(fragment.id() as u64)))
         .collect();
-    let on_rows = counter(&missing, on_progress.clone());
+    let on_rows = counter(&missing, work.clone());
     let concurrency = wanted.backfill.concurrency.unwrap_or(CONCURRENCY);
     let mut staged = futures::stream::iter(missing)
         .map(|fragment| {
@@ -200,7 +194,7 @@ async fn stage_all(
     Ok(())
 }
 
-fn counter(fragments: &[FileFragment], on_progress: OnProgress) -> Arc<dyn Fn(u64) + Send + Sync> {
+fn counter(fragments: &[FileFragment], work: Work) -> Arc<dyn Fn(u64) + Send + Sync> {
     let total = fragments
         .iter()
         .map(|fragment| fragment.fast_physical_rows().unwrap_or(0) as u64)
@@ -208,11 +202,7 @@ fn counter(fragments: &[FileFragment], on_progress: OnProgress) -> Arc<dyn Fn(u6
     let completed = AtomicU64::new(0);
     Arc::new(move |rows| {
         let before = completed.fetch_add(rows, Ordering::Relaxed);
-        on_progress(Progress {
-            stage: "backfill".to_string(),
-            completed: before + rows,
-            total: Some(total),
-        });
+        work.report("backfill", before + rows, Some(total));
     })
 }
 

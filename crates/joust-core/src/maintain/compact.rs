@@ -11,8 +11,8 @@ use lance::dataset::optimize::{
 };
 
 use crate::error::{Code, Error, Result};
-use crate::index::{OnProgress, Progress};
 use crate::table::Table;
+use crate::work::Work;
 
 /// Rounds that may lose against other writers before the compaction gives up.
 const ATTEMPTS: usize = 5;
@@ -47,11 +47,11 @@ pub struct Compacted {
 impl Table {
     /// Compacts the table in one commit. Dropping the future leaves it as it was, unless the commit is
     /// under way.
-    pub async fn compact(&self, compact: &Compact, on_progress: OnProgress) -> Result<Compacted> {
+    pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
         for _ in 0..ATTEMPTS {
             let mut dataset = self.newest().await?.as_ref().clone();
             let source_version = dataset.version_id();
-            let metrics = match rewrite(&mut dataset, compact, &on_progress).await {
+            let metrics = match rewrite(&mut dataset, compact, work).await {
                 Err(error) if error.code() == Code::ConcurrentModification => continue,
                 outcome => outcome?,
             };
@@ -76,7 +76,7 @@ impl Table {
 async fn rewrite(
     dataset: &mut Dataset,
     compact: &Compact,
-    on_progress: &OnProgress,
+    work: &Work,
 ) -> Result<CompactionMetrics> {
     let options = options(compact);
     let plan = plan_compaction(dataset, &options).await?;
@@ -89,11 +89,8 @@ async fn rewrite(
             let done = &done;
             async move {
                 let result = task.execute(source).await?;
-                on_progress(Progress {
-                    stage: "compact".to_string(),
-                    completed: done.fetch_add(1, Ordering::Relaxed) + 1,
-                    total: Some(total),
-                });
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                work.report("compact", done, Some(total));
                 Ok::<_, Error>(result)
             }
         })
@@ -101,7 +98,10 @@ async fn rewrite(
         .try_collect()
         .await?;
     let remap = Arc::new(DatasetIndexRemapperOptions::default());
-    Ok(commit_compaction(dataset, rewritten, remap, plan.options()).await?)
+    work.set_committing(true);
+    let metrics = commit_compaction(dataset, rewritten, remap, plan.options()).await;
+    work.set_committing(false);
+    Ok(metrics?)
 }
 
 fn options(compact: &Compact) -> CompactionOptions {

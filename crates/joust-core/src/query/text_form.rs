@@ -82,34 +82,38 @@ enum Structure {
     Phrase(Object<Phrase>),
     Boost(Object<Boost>),
     MultiMatch(MultiMatch),
-    CombinedFields(Object<CombinedFields>),
-    Boolean(Object<Boolean>),
+    CombinedFields(CombinedFields),
+    Boolean(Boolean),
 }
 
 #[derive(Deserialize)]
 struct Match {
     #[serde(default)]
-    column: Option<String>,
+    column: Option<Column>,
     terms: String,
     #[serde(default)]
-    boost: Option<f64>,
+    boost: Option<Weight>,
     #[serde(default)]
-    fuzziness: Option<u32>,
+    fuzziness: Option<Fuzziness>,
     #[serde(default)]
-    max_expansions: Option<u32>,
+    max_expansions: Option<Within<1_000>>,
     #[serde(default)]
     operator: Option<Operator>,
     #[serde(default)]
-    prefix_length: Option<u32>,
+    prefix_length: Option<Within<65_535>>,
+    #[serde(default)]
+    document_granularity: Option<Granularity>,
 }
 
 #[derive(Deserialize)]
 struct Phrase {
     #[serde(default)]
-    column: Option<String>,
+    column: Option<Column>,
     terms: String,
     #[serde(default)]
-    slop: Option<u32>,
+    slop: Option<Within<100>>,
+    #[serde(default)]
+    document_granularity: Option<Granularity>,
 }
 
 #[derive(Deserialize)]
@@ -117,7 +121,7 @@ struct Boost {
     positive: Box<Structure>,
     negative: Box<Structure>,
     #[serde(default)]
-    negative_boost: Option<f64>,
+    negative_boost: Option<Weight>,
 }
 
 /// One match for each column, or, from older SDKs, the words and the columns.
@@ -134,7 +138,9 @@ struct MultiMatchMembers {
     #[serde(default)]
     columns: Option<Vec<String>>,
     #[serde(default)]
-    boost: Option<Vec<f64>>,
+    boost: Option<Vec<Weight>>,
+    #[serde(default)]
+    operator: Option<Operator>,
 }
 
 impl TryFrom<Object<MultiMatchMembers>> for MultiMatch {
@@ -143,30 +149,160 @@ impl TryFrom<Object<MultiMatchMembers>> for MultiMatch {
     fn try_from(Object(members): Object<MultiMatchMembers>) -> Result<Self, Self::Error> {
         match (members.match_queries, members.query, members.columns) {
             (Some(queries), _, _) if !queries.is_empty() => Ok(Self),
-            (None, Some(_), Some(columns)) if !columns.is_empty() => Ok(Self),
+            (None, Some(_), Some(columns)) if !columns.is_empty() => {
+                one_each(&columns, members.boost.as_deref()).map(|()| Self)
+            }
             _ => Err("give at least one of `match_queries`"),
         }
     }
 }
 
 #[derive(Deserialize)]
-struct CombinedFields {
+#[serde(try_from = "Object<CombinedFieldsMembers>")]
+struct CombinedFields;
+
+#[derive(Deserialize)]
+struct CombinedFieldsMembers {
     query: String,
     columns: Vec<String>,
     #[serde(default)]
-    boost: Option<Vec<f64>>,
+    boost: Option<Vec<Weight>>,
     #[serde(default)]
     operator: Option<Operator>,
 }
 
+impl TryFrom<Object<CombinedFieldsMembers>> for CombinedFields {
+    type Error = &'static str;
+
+    fn try_from(Object(members): Object<CombinedFieldsMembers>) -> Result<Self, Self::Error> {
+        if members.columns.is_empty() {
+            return Err("give at least one of `columns`");
+        }
+        one_each(&members.columns, members.boost.as_deref()).map(|()| Self)
+    }
+}
+
+fn one_each(columns: &[String], boosts: Option<&[Weight]>) -> Result<(), &'static str> {
+    match boosts {
+        Some(boosts) if boosts.len() != columns.len() => Err("give a `boost` for each column"),
+        _ => Ok(()),
+    }
+}
+
 #[derive(Deserialize)]
-struct Boolean {
+#[serde(try_from = "Object<BooleanMembers>")]
+struct Boolean;
+
+#[derive(Deserialize)]
+struct BooleanMembers {
     #[serde(default)]
     must: Option<Vec<Structure>>,
     #[serde(default)]
     should: Option<Vec<Structure>>,
     #[serde(default)]
     must_not: Option<Vec<Structure>>,
+}
+
+impl TryFrom<Object<BooleanMembers>> for Boolean {
+    type Error = &'static str;
+
+    fn try_from(Object(members): Object<BooleanMembers>) -> Result<Self, Self::Error> {
+        let clauses = |some: Option<Vec<Structure>>| some.map_or(0, |some| some.len());
+        if clauses(members.must) + clauses(members.should) > 0 {
+            Ok(Self)
+        } else {
+            Err("give at least one query in `must` or `should`")
+        }
+    }
+}
+
+/// The name of a column.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Column;
+
+impl TryFrom<String> for Column {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        if name.is_empty() {
+            Err("the name of a column is empty")
+        } else {
+            Ok(Self)
+        }
+    }
+}
+
+/// A factor that is not negative and fits a 32-bit float.
+#[derive(Deserialize)]
+#[serde(try_from = "f64")]
+struct Weight;
+
+impl TryFrom<f64> for Weight {
+    type Error = &'static str;
+
+    fn try_from(weight: f64) -> Result<Self, Self::Error> {
+        if weight >= 0.0 && (weight as f32).is_finite() {
+            Ok(Self)
+        } else {
+            Err("give a number that is not negative")
+        }
+    }
+}
+
+/// A count from 0 to `MOST`.
+#[derive(Deserialize)]
+#[serde(try_from = "u64")]
+struct Within<const MOST: u64>;
+
+impl<const MOST: u64> TryFrom<u64> for Within<MOST> {
+    type Error = String;
+
+    fn try_from(count: u64) -> Result<Self, Self::Error> {
+        if count <= MOST {
+            Ok(Self)
+        } else {
+            Err(format!("give a whole number from 0 to {MOST}"))
+        }
+    }
+}
+
+/// 0, 1 or 2 edits, or the word for what suits the length of a word.
+#[derive(Deserialize)]
+#[serde(try_from = "Value")]
+struct Fuzziness;
+
+impl TryFrom<Value> for Fuzziness {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        let edits = value.as_u64().is_some_and(|edits| edits <= 2);
+        let auto = value
+            .as_str()
+            .is_some_and(|word| word.eq_ignore_ascii_case("auto"));
+        if edits || auto {
+            Ok(Self)
+        } else {
+            Err("give 0, 1 or 2 edits, or null for what suits the length of a word")
+        }
+    }
+}
+
+/// What counts as a document of a column of lists.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Granularity;
+
+impl TryFrom<String> for Granularity {
+    type Error = &'static str;
+
+    fn try_from(word: String) -> Result<Self, Self::Error> {
+        if ["row", "list_element"].contains(&word.as_str()) {
+            Ok(Self)
+        } else {
+            Err("give row or list_element")
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -222,6 +358,21 @@ mod tests {
             (
                 r#"{"query":{"match":{"terms":"a","operator":"xor"}}}"#,
                 "And or Or",
+            ),
+            (
+                r#"{"query":{"match":{"terms":"a","fuzziness":3}}}"#,
+                "fuzziness",
+            ),
+            (r#"{"query":{"match":{"terms":"a","boost":-1}}}"#, "boost"),
+            (r#"{"query":{"match":{"terms":"a","column":""}}}"#, "column"),
+            (r#"{"query":{"phrase":{"terms":"a","slop":101}}}"#, "slop"),
+            (
+                r#"{"query":{"combined_fields":{"query":"a","columns":["b"],"boost":[]}}}"#,
+                "boost",
+            ),
+            (
+                r#"{"query":{"boolean":{"must_not":[{"match":{"terms":"a"}}]}}}"#,
+                "should",
             ),
             (r#"{"query":{"match":{}}}"#, "terms"),
             (r#"{"query":{"regex":{}}}"#, "regex"),

@@ -10,17 +10,20 @@ use std::sync::Arc;
 
 use datafusion::catalog::{MemoryCatalogProvider, MemorySchemaProvider};
 use datafusion::dataframe::DataFrame;
+use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::TableReference;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{Statement as Ast, visit_relations};
+use datafusion::sql::sqlparser::parser::ParserError;
 use lance::Dataset;
 
 use super::session::{self, CATALOG, SCHEMA};
 use super::source::SourceTable;
 use crate::error::{Error, Result};
+use crate::names::short;
 use crate::query::expression;
 
 /// Bytes of a query.
@@ -80,9 +83,7 @@ fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
     expression::check(sql)?;
     let state = context.state();
     let dialect = state.config_options().sql_parser.dialect;
-    let statement = state
-        .sql_to_statement(sql, &dialect)
-        .map_err(Error::of_input)?;
+    let statement = state.sql_to_statement(sql, &dialect).map_err(of_parser)?;
     let Statement::Statement(ast) = &statement else {
         return Err(not_a_select());
     };
@@ -103,6 +104,19 @@ fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
         )));
     }
     Ok(statement)
+}
+
+/// What the parser found, in words.
+fn of_parser(error: DataFusionError) -> Error {
+    if let DataFusionError::SQL(found, _) = error.find_root() {
+        return Error::invalid(match found.as_ref() {
+            ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
+                format!("the query can't be read: {}", short(text))
+            }
+            ParserError::RecursionLimitExceeded => "the query is nested too deeply".to_string(),
+        });
+    }
+    Error::of_input(error)
 }
 
 fn not_a_select() -> Error {

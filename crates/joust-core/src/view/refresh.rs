@@ -18,9 +18,9 @@ use serde_json::json;
 use super::definition::Definition;
 use super::{Refresh, Refreshed, Source, query, schema, session};
 use crate::error::{Code, Error, Result};
-use crate::index::{OnProgress, Progress};
 use crate::ipc::BatchStream;
 use crate::table::{Table, Watch};
+use crate::work::Work;
 
 /// Commits that may lose against other writers before the refresh gives up.
 const ATTEMPTS: usize = 20;
@@ -33,11 +33,7 @@ const SOURCES: &str = "joust.view.sources";
 impl Table {
     /// Runs the view's query and publishes its result. Dropping the future leaves the view as it was,
     /// unless the commit is under way.
-    pub async fn refresh_view(
-        &self,
-        refresh: &Refresh,
-        on_progress: OnProgress,
-    ) -> Result<Refreshed> {
+    pub async fn refresh_view(&self, refresh: &Refresh, work: &Work) -> Result<Refreshed> {
         let view = self.newest().await?;
         let definition = Definition::of(&view)?;
         let mut sources = Vec::with_capacity(refresh.sources.len());
@@ -52,7 +48,8 @@ impl Table {
         let rows = planned.execute_stream().await.map_err(Error::of_input)?;
         let rows = schema::conform(rows, Arc::new(fields));
         let (fragments, rows_written) =
-            write(&view, rows, refresh.max_rows_per_fragment, on_progress).await?;
+            write(&view, rows, refresh.max_rows_per_fragment, work.clone()).await?;
+        work.set_committing(true);
         let source_versions: Vec<u64> = sources
             .iter()
             .map(|(_, dataset)| dataset.version_id())
@@ -115,7 +112,7 @@ async fn write(
     view: &Arc<Dataset>,
     rows: BatchStream,
     max_rows_per_fragment: Option<usize>,
-    on_progress: OnProgress,
+    work: Work,
 ) -> Result<(Vec<Fragment>, u64)> {
     let mut params = WriteParams {
         mode: WriteMode::Append,
@@ -133,11 +130,7 @@ async fn write(
         let watch = watch.clone();
         let schema = rows.schema();
         let rows = watch.clone().over(rows).inspect(move |_| {
-            on_progress(Progress {
-                stage: "refresh".to_string(),
-                completed: watch.rows(),
-                total: None,
-            });
+            work.report("refresh", watch.rows(), None);
         });
         datafusion::physical_plan::stream::RecordBatchStreamAdapter::new(schema, rows)
     };

@@ -48,3 +48,60 @@ pub fn with_memory(concurrency: usize, memory: usize) -> Result<SessionContext> 
     register_functions(&context);
     Ok(context)
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, RecordBatch, StringArray};
+    use datafusion::datasource::MemTable;
+    use futures::TryStreamExt;
+
+    use super::*;
+
+    /// Rows of an id and a text of some length.
+    fn table(rows: i64) -> MemTable {
+        let batches: Vec<RecordBatch> = (0..rows)
+            .step_by(10_000)
+            .map(|first| {
+                let ids = first..(first + 10_000).min(rows);
+                let texts = ids.clone().map(|id| format!("{:0>60}", id * 7_919 % rows));
+                RecordBatch::try_from_iter([
+                    ("id", Arc::new(Int64Array::from_iter_values(ids)) as _),
+                    ("text", Arc::new(StringArray::from_iter_values(texts)) as _),
+                ])
+                .unwrap()
+            })
+            .collect();
+        MemTable::try_new(batches[0].schema(), vec![batches]).unwrap()
+    }
+
+    async fn count(context: &SessionContext, sql: &str) -> datafusion::error::Result<usize> {
+        let mut rows = context.sql(sql).await?.execute_stream().await?;
+        let mut count = 0;
+        while let Some(batch) = rows.try_next().await? {
+            count += batch.num_rows();
+        }
+        Ok(count)
+    }
+
+    #[tokio::test]
+    async fn more_than_fits_is_spilled() {
+        const ROWS: i64 = 300_000;
+        let context = with_memory(2, 24 << 20).unwrap();
+        context.register_table("t", Arc::new(table(ROWS))).unwrap();
+        for sql in [
+            "SELECT * FROM t ORDER BY text",
+            "SELECT text, count(*) FROM t GROUP BY text ORDER BY text",
+            "SELECT a.id FROM t a JOIN t b ON a.text = b.text",
+        ] {
+            assert_eq!(count(&context, sql).await.unwrap(), ROWS as usize, "{sql}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_recursion_is_refused() {
+        let context = new(1).unwrap();
+        let endless =
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n FROM r";
+        assert!(count(&context, endless).await.is_err());
+    }
+}

@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.function.Executable;
 import org.lance.namespace.client.apache.ApiClient;
 import org.lance.namespace.client.apache.ApiException;
+import org.lance.namespace.client.apache.api.MaterializedViewApi;
 import org.lance.namespace.client.apache.api.NamespaceApi;
 import org.lance.namespace.client.apache.api.TableApi;
 import org.lance.namespace.client.apache.api.TransactionApi;
@@ -39,6 +40,10 @@ final class Remote {
 
   static TableApi tables() {
     return new TableApi(client());
+  }
+
+  static MaterializedViewApi views() {
+    return new MaterializedViewApi(client());
   }
 
   static TransactionApi transactions() {

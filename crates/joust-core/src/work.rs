@@ -1,0 +1,40 @@
+//! Long work, as whoever started it sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::index::{OnProgress, Progress};
+
+/// Tells how far work is, and whether it may still be dropped. Cheap to clone.
+#[derive(Clone)]
+pub struct Work {
+    on_progress: OnProgress,
+    committing: Arc<AtomicBool>,
+}
+
+impl Work {
+    pub fn new(on_progress: OnProgress) -> Self {
+        Self {
+            on_progress,
+            committing: Arc::default(),
+        }
+    }
+
+    /// A commit is under way. Dropping the work now would not stop it: a store finishes a write that it
+    /// has begun, perhaps after the table was removed. Wait for the end instead.
+    pub fn is_committing(&self) -> bool {
+        self.committing.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_committing(&self, committing: bool) {
+        self.committing.store(committing, Ordering::Release);
+    }
+
+    pub(crate) fn report(&self, stage: &str, completed: u64, total: Option<u64>) {
+        (self.on_progress)(Progress {
+            stage: stage.to_string(),
+            completed,
+            total,
+        });
+    }
+}
