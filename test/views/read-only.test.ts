@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { items, stream, type } from "../harness/arrow.js";
+import { emptyStream, items, stream, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 import { doneJob } from "../jobs/waiting.js";
@@ -40,6 +40,20 @@ describe("nothing but its refresh changes a view", () => {
     ["restore", { version: 1 }],
   ])("not %s", async (what, body) => {
     expectFailure(await serving.client.post(`/v1/table/fixed/${what}`, body), 409, 19, /view/);
+    expect(await serving.client.count("fixed")).toBe(100);
+  });
+
+  it("not as a write in parts, nor through the LanceDB SDKs' forms", async () => {
+    const { upload_id } = await serving.client.ok("/v1/table/fixed/multipart_write/create");
+    const part = await serving.client.post("/v1/table/fixed/insert/", three, { upload_id });
+    expectFailure(part, 400, 19, /view/);
+    const nulls = emptyStream({ note: type.text });
+    expectFailure(
+      await serving.client.post("/v1/table/fixed/add_columns/", nulls),
+      400,
+      19,
+      /view/,
+    );
     expect(await serving.client.count("fixed")).toBe(100);
   });
 

@@ -21,6 +21,7 @@ use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encoder, Format, UploadReader, decode};
 use crate::names::check_column;
+use crate::view::check_not_view;
 
 /// Where the fragments stand among a schema's metadata.
 const FRAGMENTS: &str = "joust:fragments";
@@ -55,6 +56,7 @@ impl Table {
         version: u64,
     ) -> Result<Part> {
         let dataset = self.dataset(ReadOptions::at(version)).await?;
+        check_not_view(&dataset)?;
         let (sent, batches) = decode(upload).await?;
         if overwrite {
             for field in sent.fields() {
