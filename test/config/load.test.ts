@@ -28,6 +28,8 @@ describe("without anything said", () => {
       catalog: join(cwd, "joust-data", ".joust", "catalog.db"),
       maxJsonBytes: 16 * 2 ** 20,
       maxUploadBytes: 0,
+      synced: true,
+      maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },
       storageOptions: {},
       drainTimeoutMs: 30_000,
     });
