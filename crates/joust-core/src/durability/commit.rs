@@ -15,6 +15,9 @@ use lance_table::io::commit::{
 
 use super::written;
 
+/// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
+const NEW_DIRECTORIES: usize = 8;
+
 /// Lance's put-if-absent commit, after a sync of the files that the new version names.
 #[derive(Debug)]
 pub(super) struct SyncedCommit {
@@ -50,8 +53,10 @@ impl CommitHandler for SyncedCommit {
     ) -> std::result::Result<ManifestLocation, CommitError> {
         let base = PathBuf::from(lance_io::local::to_local_path(base_path));
         let written = written::files(manifest, indices.as_deref(), transaction.clone())?;
-        let (is_first, to_disk) = (manifest.version == 1, self.sync);
-        tokio::task::spawn_blocking(move || sync_all(&base, &written, is_first, to_disk))
+        // A copied table and a branch begin at the version that they were copied from.
+        let is_new = !base.join("_versions").is_dir();
+        let to_disk = self.sync;
+        tokio::task::spawn_blocking(move || sync_all(&base, &written, is_new, to_disk))
             .await
             .map_err(Error::other)
             .flatten()
@@ -74,7 +79,7 @@ impl CommitHandler for SyncedCommit {
 fn sync_all(
     base: &Path,
     written: &[PathBuf],
-    is_first: bool,
+    is_new: bool,
     sync: fn(&Path) -> Result<()>,
 ) -> Result<()> {
     let mut directories = BTreeSet::new();
@@ -87,12 +92,18 @@ fn sync_all(
                 .map(|ancestor| base.join(ancestor)),
         );
     }
-    if is_first {
-        directories.insert(base.to_path_buf());
-        directories.extend(base.parent().map(Path::to_path_buf));
-    }
     for directory in directories {
         sync(&directory)?;
+    }
+    if is_new {
+        sync(base)?;
+        for above in base.ancestors().skip(1).take(NEW_DIRECTORIES) {
+            match sync(above) {
+                // Not ours to read, so not made by us.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => break,
+                result => result?,
+            }
+        }
     }
     Ok(())
 }
