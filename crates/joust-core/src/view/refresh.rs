@@ -24,8 +24,9 @@ use crate::work::Work;
 
 /// Commits that may lose against other writers before the refresh gives up.
 const ATTEMPTS: usize = 20;
-/// Parts of a query that run at the same time unless the request says otherwise, and at most.
-const CONCURRENCY: usize = 2;
+/// Parts of a query that run at the same time unless the request says otherwise, and at most. With one
+/// part nothing has to merge what several have sorted, which is the step that can't spill.
+const CONCURRENCY: usize = 1;
 const MOST_CONCURRENCY: usize = 32;
 /// Property of the commit's transaction that says which versions were read.
 const SOURCES: &str = "joust.view.sources";
