@@ -1,0 +1,6 @@
+//! The engine as a library. One program, because each compiles the engine's futures anew, which takes
+//! minutes.
+
+mod appends;
+mod changes;
+mod tables;
