@@ -2,6 +2,7 @@ import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import type { Engine } from "../engine/index.js";
 import type { Jobs } from "../jobs/jobs.js";
 import type { CleanUpSpec } from "../jobs/maintenance.js";
+import { specName } from "../operations/job-request.js";
 import type { Logger } from "../telemetry/logger.js";
 import { type Settings, settingsOf } from "./settings.js";
 
@@ -92,7 +93,8 @@ class Watch implements Maintenance {
     const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
     const due = await table.upkeep();
     if (due.compactTo !== undefined || due.unindexedRows > 0) {
-      await jobs.enqueue({ kind: "maintenance", table: key, name: "maintenance", spec: "{}" });
+      const [kind, spec] = ["maintenance", "{}"];
+      await jobs.enqueue({ kind, table: key, name: specName(kind, spec), spec });
     }
     if (this.#mayCleanUp(key, settings, now)) await this.#cleanUp(record, settings);
   }
@@ -110,12 +112,9 @@ class Watch implements Maintenance {
   }
 
   async #cleanUp({ key }: TableRecord, { keepVersionsMs }: Settings): Promise<void> {
-    const spec: CleanUpSpec = { age_ms: keepVersionsMs };
-    await this.options.jobs.enqueue({
-      kind: "clean_up",
-      table: key,
-      name: "clean_up",
-      spec: JSON.stringify(spec),
-    });
+    const wanted: CleanUpSpec = { age_ms: keepVersionsMs };
+    const [kind, spec] = ["clean_up", JSON.stringify(wanted)];
+    // No name that an index could have: clients would find the index being made.
+    await this.options.jobs.enqueue({ kind, table: key, name: specName(kind, spec), spec });
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Upload } from "../engine/index.js";
+import { asJoustError, ErrorCode } from "../errors.js";
 import type { Services } from "../services.js";
 import { removeRemains } from "../uploads/clean-up.js";
 import { writing } from "./table-writes.js";
@@ -30,14 +31,18 @@ export function writePart(
     const { contents } = part;
     const name = wanted.part ?? randomUUID();
     const { overwrite } = wanted;
-    const replaced = await uploads.keep(upload.id, { name, contents, overwrite }).catch(
-      // The upload has ended meanwhile, or the part is not one of it.
-      async (error) => {
-        await target.removeParts([contents]);
+    const replaced = await uploads
+      .keep(upload.id, { name, contents, overwrite })
+      .catch(async (error) => {
+        // The upload has ended meanwhile, or the part is not one of it. After any other failure the
+        // part may be kept all the same: its files are left to the upload's end, or the table's clean-up.
+        if (!inDoubt.has(asJoustError(error).code)) await target.removeParts([contents]);
         throw error;
-      },
-    );
+      });
     if (replaced) await removeRemains(services, replaced);
     return part.numRows;
   });
 }
+
+/** Failures that a commit may have come before: of the database, or of the way to it. */
+const inDoubt: ReadonlySet<ErrorCode> = new Set([ErrorCode.ServiceUnavailable, ErrorCode.Internal]);

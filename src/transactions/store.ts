@@ -69,6 +69,10 @@ export class TransactionStore implements Transactions {
       await this.#insert(t, rows);
     });
     this.#gathering = { rows, written };
+    written.catch(() => {
+      // It may have failed before it began: later records do not share its fate.
+      if (this.#gathering?.rows === rows) this.#gathering = undefined;
+    });
     return written;
   }
 

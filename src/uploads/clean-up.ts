@@ -1,3 +1,5 @@
+import { ErrorCode } from "../errors.js";
+import { hasCode } from "../operations/has-code.js";
 import { tableHandle } from "../operations/open-table.js";
 import { onBranch } from "../operations/target.js";
 import type { Services } from "../services.js";
@@ -15,8 +17,14 @@ export async function removeRemains(services: Services, remains: Remains): Promi
     if (record === undefined) return;
     const table = onBranch(tableHandle(services, record), upload.branch);
     if (remains.doubtful) {
-      const version = await table.committedParts(upload.id, upload.version);
+      const version = await table.committedParts(upload.id, upload.version).catch((error) => {
+        if (hasCode(error, ErrorCode.TableBranchNotFound)) return undefined;
+        throw error;
+      });
+      // A branch that was deleted took these files with it.
+      if (version === undefined) return await remains.removed();
       if (version !== null) return await services.uploads.committed(upload.id, version);
+      if (!(await remains.claim())) return;
     }
     await table.removeParts(parts);
     await remains.removed();

@@ -17,6 +17,11 @@ import type {
 
 /** An upload without activity ends after this time, and a finished one is forgotten, ms. */
 const KEPT = 24 * 3600 * 1000;
+/**
+ * Parts are taken for this time after an upload began, ms: the table's clean-up removes files that no
+ * version names after seven days, and an upload may stay open for one day after its last part.
+ */
+const TAKES_PARTS = 3 * 24 * 3600 * 1000;
 /** Uploads in progress per table, and over all tables. */
 const MAX_OF_TABLE = 64;
 const MAX_OF_ALL = 4_096;
@@ -31,7 +36,7 @@ export class UploadStore implements Uploads {
   ) {}
 
   async begin({ table, branch, version }: Omit<UploadRecord, "id">): Promise<string> {
-    const id = randomUUID();
+    const id = newId();
     await this.db.write(async (t) => {
       const active = t.selectFrom("uploads").where("state", "in", ["open", "committing"]);
       const { all, own } = await active
@@ -63,6 +68,7 @@ export class UploadStore implements Uploads {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       if (row.state !== "open") throw ended(name.id);
+      if (Date.now() - begun(row.id) > TAKES_PARTS) throw tooOld();
       await t
         .updateTable("uploads")
         .set({ touched_at: Date.now() })
@@ -255,6 +261,7 @@ export class UploadStore implements Uploads {
       upload: upload(row),
       parts: parts.map(contents),
       doubtful: row.state === "committing",
+      claim: () => this.#claim(row),
       removed: async () => {
         await this.db.write((t) =>
           t.deleteFrom("uploads").where("id", "=", row.id).where("state", "<>", "done").execute(),
@@ -263,18 +270,41 @@ export class UploadStore implements Uploads {
     };
   }
 
+  /** True: the upload is as it was in `row`, and ends with this. */
+  async #claim({ id, state, touched_at }: Selectable<UploadsRow>): Promise<boolean> {
+    const { numUpdatedRows } = await this.db.write((t) =>
+      t
+        .updateTable("uploads")
+        .set({ state: "abandoned", owner: null })
+        .where("id", "=", id)
+        .where("state", "=", state)
+        .where("touched_at", "=", touched_at)
+        .executeTakeFirst(),
+    );
+    return numUpdatedRows > 0n;
+  }
+
   /** A part that another one has taken the place of. */
   #remainsOfPart(row: Selectable<UploadsRow>, part: string, base64: string): Remains {
     return {
       upload: upload(row),
       parts: [contents({ contents: base64 })],
       doubtful: false,
+      claim: async () => true,
       removed: async () => {
         await this.db.write((t) => t.deleteFrom("upload_parts").where("id", "=", part).execute());
       },
     };
   }
 }
+
+/** An upload's id says when it began: a UUID of version 7, the first 48 bits of which are a time in ms. */
+function newId(): string {
+  const time = Date.now().toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+const begun = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 const contents = (part: { contents: string }): Buffer => Buffer.from(part.contents, "base64");
 
@@ -288,6 +318,11 @@ const upload = (row: Selectable<UploadsRow>): UploadRecord => ({
 const ended = (id: string): JoustError =>
   invalidInput(
     `the table has no upload ${JSON.stringify(id.slice(0, 80))} that is in progress: begin a new one`,
+  );
+
+const tooOld = (): JoustError =>
+  invalidInput(
+    "the upload began more than three days ago and takes no more parts: complete it, or begin a new one",
   );
 
 const otherMode = (): JoustError =>

@@ -35,6 +35,11 @@ export interface Remains {
   readonly parts: Buffer[];
   /** The upload was being committed when its server went: ask the table before anything is removed. */
   readonly doubtful: boolean;
+  /**
+   * Ends a doubtful upload, before its files are removed; false when its commit is being tried again:
+   * then they stay.
+   */
+  claim(): Promise<boolean>;
   /** To be called when the files are gone. */
   removed(): Promise<void>;
 }
@@ -53,7 +58,10 @@ export type Completion =
 export interface Uploads {
   /** Begins an upload; its id. @throws code 21 when too many are open */
   begin(upload: Omit<UploadRecord, "id">): Promise<string>;
-  /** The upload, of that table and branch, when it takes parts. @throws code 13 when it does not */
+  /**
+   * The upload, of that table and branch, when it takes parts. @throws code 13 when it does not: it has
+   * ended, or began more than three days ago
+   */
   open(name: UploadName): Promise<UploadRecord>;
   /**
    * Keeps a part; gives what is left of one that it replaces. @throws code 13 when the upload has

@@ -179,6 +179,41 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
   });
 });
 
+describe.each([
+  ["plain", new Binary()],
+  ["large", new LargeBinary()],
+])("rows that are named again and again (%s)", (id, form) => {
+  const [mega, other] = [noise(1_000_000, 3), noise(1_000_000, 4)];
+  const fetched = (row_ids: number[]) => fetchBlobs(`named_${id}`, { column: "v", row_ids });
+
+  beforeAll(async () => {
+    const v = [mega, other, new Uint8Array([7]), null, new Uint8Array([8, 9])];
+    const rows = { id: [type.i64, v.map((_, n) => BigInt(n))], v: [form, v] } as const;
+    await serving.client.createTable(`named_${id}`, stream(rows));
+  });
+
+  it("count as often as they are named", async () => {
+    const reply = await fetched(Array(200).fill(0));
+    expectFailure(reply, 400, 13, /fetch_blobs accepts at most \d+ total blob bytes/);
+    const mixed = Array.from({ length: 1024 }, (_, n) => n % 5);
+    expectFailure(await fetched(mixed), 400, 13, /ask for fewer rows/);
+    expect((await fetched(Array(100).fill(1))).status).toBe(200);
+  });
+
+  it("answer in the order of their names", async () => {
+    const row_ids = Array.from({ length: 1000 }, (_, n) => [2, 4, 3, 4][n % 4] as number);
+    const reply = await fetched([1, ...row_ids, 0]);
+    expect(reply.status).toBe(200);
+    const rows = [...tableFromIPC(reply.bytes)].map((row) => row.v as Uint8Array | null);
+    expect(rows).toHaveLength(1002);
+    expect(Buffer.compare(rows[0] as Uint8Array, other)).toBe(0);
+    expect(Buffer.compare(rows[1001] as Uint8Array, mega)).toBe(0);
+    const small = rows.slice(1, -1).map((value) => value && [...value]);
+    const named: Record<number, number[] | null> = { 2: [7], 3: null, 4: [8, 9] };
+    expect(small).toEqual(row_ids.map((row) => named[row]));
+  });
+});
+
 describe("values of other states", () => {
   it("are read from the version and the branch that are named", async () => {
     const { client } = serving;

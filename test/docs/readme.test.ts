@@ -56,7 +56,7 @@ describe("the README's commands", () => {
   });
 
   it("query as the text says", async () => {
-    const [films = "", rest = ""] = queries;
+    const [films = "", rest = "", view = ""] = queries;
     const { stdout } = await inShell(films);
     expect(stdout).toMatch(/Some Like It Hot[\s\S]*Modern Times[\s\S]*Dr. Strangelove/);
     expect(stdout).not.toContain("Airplane!");
@@ -64,6 +64,9 @@ describe("the README's commands", () => {
     const counted = await inShell(rest);
     expect(counted.stdout).toMatch(/^3\{/);
     expect(counted.stdout).toContain('"title"');
+
+    const viewed = await inShell(view);
+    expect(viewed.stdout).toContain('"job_id"');
   });
 
   it("list the options and make a key", async () => {

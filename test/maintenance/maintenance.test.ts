@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { items, stream, type } from "../harness/arrow.js";
+import { items, stream, tableOf, type } from "../harness/arrow.js";
 import type { Client } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
+import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 import { readyIndex } from "../indexes/waiting.js";
 
@@ -88,4 +89,65 @@ test("rows that were deleted are taken out of their files", async () => {
     },
     patience,
   );
+});
+
+async function untilFirstIsGone(client: Client, table: string): Promise<void> {
+  await eventually(
+    "the first version is gone",
+    async () => !(await versionsOf(client, table)).includes(1),
+    patience,
+  );
+}
+
+test("an upload whose version is gone ends, and asks for its rows again", async () => {
+  const { client } = serving;
+  await client.createTable("slow", items(10));
+  const upload = "/v1/table/slow/multipart_write";
+  const { upload_id } = await client.ok(`${upload}/create`);
+  await client.ok("/v1/table/slow/insert/", items(5, { from: 100 }), { upload_id });
+  await insertMany(client, "slow", 3);
+  await untilFirstIsGone(client, "slow");
+  const late = await client.post("/v1/table/slow/insert/", items(1), { upload_id });
+  expectFailure(late, 400, 19, /send them again/);
+  const complete = () => client.post(`${upload}/complete`, undefined, { upload_id });
+  expectFailure(await complete(), 400, 19, /send them again/);
+  expectFailure(await complete(), 400, 13, /begin a new one/);
+  expect(await client.count("slow")).toBe(10 + 3 * 20);
+});
+
+test("an insert that outlasts the version that it was written against is refused as a whole", async () => {
+  const { client } = serving;
+  const rows = (count: number) => tableOf({ id: [type.i64, Array(count).fill(1n)] });
+  // The first batch is more than the server gathers in memory: it is in files while the rest comes.
+  const body = stream(rows(1_000_000).concat(rows(100_000)));
+  const most = body.length - 1_000;
+  await client.createTable("outlasted", stream(rows(10)));
+  let goOn = () => {};
+  const cleaned = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const sent = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      controller.enqueue(body.subarray(0, most));
+      await cleaned;
+      controller.enqueue(body.subarray(most));
+      controller.close();
+    },
+  });
+  const insert = fetch(`${client.url}/v1/table/outlasted/insert/`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${client.key}`,
+      "content-type": "application/vnd.apache.arrow.stream",
+    },
+    body: sent,
+    duplex: "half",
+  } as RequestInit);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  for (const _ of [1, 2, 3]) await client.insert("outlasted", stream(rows(20)));
+  await untilFirstIsGone(client, "outlasted");
+  goOn();
+  const reply = await insert;
+  expect([reply.status, (await reply.json()).code]).toEqual([400, 19]);
+  expect(await client.count("outlasted")).toBe(10 + 3 * 20);
 });

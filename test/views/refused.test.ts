@@ -14,6 +14,12 @@ beforeAll(async () => {
   await serving.client.createTable("ns$Items", items(50));
 });
 
+/** A query that makes its column anew eight times. */
+const nested = (item: string): string =>
+  Array(8)
+    .fill(item)
+    .reduce((inner, each) => `SELECT ${each} AS c FROM (${inner})`, "SELECT name AS c FROM t");
+
 describe("a view is refused", () => {
   const valid = {
     kind: "query",
@@ -87,6 +93,18 @@ describe("a view is refused", () => {
     [`SELECT ${"(".repeat(5_000)}id${")".repeat(5_000)} AS x FROM t`, 400, 13, /nested too deeply/],
     [`SELECT id FROM t${", t".repeat(200)}`, 400, 13, /tables/],
     [Array(200).fill("SELECT id FROM t").join(" UNION ALL "), 400, 13, /SELECTs/],
+    [Array(2_000).fill("VALUES (1)").join(" INTERSECT "), 400, 13, /VALUES/],
+    [Array(2_000).fill("TABLE t").join(" INTERSECT "), 400, 13, /INTERSECTs/],
+    [
+      `SELECT 1 AS one FROM ${Array.from({ length: 40 }, (_, n) => `unnest([1]) a${n}`).join(", ")}`,
+      400,
+      13,
+      /tables/,
+    ],
+    [nested("concat(c, c)"), 400, 13, /64 times as long/],
+    [nested(`concat(${Array(400).fill("c").join(", ")})`), 400, 13, /together/],
+    ["SELECT array_agg(id) OVER () AS ids FROM t", 400, 13, /OVER/],
+    ["SELECT id FROM t |> SELECT id", 400, 13, /pipe/],
     [`SELECT id FROM t WHERE name = '${"x".repeat(100_000)}'`, 400, 13, /bytes/],
   ])("for %.60s", async (query, status, code, detail) => {
     expectFailure(await byQuery("refused", query), status, code, detail);

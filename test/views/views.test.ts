@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { Float32, Int32, Int64, Utf8 } from "apache-arrow";
+import { Float32, Int32, Int64, Schema, Table, tableToIPC, Utf8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
@@ -165,6 +165,14 @@ describe("a view", () => {
     expect(await column("constant", "one")).toEqual([1]);
   });
 
+  it("computes every level of a query, also where they read the same", async () => {
+    await view(
+      "levels",
+      "SELECT a + a AS a FROM (SELECT a + a AS a FROM (SELECT id AS a FROM t WHERE id < 3)) ORDER BY a",
+    );
+    expect(await column("levels", "a")).toEqual([0, 4, 8]);
+  });
+
   it("names tables of its namespace plainly, others from the root, and as they are written", async () => {
     await serving.client.createTable("ns$local", items(3));
     await view("ns$near", 'SELECT l.id FROM local l JOIN "Items" i ON l.id = i.id');
@@ -251,6 +259,25 @@ describe("a view", () => {
       13,
       /not computed/,
     );
+  });
+
+  it("makes no view of the table that its rows are written to", async () => {
+    await view("origin", "SELECT id, name FROM t WHERE id < 5");
+    const read = await rows("origin");
+    const { metadata } = (await serving.client.ok("/v1/table/origin/describe")).schema;
+    const kept = new Map([...Object.entries<string>(metadata), ["mine", "stays"]]);
+    const body = tableToIPC(
+      new Table(new Schema(read.schema.fields, kept), read.batches),
+      "stream",
+    );
+    await serving.client.createTable("copy", body);
+    await serving.client.insert("copy", body);
+    expect(await serving.client.count("copy")).toBe(10);
+    const copied = (await serving.client.ok("/v1/table/copy/describe")).schema.metadata;
+    expect(copied).toMatchObject({ mine: "stays" });
+    expect(Object.keys(copied)).not.toContain("mv.definition");
+    expect(Object.keys(copied)).not.toContain("joust.view.tables");
+    expectFailure(await refresh("copy"), 409, 19, /not a materialized view/);
   });
 
   it("is dropped like a table, and leaves its name and the other tables", async () => {

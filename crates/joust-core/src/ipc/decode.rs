@@ -19,6 +19,7 @@ use super::framing::{Framer, Message, kind, malformed};
 use super::guard;
 use super::upload::UploadReader;
 use crate::error::{Error, Result};
+use crate::view::without_definition;
 
 /// Record batches of one schema, in the form that Lance writes from.
 pub type BatchStream = SendableRecordBatchStream;
@@ -143,7 +144,7 @@ fn read_schema(message: &Message) -> Result<SchemaRef> {
             kind(header.header_type())
         )));
     };
-    contained(|| Ok(fb_to_schema(schema))).map(Arc::new)
+    contained(|| Ok(fb_to_schema(schema))).map(|schema| Arc::new(without_definition(schema)))
 }
 
 /// Arrow's readers check what they read, but some malformed input makes them panic instead; to the

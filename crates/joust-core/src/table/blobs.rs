@@ -1,5 +1,6 @@
 //! Large values, read by row: plain binary columns and Lance's blob columns alike.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,8 +22,12 @@ use crate::query::{canonical_column, unknown_column};
 const MAX_ROWS: usize = 1_024;
 /// Bytes of the values of one answer.
 const MAX_TOTAL: u64 = 128 << 20;
-/// Bytes of a value that is asked for alone.
-const MAX_SINGLE: u64 = 1 << 30;
+/// Rows of a plain column that are looked up together, at first and at most: their values are read
+/// before the sizes are known, and large ones may follow small ones.
+const FIRST_ROWS: usize = 4;
+const MOST_ROWS: usize = 16;
+/// Bytes that the values of such rows should have.
+const CHUNK_BYTES: u64 = 16 << 20;
 /// Values that are read at the same time.
 const CONCURRENCY: usize = 8;
 
@@ -76,6 +81,10 @@ impl Value {
         }
     }
 
+    fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
     async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         match self {
             Self::Whole(bytes) => Ok(bytes.slice(range.start as usize..range.end as usize)),
@@ -101,19 +110,8 @@ impl Table {
             )));
         }
         let dataset = self.dataset(options).await?;
-        let values = values(&dataset, column, Rows::Ids(row_ids)).await?;
-        let total: u64 = values.iter().flatten().map(Value::size).sum();
-        let most = match row_ids.len() {
-            0 | 1 => MAX_SINGLE,
-            _ => MAX_TOTAL,
-        };
-        if total > most {
-            // Clients look for these words, and ask for half as many rows.
-            return Err(Error::invalid(format!(
-                "fetch_blobs accepts at most {most} total blob bytes, and these rows have {total}; \
-                 ask for fewer rows"
-            )));
-        }
+        let named = Named::new(row_ids);
+        let values = limited(&dataset, column, &named).await?;
         let bytes: Vec<Option<Bytes>> = stream::iter(values)
             .map(|value| async move {
                 match value {
@@ -124,9 +122,14 @@ impl Table {
             .buffered(CONCURRENCY)
             .try_collect()
             .await?;
-        let mut built = LargeBinaryBuilder::with_capacity(bytes.len(), total as usize);
-        for value in &bytes {
-            built.append_option(value.as_ref());
+        let total = named
+            .places
+            .iter()
+            .filter_map(|&place| bytes[place].as_ref());
+        let total: usize = total.map(Bytes::len).sum();
+        let mut built = LargeBinaryBuilder::with_capacity(named.places.len(), total);
+        for &place in &named.places {
+            built.append_option(bytes[place].as_ref());
         }
         let schema = Arc::new(Schema::new(vec![Field::new(
             column,
@@ -152,6 +155,92 @@ impl Table {
             value: row?.pop().flatten(),
         })
     }
+}
+
+/// Rows as a request names them, each of them looked up once.
+struct Named {
+    /// In the order of their first mention.
+    ids: Vec<u64>,
+    /// How often each is named.
+    times: Vec<u64>,
+    /// For each mention, which of `ids` it is.
+    places: Vec<usize>,
+}
+
+impl Named {
+    fn new(row_ids: &[u64]) -> Self {
+        let mut known = HashMap::new();
+        let mut ids = Vec::new();
+        let mut times: Vec<u64> = Vec::new();
+        let mut places = Vec::with_capacity(row_ids.len());
+        for &id in row_ids {
+            let place = *known.entry(id).or_insert(ids.len());
+            if place == ids.len() {
+                ids.push(id);
+                times.push(0);
+            }
+            times[place] += 1;
+            places.push(place);
+        }
+        Self { ids, times, places }
+    }
+}
+
+/// The values of the rows, looked up chunk by chunk: an answer that gets too long is refused before
+/// all of it is in memory.
+async fn limited(
+    dataset: &Arc<Dataset>,
+    column: &str,
+    named: &Named,
+) -> Result<Vec<Option<Value>>> {
+    let mut found: Vec<Option<Value>> = Vec::with_capacity(named.ids.len());
+    let (mut read, mut total) = (0_u64, 0_u64);
+    loop {
+        let begin = found.len();
+        let rows = match found.iter().flatten().any(Value::is_file) {
+            // Their sizes are known before they are read.
+            true => MAX_ROWS,
+            false => next_rows(begin, read),
+        };
+        let end = named.ids.len().min(begin + rows);
+        // Without any row: what is wrong with the column is said all the same.
+        let chunk = values(dataset, column, Rows::Ids(&named.ids[begin..end])).await?;
+        for (value, times) in chunk.iter().zip(&named.times[begin..end]) {
+            let size: u64 = value.as_ref().map_or(0, Value::size);
+            read += size;
+            total += size.saturating_mul(*times);
+            if total > MAX_TOTAL {
+                return Err(too_big(named.places.len()));
+            }
+        }
+        found.extend(chunk);
+        if end == named.ids.len() {
+            return Ok(found);
+        }
+    }
+}
+
+/// How many rows to look up after `rows` whose values have `bytes`.
+fn next_rows(rows: usize, bytes: u64) -> usize {
+    if rows == 0 {
+        return FIRST_ROWS;
+    }
+    let average = (bytes / rows as u64).max(1);
+    (CHUNK_BYTES / average).clamp(1, MOST_ROWS as u64) as usize
+}
+
+/// Clients look for these words, and ask for half as many rows.
+fn too_big(rows: usize) -> Error {
+    Error::invalid(match rows {
+        1 => format!(
+            "fetch_blobs accepts at most {MAX_TOTAL} total blob bytes, and this value has more; \
+             read it in ranges, from /v1/table/{{id}}/blob/{{column}}/{{row}}/bytes"
+        ),
+        _ => format!(
+            "fetch_blobs accepts at most {MAX_TOTAL} total blob bytes, and these rows have more; \
+             ask for fewer rows"
+        ),
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -246,4 +335,25 @@ async fn plain(
 
 fn missing_rows() -> Error {
     Error::invalid("some of the rows do not exist; row ids are what queries give as _rowid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_named_often_is_looked_up_once() {
+        let named = Named::new(&[7, 3, 7, 7, 1]);
+        assert_eq!(named.ids, [7, 3, 1]);
+        assert_eq!(named.times, [3, 1, 1]);
+        assert_eq!(named.places, [0, 1, 0, 0, 2]);
+    }
+
+    #[test]
+    fn the_larger_the_values_the_fewer_are_looked_up_together() {
+        assert_eq!(next_rows(0, 0), FIRST_ROWS);
+        assert_eq!(next_rows(16, 0), MOST_ROWS);
+        assert_eq!(next_rows(16, 64 << 20), 4);
+        assert_eq!(next_rows(1, 1 << 30), 1);
+    }
 }

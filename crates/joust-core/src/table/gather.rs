@@ -10,6 +10,10 @@ use crate::ipc::BatchStream;
 
 /// Bytes of rows up to which an upload is short. A longer one fills a fragment of its own well.
 const SHORT: usize = 4 << 20;
+/// Batches of a short upload.
+const MAX_BATCHES: usize = 1_024;
+/// Bytes that a column of a batch takes in memory beside its values.
+const COLUMN_COST: usize = 256;
 
 pub(super) enum Gathered {
     Whole {
@@ -24,13 +28,17 @@ pub(super) async fn gather(mut batches: BatchStream) -> Result<Gathered> {
     let mut held = Vec::new();
     let mut bytes = 0;
     while let Some(batch) = batches.try_next().await.map_err(Error::from)? {
+        // However many come, they hold nothing.
+        if batch.num_rows() == 0 {
+            continue;
+        }
         bytes += size(&batch);
         held.push(batch);
-        if bytes > SHORT {
+        if bytes > SHORT || held.len() > MAX_BATCHES {
             return Ok(Gathered::Long(resumed(held, batches)));
         }
     }
-    if held.iter().all(|batch| batch.num_rows() == 0) {
+    if held.is_empty() {
         return Ok(Gathered::Long(resumed(held, batches)));
     }
     Ok(Gathered::Whole {
@@ -51,12 +59,56 @@ fn resumed(held: Vec<RecordBatch>, rest: BatchStream) -> BatchStream {
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }
 
-/// Bytes of a batch's values, whatever larger buffer they lie in.
+/// Bytes of a batch: its values, whatever larger buffer they lie in, and what each column costs.
 pub(super) fn size(batch: &RecordBatch) -> usize {
     let sizes = batch.columns().iter().map(|column| {
         let data = column.to_data();
         data.get_slice_memory_size()
             .unwrap_or_else(|_| data.get_array_memory_size())
     });
-    sizes.sum()
+    sizes.sum::<usize>() + batch.num_columns() * COLUMN_COST
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int32Array};
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    async fn gathered(batches: &[i32]) -> Gathered {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int32, true)]));
+        let batches = batches.iter().map(|&rows| {
+            let column: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
+            RecordBatch::try_new(schema.clone(), vec![column]).expect("the batch fits")
+        });
+        let batches: Vec<RecordBatch> = batches.collect();
+        gather(whole(schema, batches)).await.expect("all come")
+    }
+
+    #[tokio::test]
+    async fn batches_without_rows_are_not_held() {
+        let Gathered::Whole { batches, .. } = gathered(&[0, 2, 0, 0, 1]).await else {
+            panic!("the upload is short");
+        };
+        let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(rows, [2, 1]);
+        assert!(size(&batches[1]) > COLUMN_COST);
+        assert!(matches!(gathered(&[0; 3]).await, Gathered::Long(_)));
+    }
+
+    #[tokio::test]
+    async fn an_upload_of_many_batches_is_long_and_whole() {
+        assert!(matches!(
+            gathered(&[1; MAX_BATCHES]).await,
+            Gathered::Whole { .. }
+        ));
+        let Gathered::Long(batches) = gathered(&[1; MAX_BATCHES + 9]).await else {
+            panic!("the upload is long");
+        };
+        let batches: Vec<RecordBatch> = batches.try_collect().await.expect("all come");
+        assert_eq!(batches.len(), MAX_BATCHES + 9);
+    }
 }

@@ -55,7 +55,10 @@ impl Table {
         overwrite: bool,
         version: u64,
     ) -> Result<Part> {
-        let dataset = self.dataset(ReadOptions::at(version)).await?;
+        let dataset = match self.dataset(ReadOptions::at(version)).await {
+            Err(error) if error.code() == Code::TableVersionNotFound => return Err(version_gone()),
+            found => found?,
+        };
         check_not_view(&dataset)?;
         let (sent, batches) = decode(upload).await?;
         if overwrite {
@@ -95,7 +98,8 @@ impl Table {
     /// Makes the rows of all parts visible in one version, whose number it gives back.
     ///
     /// Code 20 when the parts have different schemas; code 19 when the table was changed meanwhile in a
-    /// way that the parts do not fit any more: they have to be written again.
+    /// way that the parts do not fit any more, or when the version that they were written against
+    /// was removed: they have to be written again.
     pub async fn commit_parts(&self, commit: PartsCommit) -> Result<u64> {
         let dataset = self.changeable().await?;
         let transaction = Transaction {
@@ -229,7 +233,24 @@ fn check_field_ids(schema: &Schema, fragments: &[Fragment]) -> Result<()> {
     Ok(())
 }
 
+/// A commit looks at the version that its files were written against first, and finds it removed:
+/// nothing was committed.
+pub(super) fn is_version_gone(error: &lance::Error) -> bool {
+    use lance::Error as L;
+    matches!(error, L::DatasetNotFound { .. } | L::VersionNotFound { .. })
+}
+
+pub(super) fn version_gone() -> Error {
+    Error::new(
+        Code::InvalidTableState,
+        "the version that the rows were written against is gone: send them again",
+    )
+}
+
 fn outdated(error: lance::Error) -> Error {
+    if is_version_gone(&error) {
+        return version_gone();
+    }
     match Error::from(error) {
         error if error.code() == Code::ConcurrentModification => outdated_parts(),
         error => error,
@@ -242,4 +263,23 @@ fn outdated_parts() -> Error {
         "the table was changed meanwhile so that the parts do not fit it any more; send them again \
          in a new upload",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_onto_a_version_that_is_gone_asks_for_the_rows_again() {
+        let gone = lance::Error::VersionNotFound {
+            message: "3".into(),
+        };
+        let error = outdated(gone);
+        assert_eq!(error.code(), Code::InvalidTableState);
+        assert!(error.message().contains("send them again"));
+        let other = outdated(lance::Error::InvalidRef {
+            message: "no".into(),
+        });
+        assert_eq!(other.code(), Code::InvalidInput);
+    }
 }

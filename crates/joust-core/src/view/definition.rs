@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use arrow::datatypes::Schema;
 use lance::Dataset;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,14 @@ impl Definition {
                 .map_err(|_| refused("the view's list of tables can't be read"))?,
         })
     }
+}
+
+/// A schema without a view's definition: rows that were read from a view bring it along, and make no
+/// view of the table that they are written to.
+pub fn without_definition(mut schema: Schema) -> Schema {
+    schema.metadata.remove(DEFINITION);
+    schema.metadata.remove(TABLES);
+    schema
 }
 
 /// Refuses a change of a view by anything but its refresh.

@@ -1,8 +1,9 @@
 //! The SQL of views: one SELECT over tables that are given by name.
 //!
-//! A statement is checked before it is planned, because planning walks it recursively: its length, how
-//! many SELECTs and tables it has, and what [`expression::check`](crate::query::expression::check)
-//! refuses anywhere. DDL, DML, settings and copies are refused by what they are, and the session has
+//! A statement is checked before it is planned, because parsing and planning walk it recursively: its
+//! length, how many SELECTs and set operations it has, what
+//! [`expression::check`](crate::query::expression::check) refuses anywhere, and what
+//! [`limits`](super::limits) finds in its parsed form. DDL, DML, settings and copies are refused by what they are, and the session has
 //! nothing to read but the tables that are handed to it.
 
 use std::ops::ControlFlow;
@@ -16,10 +17,13 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::TableReference;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{Statement as Ast, visit_relations};
+use datafusion::sql::sqlparser::ast::{
+    Ident, Statement as Ast, TableAlias, TableFactor, VisitMut, VisitorMut,
+};
 use datafusion::sql::sqlparser::parser::ParserError;
 use lance::Dataset;
 
+use super::limits;
 use super::session::{self, CATALOG, SCHEMA};
 use super::source::SourceTable;
 use crate::error::{Error, Result};
@@ -28,9 +32,10 @@ use crate::query::expression;
 
 /// Bytes of a query.
 const MAX_LENGTH: usize = 64 << 10;
-/// SELECTs in a query, and tables in its FROMs.
+/// SELECTs in a query, and set operations, each of which the parser puts around those before it.
 const MAX_SELECTS: usize = 32;
-const MAX_RELATIONS: usize = 32;
+const SELECT_WORDS: &[&str] = &["select", "values"];
+const SET_OPERATION_WORDS: &[&str] = &["union", "intersect", "except", "minus"];
 
 /// The names of the tables that a query reads, each in parts, as the query has them.
 pub fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
@@ -73,37 +78,63 @@ fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
             sql.len()
         )));
     }
-    let words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let selects = words.filter(|word| word.eq_ignore_ascii_case("select"));
-    if selects.count() > MAX_SELECTS {
-        return Err(Error::invalid(format!(
-            "the query has more than {MAX_SELECTS} SELECTs"
-        )));
+    for (words, what) in [
+        (SELECT_WORDS, "SELECTs and VALUES"),
+        (SET_OPERATION_WORDS, "UNIONs, INTERSECTs and EXCEPTs"),
+    ] {
+        if count_words(sql, words) > MAX_SELECTS {
+            return Err(Error::invalid(format!(
+                "the query has more than {MAX_SELECTS} {what}"
+            )));
+        }
     }
     expression::check(sql)?;
     let state = context.state();
     let dialect = state.config_options().sql_parser.dialect;
-    let statement = state.sql_to_statement(sql, &dialect).map_err(of_parser)?;
-    let Statement::Statement(ast) = &statement else {
+    let mut statement = state.sql_to_statement(sql, &dialect).map_err(of_parser)?;
+    let Statement::Statement(ast) = &mut statement else {
         return Err(not_a_select());
     };
-    if !matches!(ast.as_ref(), Ast::Query(_)) {
+    if !matches!(**ast, Ast::Query(_)) {
         return Err(not_a_select());
     }
-    let mut relations = 0;
-    let counted = visit_relations(ast.as_ref(), |_| {
-        relations += 1;
-        match relations > MAX_RELATIONS {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    });
-    if counted.is_break() {
-        return Err(Error::invalid(format!(
-            "the query reads more than {MAX_RELATIONS} tables"
-        )));
-    }
+    limits::check(ast)?;
+    let _: ControlFlow<()> = ast.visit(&mut Aliases(0));
     Ok(statement)
+}
+
+fn count_words(sql: &str, wanted: &[&str]) -> usize {
+    sql.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| {
+            wanted
+                .iter()
+                .any(|wanted| word.eq_ignore_ascii_case(wanted))
+        })
+        .count()
+}
+
+/// Gives every subquery in a FROM a name. Without one, DataFusion 54.1 takes a SELECT that reads like
+/// the one inside it for the same and leaves it out: `SELECT a + a AS a FROM (SELECT a + a AS a FROM t)`
+/// would add once.
+struct Aliases(usize);
+
+impl VisitorMut for Aliases {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Derived { alias, .. } = factor
+            && alias.is_none()
+        {
+            self.0 += 1;
+            *alias = Some(TableAlias {
+                explicit: true,
+                name: Ident::with_quote('"', format!("__subquery_{}", self.0)),
+                columns: Vec::new(),
+                at: None,
+            });
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// What the parser found, in words.
@@ -206,6 +237,12 @@ mod tests {
             "PREPARE p AS SELECT 1",
         ] {
             assert!(tables(sql).is_err(), "{sql}");
+        }
+        for operation in ["UNION", "INTERSECT", "EXCEPT ALL", "MINUS"] {
+            for part in ["VALUES (1)", "VALUE (1)", "TABLE t", "(SELECT 1)"] {
+                let chain = vec![part; 2_000].join(&format!(" {operation} "));
+                assert!(tables(&chain).is_err(), "{operation} {part}");
+            }
         }
         let many = format!("SELECT * FROM t{}", ", t".repeat(100));
         assert!(tables(&many).is_err());

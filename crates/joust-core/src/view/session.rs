@@ -19,8 +19,9 @@ pub const SCHEMA: &str = "";
 pub const MEMORY: usize = 256 << 20;
 /// Bytes of temporary files.
 const DISK: u64 = 100 << 30;
-/// Rows of a batch: results of functions are held a batch at a time.
-const BATCH: usize = 4_096;
+/// Rows of a batch. Results of functions are held a batch at a time and outside of `MEMORY`, so that
+/// few rows are what bounds them.
+const BATCH: usize = 1_024;
 
 /// A session without tables that runs `concurrency` parts of a query at the same time.
 pub fn new(concurrency: usize) -> Result<SessionContext> {

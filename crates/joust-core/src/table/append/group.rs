@@ -20,6 +20,7 @@ use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use super::queue::{Rows, Waiting};
 use crate::error::{Error, Result};
 use crate::table::Table;
+use crate::table::parts::{is_version_gone, version_gone};
 use crate::table::write::{onto, refused};
 
 /// The part of a commit's time that the next one is put off, at most, for clients to come again.
@@ -74,6 +75,8 @@ async fn commit(table: &Table, group: Vec<Waiting>) {
     for one in staged {
         match publish(table, newest.clone(), std::slice::from_ref(&one)).await {
             Ok(version) => one.written(version),
+            // Only an upload that wrote files of its own can have taken so long.
+            Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
             Err(error) => refuse(one.uploads, &refused(error)),
         }
     }
@@ -160,17 +163,18 @@ async fn publish(table: &Table, newest: Arc<Dataset>, staged: &[Staged]) -> lanc
 /// Whether it is certain that nothing was committed, and that the cause may be one of many.
 fn may_try_alone(error: &lance::Error) -> bool {
     use lance::Error as L;
-    matches!(
-        error,
-        L::CommitConflict { .. }
-            | L::RetryableCommitConflict { .. }
-            | L::IncompatibleTransaction { .. }
-            | L::TooMuchWriteContention { .. }
-            | L::InvalidInput { .. }
-            | L::NotSupported { .. }
-            | L::SchemaMismatch { .. }
-            | L::Schema { .. }
-    )
+    is_version_gone(error)
+        || matches!(
+            error,
+            L::CommitConflict { .. }
+                | L::RetryableCommitConflict { .. }
+                | L::IncompatibleTransaction { .. }
+                | L::TooMuchWriteContention { .. }
+                | L::InvalidInput { .. }
+                | L::NotSupported { .. }
+                | L::SchemaMismatch { .. }
+                | L::Schema { .. }
+        )
 }
 
 impl Staged {

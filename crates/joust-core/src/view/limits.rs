@@ -1,0 +1,417 @@
+//! What a view's query may ask for, found in its parsed form.
+//!
+//! - Planning takes more time the more tables there are, and a CTE is planned again wherever it is
+//!   named: everything in a FROM counts, a CTE as often as it is named and with all that it reads.
+//! - A text or list that is made of several others is as long as all of them, and what a SELECT makes
+//!   longer, the next one around it makes longer again: `concat(c, c, …)` over a few levels asks for any
+//!   amount of memory, and a failed allocation ends the process. How much one column of a SELECT may
+//!   grow is the number of operands that are put together in it (literals aside: they are as long as the
+//!   query at most), times a fixed factor for each function that repeats one argument by another. The
+//!   largest such number of every SELECT is multiplied with that of the queries inside it and of its
+//!   CTEs; the product has a limit.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
+    Query, Statement, TableFactor, Visit, Visitor,
+};
+
+use crate::error::{Error, Result};
+
+/// Tables, subqueries and CTEs in FROMs.
+const MAX_RELATIONS: usize = 32;
+/// Queries in one another and beside one another, however they are written.
+const MAX_QUERIES: usize = 64;
+/// How many times as long as its inputs a value may become.
+const MAX_GROWTH: u64 = 64;
+/// Operands in all the columns of a query, which are held together.
+const MAX_OPERANDS: u64 = 500;
+
+/// Functions whose result holds each argument once; so do those that begin with `array_` or `list_`.
+const JOINING: &[&str] = &[
+    "concat",
+    "make_array",
+    "make_list",
+    "struct",
+    "row",
+    "named_struct",
+    "map",
+    "make_map",
+    "overlay",
+    "arrays_zip",
+];
+/// Functions that repeat one argument as often as others say: a separator, or a replacement.
+const REPEATING: &[&str] = &[
+    "concat_ws",
+    "replace",
+    "regexp_replace",
+    "array_to_string",
+    "list_to_string",
+    "array_join",
+    "list_join",
+    "array_replace",
+    "list_replace",
+    "array_replace_n",
+    "list_replace_n",
+    "array_replace_all",
+    "list_replace_all",
+];
+/// Two of them in one another are beyond the limit.
+const REPEATING_FACTOR: u64 = 16;
+/// Aggregates that hold all rows in one value.
+const COLLECTING: &[&str] = &["array_agg", "string_agg", "listagg"];
+const COLLECTING_FACTOR: u64 = 8;
+/// Their lambda may put the whole list into each of its items.
+const UNAVAILABLE: &[&str] = &["array_transform", "list_transform"];
+
+/// Refuses a query that could take too long to plan or ask for too much memory.
+pub fn check(query: &Statement) -> Result<()> {
+    let mut limits = Limits {
+        frames: vec![Frame::default()],
+        ..Limits::default()
+    };
+    match query.visit(&mut limits) {
+        ControlFlow::Break(error) => Err(*error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+#[derive(Default)]
+struct Limits {
+    /// The queries that are open, the innermost last.
+    frames: Vec<Frame>,
+    /// CTEs in scope and what each reads.
+    ctes: Vec<(String, usize)>,
+    operands: u64,
+    queries: usize,
+}
+
+struct Frame {
+    /// Names of the CTEs whose queries come next.
+    announced: VecDeque<String>,
+    /// CTEs that were in scope before.
+    outer_ctes: usize,
+    relations: usize,
+    /// Expressions that are open, and what is known of the outermost.
+    depth: usize,
+    joined: u64,
+    repeated: u64,
+    /// The largest growth of an expression, and the growth of the queries inside.
+    own: u64,
+    inner: u64,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self {
+            announced: VecDeque::new(),
+            outer_ctes: 0,
+            relations: 0,
+            depth: 0,
+            joined: 1,
+            repeated: 1,
+            own: 1,
+            inner: 1,
+        }
+    }
+}
+
+type Checked = ControlFlow<Box<Error>>;
+
+fn refuse(message: impl Into<String>) -> Checked {
+    ControlFlow::Break(Box::new(Error::invalid(message)))
+}
+
+impl Limits {
+    fn frame(&mut self) -> &mut Frame {
+        if self.frames.is_empty() {
+            self.frames.push(Frame::default());
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+
+    fn add_relations(&mut self, count: usize) -> Checked {
+        let frame = self.frame();
+        frame.relations += count;
+        if frame.relations > MAX_RELATIONS {
+            return refuse(format!(
+                "the query reads more than {MAX_RELATIONS} tables, counting subqueries and what each \
+                 WITH reads wherever it is named"
+            ));
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Some operands are put together into one value.
+    fn join(&mut self, operands: usize) -> Checked {
+        let more = operands.saturating_sub(1) as u64;
+        self.frame().joined += more;
+        self.operands += more;
+        if self.operands > MAX_OPERANDS {
+            return refuse(format!(
+                "the query puts more than {MAX_OPERANDS} values together with ||, concat and the like; \
+                 make two views of it"
+            ));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn repeat(&mut self, factor: u64) {
+        let frame = self.frame();
+        frame.repeated = frame.repeated.saturating_mul(factor);
+    }
+
+    fn function(&mut self, function: &Function) -> Checked {
+        let name = function.name.0.last().and_then(|part| part.as_ident());
+        let name = name
+            .map(|name| name.value.to_ascii_lowercase())
+            .unwrap_or_default();
+        let name = name.as_str();
+        let args: &[FunctionArg] = match &function.args {
+            FunctionArguments::List(list) => &list.args,
+            _ => &[],
+        };
+        if UNAVAILABLE.contains(&name) {
+            return refuse(format!("the function `{name}` is not available in views"));
+        }
+        if COLLECTING.contains(&name) {
+            if function.over.is_some() {
+                return refuse(format!(
+                    "`{name}` with OVER would put all rows into each row; use it with GROUP BY"
+                ));
+            }
+            self.repeat(COLLECTING_FACTOR);
+        } else if REPEATING.contains(&name) {
+            self.repeat(REPEATING_FACTOR.max(args.len() as u64));
+        } else if JOINING.contains(&name) || name.starts_with("array_") || name.starts_with("list_")
+        {
+            return self.join(args.iter().filter(|arg| !is_literal_argument(arg)).count());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Visitor for Limits {
+    type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &Query) -> Checked {
+        if !query.pipe_operators.is_empty() {
+            return refuse("the query has a pipe (`|>`); write it with subqueries or WITH");
+        }
+        self.queries += 1;
+        if self.queries > MAX_QUERIES {
+            return refuse(format!(
+                "the query has more than {MAX_QUERIES} subqueries; make two views of it"
+            ));
+        }
+        let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.frames.push(Frame {
+            announced: ctes.map(|cte| cte.alias.name.value.clone()).collect(),
+            outer_ctes: self.ctes.len(),
+            ..Frame::default()
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> Checked {
+        let Some(done) = self.frames.pop() else {
+            return ControlFlow::Continue(());
+        };
+        self.ctes.truncate(done.outer_ctes);
+        let growth = done.own.saturating_mul(done.inner);
+        let frame = self.frame();
+        frame.inner = frame.inner.saturating_mul(growth);
+        if frame.inner > MAX_GROWTH {
+            return refuse(format!(
+                "the query and its subqueries together could make a text or list more than {MAX_GROWTH} \
+                 times as long; put fewer columns together with ||, concat, replace and the like, or \
+                 make two views of it"
+            ));
+        }
+        match frame.announced.pop_front() {
+            Some(name) => {
+                self.ctes.push((name, done.relations));
+                ControlFlow::Continue(())
+            }
+            None => self.add_relations(done.relations),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> Checked {
+        match factor {
+            // Counted by name.
+            TableFactor::Table { .. } => ControlFlow::Continue(()),
+            _ => self.add_relations(1),
+        }
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> Checked {
+        let name = match relation.0.as_slice() {
+            [part] => part.as_ident().map(|name| name.value.as_str()),
+            _ => None,
+        };
+        let cte = self
+            .ctes
+            .iter()
+            .rev()
+            .find(|(cte, _)| Some(cte.as_str()) == name);
+        let inside = cte.map_or(0, |(_, relations)| *relations);
+        self.add_relations(inside.max(1))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> Checked {
+        let frame = self.frame();
+        if frame.depth == 0 {
+            frame.joined = 1;
+            frame.repeated = 1;
+        }
+        frame.depth += 1;
+        match expr {
+            Expr::Function(function) => self.function(function),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::StringConcat,
+                right,
+            } if !is_literal(left) && !is_literal(right) => self.join(2),
+            Expr::Array(array) => self.join(not_literal(&array.elem)),
+            Expr::Tuple(values) | Expr::Struct { values, .. } => self.join(not_literal(values)),
+            Expr::Dictionary(fields) => self.join(fields.len()),
+            Expr::Map(map) => self.join(map.entries.len()),
+            Expr::Overlay { .. } => self.join(2),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> Checked {
+        let frame = self.frame();
+        frame.depth = frame.depth.saturating_sub(1);
+        if frame.depth == 0 {
+            frame.own = frame.own.max(frame.joined.saturating_mul(frame.repeated));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn not_literal(values: &[Expr]) -> usize {
+    values.iter().filter(|value| !is_literal(value)).count()
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), Expr::Value(_)),
+        _ => false,
+    }
+}
+
+fn is_literal_argument(argument: &FunctionArg) -> bool {
+    matches!(
+        argument,
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if is_literal(expr)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::view::tables;
+
+    /// What the query is refused with; empty when it is not.
+    fn refusal(sql: &str) -> String {
+        tables(sql)
+            .err()
+            .map(|error| error.message().to_string())
+            .unwrap_or_default()
+    }
+
+    fn nested(item: &str, levels: usize) -> String {
+        (0..levels).fold("SELECT name AS c FROM t".to_string(), |inner, _| {
+            format!("SELECT {item} AS c FROM ({inner})")
+        })
+    }
+
+    #[test]
+    fn values_that_grow_by_levels_are_refused() {
+        let wide = format!("concat({})", ["c"; 400].join(", "));
+        for item in [
+            "concat(c, c)",
+            "c || c",
+            "concat_ws(c, '', '', '')",
+            "array_to_string(make_array(c, c), c)",
+            "make_array(c, c)",
+            "[c, c]",
+            "array_concat(c, c)",
+            "\"LIST_CAT\"(c, c)",
+            "named_struct('a', c, 'b', c)",
+            "struct(c, c)",
+            "overlay(c placing c from 1 for 0)",
+            wide.as_str(),
+        ] {
+            let found = refusal(&nested(item, 8));
+            assert!(
+                found.contains("times as long") || found.contains("together"),
+                "{item}: {found}"
+            );
+        }
+        let ctes: Vec<String> = (0..8)
+            .map(|n| format!("w{} AS (SELECT c || c AS c FROM w{n})", n + 1))
+            .collect();
+        let ctes = format!(
+            "WITH w0 AS (SELECT name AS c FROM t), {} SELECT c FROM w8",
+            ctes.join(", ")
+        );
+        assert!(refusal(&ctes).contains("times as long"));
+        assert!(refusal("SELECT array_agg(c) OVER () AS x FROM t").contains("OVER"));
+        assert!(
+            refusal("SELECT array_transform(c, x -> c) AS x FROM t").contains("array_transform")
+        );
+    }
+
+    #[test]
+    fn usual_texts_and_lists_are_fine() {
+        let columns: Vec<String> = (0..30)
+            .map(|n| format!("a || ' ' || b || ', ' || c AS x{n}"))
+            .collect();
+        let floats = ["-0.5"; 1_000].join(", ");
+        for sql in [
+            format!("SELECT {} FROM t", columns.join(", ")),
+            nested("c || ' and so on'", 8),
+            nested("concat(upper(c), c)", 5),
+            nested("coalesce(c, 1) + round(c, 2)", 8),
+            format!("SELECT array_distance(v, [{floats}]) AS d FROM t"),
+            "SELECT concat_ws(' ', a, b, c) AS x, concat_ws(',', a, b) AS y FROM t".to_string(),
+            "SELECT string_agg(a || b, ', ') AS x FROM t GROUP BY c".to_string(),
+            ["SELECT a || b AS x FROM t"; 16].join(" UNION ALL "),
+        ] {
+            assert_eq!(refusal(&sql), "", "{}", &sql[..40]);
+        }
+    }
+
+    #[test]
+    fn everything_that_is_read_counts() {
+        let derived: Vec<String> = (0..60).map(|n| format!("(TABLE t) a{n}")).collect();
+        let unnested: Vec<String> = (0..60).map(|n| format!("unnest([1]) a{n}")).collect();
+        let doubled: Vec<String> = (0..10)
+            .map(|n| format!("w{} AS (SELECT a.x FROM w{n} a, w{n} b)", n + 1))
+            .collect();
+        for sql in [
+            format!("SELECT 1 AS one FROM {}", derived.join(", ")),
+            format!("SELECT 1 AS one FROM {}", unnested.join(", ")),
+            format!(
+                "WITH w0 AS (SELECT x FROM t), {} SELECT x FROM w10",
+                doubled.join(", ")
+            ),
+        ] {
+            assert!(refusal(&sql).contains("tables"), "{}", &sql[..60]);
+        }
+        let subqueries = ["EXISTS (VALUE (1))"; 200].join(", ");
+        assert!(refusal(&format!("SELECT {subqueries}")).contains("64 subqueries"));
+        assert!(refusal("SELECT a FROM t |> SELECT a").contains("pipe"));
+        assert_eq!(
+            refusal("WITH w AS (SELECT x FROM t, u) SELECT a.x FROM w a JOIN w b ON a.x = b.x"),
+            ""
+        );
+    }
+}

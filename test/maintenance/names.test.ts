@@ -1,0 +1,25 @@
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import type { Catalog } from "../../src/catalog/catalog.js";
+import type { Engine } from "../../src/engine/index.js";
+import type { JobRequest, Jobs } from "../../src/jobs/jobs.js";
+import { startMaintenance } from "../../src/maintenance/maintenance.js";
+import { eventually } from "../harness/eventually.js";
+
+test("the server's own jobs have names that no index has", async () => {
+  const queued: JobRequest[] = [];
+  const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
+  const maintenance = startMaintenance({
+    engine: { table: () => ({ upkeep: async () => ({ unindexedRows: 1 }) }) } as unknown as Engine,
+    catalog: { tableByKey: async () => record } as unknown as Catalog,
+    jobs: { enqueue: async (job: JobRequest) => void queued.push(job) } as unknown as Jobs,
+    storageOptions: {},
+    settings: { on: true, keepVersionsMs: 1_000 },
+    log: pino({ level: "silent" }),
+  });
+  for (let n = 0; n < 64; n++) maintenance.touched("k");
+  await eventually("both jobs are queued", async () => queued.length === 2);
+  await maintenance.stop();
+  expect(queued.map(({ kind }) => kind)).toEqual(["maintenance", "clean_up"]);
+  for (const { kind, name } of queued) expect(name).toMatch(new RegExp(`^${kind}:[0-9a-f]{64}$`));
+});

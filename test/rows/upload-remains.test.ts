@@ -1,0 +1,40 @@
+import { pino } from "pino";
+import { expect, it } from "vitest";
+import { ErrorCode, JoustError } from "../../src/errors.js";
+import type { Services } from "../../src/services.js";
+import { removeRemains } from "../../src/uploads/clean-up.js";
+
+/** What is done to an upload that was being committed a day ago; `made`: what its table says. */
+async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {
+  const done: string[] = [];
+  const note = (what: string) => async () => void done.push(what);
+  const table = { committedParts: made, removeParts: note("files removed") };
+  const services = {
+    config: {},
+    engine: { table: () => table },
+    catalog: {
+      tableByKey: async () => ({ key: "k", location: "/t", properties: {}, storageOptions: {} }),
+    },
+    uploads: { committed: note("committed") },
+    log: pino({ level: "silent" }),
+  } as unknown as Services;
+  await removeRemains(services, {
+    upload: { id: "u", table: "k", branch: undefined, version: 1 },
+    parts: [Buffer.from("part")],
+    doubtful: true,
+    claim: async () => claimed,
+    removed: note("forgotten"),
+  });
+  return done;
+}
+
+const failing = (code: ErrorCode) => () => Promise.reject(new JoustError(code, "no"));
+
+it("files of an upload are removed only when it is certain that they are nobody's", async () => {
+  expect(await doneTo(async () => null)).toEqual(["files removed", "forgotten"]);
+  expect(await doneTo(async () => null, false)).toEqual([]);
+  expect(await doneTo(async () => 7)).toEqual(["committed"]);
+  expect(await doneTo(failing(ErrorCode.ServiceUnavailable))).toEqual([]);
+  // The branch took them with it.
+  expect(await doneTo(failing(ErrorCode.TableBranchNotFound))).toEqual(["forgotten"]);
+});
