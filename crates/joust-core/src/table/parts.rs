@@ -15,8 +15,8 @@ use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use lance_core::datatypes::Schema;
 use lance_table::format::Fragment;
 
-use super::{ReadOptions, Table};
 use super::write::{Watch, onto, refused};
+use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encoder, Format, UploadReader, decode};
 use crate::names::check_column;
