@@ -71,7 +71,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     branch.versions.delete(await version(branch));
     branch.versions.set(await version(branch), rows);
   };
-  await keep(branches[0] as Branch, first);
+  // The versions before the index are searched with other words.
   await textIndex(client, id, { column: "text", ...plainly });
   await keep(branches[0] as Branch, first);
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joust_text::analysis::{Analysis, Params};
-use joust_text::query::{Fuzziness, Limits, Match, Operator, Phrase, Query};
+use joust_text::query::{CombinedFields, Fuzziness, Limits, Match, Operator, Phrase, Query};
 use joust_text::search::{Hit, Plan};
 use joust_text::segment::{Builder, Segment, merge};
 use joust_text::view::{Part, View};
@@ -336,4 +336,48 @@ fn a_search_that_nobody_waits_for_ends() {
     let plan = plan(&view, &words("w0 w1", Operator::Or)).unwrap();
     let ended = plan.search(10, None, &|| true);
     assert!(matches!(ended, Err(Error::Interrupted)));
+}
+
+#[test]
+fn combined_columns_are_scored_as_one_text() {
+    let analysis = analysis();
+    let mut random = Random(5);
+    let rows: Vec<(String, String)> = (0..2_000)
+        .map(|_| (random.text(10), random.text(20)))
+        .collect();
+    let column = |text: &dyn Fn(&(String, String)) -> String| {
+        let texts: Vec<(u64, String)> = rows
+            .iter()
+            .enumerate()
+            .map(|(row, texts)| (row as u64, text(texts)))
+            .collect();
+        let halves = texts.chunks(1_200).map(|half| segment(&analysis, half));
+        view(&halves.collect::<Vec<_>>(), |row| row % 5 != 0)
+    };
+    let columns = vec![
+        ("a".to_string(), column(&|(a, _)| a.clone())),
+        ("b".to_string(), column(&|(_, b)| b.clone())),
+    ];
+    let whole = column(&|(a, b)| format!("{a} {b}"));
+    for operator in [Operator::And, Operator::Or] {
+        let combined = Query::CombinedFields(CombinedFields {
+            terms: "w1 w2 w30".into(),
+            columns: vec!["a".into(), "b".into()],
+            boost: None,
+            operator,
+        });
+        let plan = Plan::new(&combined, columns.clone(), Limits::default(), &|| false).unwrap();
+        let found = plan.search(50, None, &|| false).unwrap();
+        let expected = search(&whole, &words("w1 w2 w30", operator), 50);
+        assert!(!expected.is_empty());
+        same(&found, &expected);
+        let even: Vec<_> = columns
+            .iter()
+            .map(|(_, view)| view.restrict(|row| row % 2 == 0))
+            .collect();
+        let found = plan.search(5_000, Some(&even), &|| false).unwrap();
+        let mut expected = search(&whole, &words("w1 w2 w30", operator), 5_000);
+        expected.retain(|hit| hit.row % 2 == 0);
+        same(&found, &expected);
+    }
 }

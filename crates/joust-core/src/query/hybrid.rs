@@ -12,9 +12,27 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::text::Ranked;
 
-/// How the two are put together.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// What a query says about it; what is absent has a default.
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
+pub struct HybridRequest {
+    method: Option<Method>,
+    rank_constant: Option<f64>,
+    vector_weight: Option<f64>,
+}
+
+/// How the two are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// A row counts by its places in the two lists.
+    #[default]
+    Rrf,
+    /// A row counts by its score and its distance, each scaled to 0 to 1 over its list.
+    Weighted,
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub struct Hybrid {
     pub method: Method,
     /// Reciprocal rank: added to every rank, so that the first ones do not decide alone.
@@ -23,39 +41,26 @@ pub struct Hybrid {
     pub vector_weight: f32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// A row counts by its places in the two lists.
-    #[serde(alias = "reciprocal_rank")]
-    Rrf,
-    /// A row counts by its score and its distance, each scaled to 0 to 1 over its list.
-    Weighted,
-}
-
-impl Default for Hybrid {
-    fn default() -> Self {
-        Self {
-            method: Method::Rrf,
-            rank_constant: 60.0,
-            vector_weight: 0.5,
-        }
-    }
-}
-
 impl Hybrid {
-    pub fn check(&self) -> Result<()> {
-        if !(0.0..=1e6).contains(&self.rank_constant) {
+    pub fn new(request: Option<&HybridRequest>) -> Result<Self> {
+        let request = request.cloned().unwrap_or_default();
+        let rank_constant = request.rank_constant.unwrap_or(60.0);
+        let vector_weight = request.vector_weight.unwrap_or(0.5);
+        if !(0.0..=1e6).contains(&rank_constant) {
             return Err(Error::invalid(
                 "`rank_constant` of a hybrid search must be a number from 0 to 1000000",
             ));
         }
-        if !(0.0..=1.0).contains(&self.vector_weight) {
+        if !(0.0..=1.0).contains(&vector_weight) {
             return Err(Error::invalid(
                 "`vector_weight` of a hybrid search must be a number from 0 to 1",
             ));
         }
-        Ok(())
+        Ok(Self {
+            method: request.method.unwrap_or_default(),
+            rank_constant: rank_constant as f32,
+            vector_weight: vector_weight as f32,
+        })
     }
 
     /// Rows of both lists, each of which is in its own order, the most relevant first.
@@ -153,8 +158,9 @@ mod tests {
 
     #[test]
     fn a_row_of_both_lists_is_more_relevant_than_the_first_of_one() {
-        let fused =
-            Hybrid::default().fuse(&hits(&[(1, 9.0), (2, 8.0)]), &near(&[(3, 0.1), (2, 0.2)]));
+        let fused = Hybrid::new(None)
+            .unwrap()
+            .fuse(&hits(&[(1, 9.0), (2, 8.0)]), &near(&[(3, 0.1), (2, 0.2)]));
         let rows: Vec<u64> = fused.iter().map(|ranked| ranked.row).collect();
         assert_eq!(rows, [2, 1, 3]);
         assert!((fused[0].relevance - 2.0 / 62.0).abs() < 1e-6);
@@ -168,7 +174,7 @@ mod tests {
         let weighted = |vector_weight| Hybrid {
             method: Method::Weighted,
             vector_weight,
-            ..Hybrid::default()
+            rank_constant: 60.0,
         };
         let text = hits(&[(1, 10.0), (2, 5.0)]);
         let close = near(&[(2, 1.0), (1, 3.0)]);

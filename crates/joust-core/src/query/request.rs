@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::columns::Columns;
-use super::hybrid::Hybrid;
+use super::hybrid::HybridRequest;
 use super::object::Object;
 use super::text_form;
 use super::text_search::Highlight;
@@ -77,10 +77,10 @@ pub struct Query {
     pub full_text_query: Option<serde_json::Value>,
     /// Passages of the texts that were found.
     #[serde(default)]
-    pub highlight: Option<Highlight>,
+    pub highlight: Option<Object<Highlight>>,
     /// How a search by vector and by text at once puts the two together.
     #[serde(default)]
-    pub hybrid: Option<Hybrid>,
+    pub hybrid: Option<Object<HybridRequest>>,
     #[serde(default)]
     pub version: Option<u64>,
     #[serde(default)]

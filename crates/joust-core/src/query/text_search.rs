@@ -26,14 +26,31 @@ use crate::text::{Found, Key, Output, Ranked, Search, TextCaches, indexed};
 /// Rows that are fetched together.
 const ROWS: usize = 1_024;
 
-/// Passages that a query asks for.
+/// Passages that a query asks for; what is absent has a default.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct Highlight {
     /// All columns that are searched when there are none.
-    #[serde(default)]
-    pub columns: Vec<String>,
-    #[serde(flatten)]
-    pub style: Style,
+    columns: Option<Vec<String>>,
+    pre_tag: Option<String>,
+    post_tag: Option<String>,
+    max_chars: Option<u32>,
+    fragments: Option<u32>,
+}
+
+impl Highlight {
+    fn style(&self) -> Result<Style> {
+        let default = Style::default();
+        let number = |own: Option<u32>, default| own.map_or(default, |own| own as usize);
+        let style = Style {
+            pre_tag: self.pre_tag.clone().unwrap_or(default.pre_tag),
+            post_tag: self.post_tag.clone().unwrap_or(default.post_tag),
+            max_chars: number(self.max_chars, default.max_chars),
+            fragments: number(self.fragments, default.fragments),
+        };
+        style.check()?;
+        Ok(style)
+    }
 }
 
 /// A search with everything that is done with its rows.
@@ -66,11 +83,12 @@ impl TextSearch {
         text: TextQuery,
         caches: &TextCaches,
     ) -> Result<Option<Self>> {
+        let indexes = indexed(dataset, &text, caches).await?;
         let vector = match &query.vector {
+            Vectors::None if indexes.is_none() => return Ok(None),
             Vectors::None => None,
             Vectors::One(_) => {
-                let hybrid = query.hybrid.clone().unwrap_or_default();
-                hybrid.check()?;
+                let hybrid = Hybrid::new(query.hybrid.as_deref())?;
                 Some((plan::nearest(dataset.clone(), query).await?, hybrid))
             }
             Vectors::Many(_) => {
@@ -88,17 +106,16 @@ impl TextSearch {
         if let Some(order) = &query.order_by {
             output.sort(order.iter().map(|order| key(order)).collect())?;
         }
-        let text = match indexed(dataset, &text, caches).await? {
+        let text = match indexes {
             Some(indexes) => {
                 let search = search(query)?;
                 let found = Found::new(dataset.clone(), text, indexes, search, caches).await?;
-                if let Some(Highlight { columns, style }) = &query.highlight {
-                    style.check()?;
-                    output.highlight(found.highlighters(columns)?, style.clone());
+                if let Some(highlight) = &query.highlight {
+                    let columns = highlight.columns.as_deref().unwrap_or_default();
+                    output.highlight(found.highlighters(columns)?, highlight.style()?);
                 }
                 Text::Own(Box::new(found))
             }
-            None if vector.is_none() => return Ok(None),
             None => {
                 let scanner = plan::texts(dataset.clone(), query, &text).await?;
                 Text::Native(Box::new(scanner))

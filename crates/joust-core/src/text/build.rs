@@ -130,9 +130,22 @@ pub async fn commit(
     let mut newest = table.newest().await?.as_ref().clone();
     newest
         .commit_existing_index_segments(target.name, target.column, segments)
-        .await?;
+        .await
+        .map_err(rearranged)?;
     unpublished.segments.clear();
     Ok(table.committed(newest))
+}
+
+/// Everything was checked before: what Lance refuses now has changed since.
+fn rearranged(error: lance::Error) -> Error {
+    let error = Error::from(error);
+    match error.code() {
+        Code::InvalidInput => Error::new(
+            Code::ConcurrentModification,
+            "the table was rearranged while its text index was made; try again",
+        ),
+        _ => error,
+    }
 }
 
 /// Takes the files of segments back unless they were committed.

@@ -29,7 +29,7 @@ pub(crate) use caches::TextCaches;
 pub(crate) use catch_up::catch_up;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
 pub(crate) use rows::{Key, Output, Ranked};
-pub(crate) use search::{Found, Search, indexed};
+pub(crate) use search::{Found, Search, indexed, prewarm};
 
 use crate::error::{Code, Error};
 

@@ -248,7 +248,7 @@ impl Output {
     /// What is returned, in words.
     pub fn describe(&self) -> String {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
-        format!("Rows: columns={}\n", names.join(", "))
+        format!("Rows: columns={}", names.join(", "))
     }
 
     /// The rows of some hits, in their order.

@@ -47,7 +47,7 @@ pub async fn indexed(
     caches: &TextCaches,
 ) -> Result<Option<Vec<Indexed>>> {
     let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
-    if own.is_empty() || query.combines_fields() {
+    if own.is_empty() {
         return Ok(None);
     }
     let mut named = Vec::new();
@@ -100,6 +100,15 @@ fn indexes(dataset: &Dataset, entries: &[Entry]) -> Vec<Indexed> {
         }
     }
     found
+}
+
+/// Makes ready what a search of an index needs; false when there is no such text index.
+pub async fn prewarm(dataset: &Arc<Dataset>, name: &str, caches: &TextCaches) -> Result<bool> {
+    let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
+    match own.iter().find(|index| index.name == name) {
+        Some(index) => index.view(dataset, true, caches).await.map(|_| true),
+        None => Ok(false),
+    }
 }
 
 /// Columns that have Lance's native text index.
@@ -228,12 +237,14 @@ impl Found {
             reach if reach >= i64::MAX as u64 => "all".to_string(),
             reach => reach.to_string(),
         };
-        let _ = writeln!(out, "TextSearch: rows={reach}");
+        let _ = writeln!(out, "TextMatch: rows={reach}");
         if let Some(filter) = &self.search.filter {
             let when = match self.search.prefilter {
                 true => "before",
                 false => "after",
             };
+            let filter: Vec<&str> = filter.split_whitespace().collect();
+            let filter = filter.join(" ");
             let _ = writeln!(out, "  filter {when} the search: {filter}");
         }
         for line in self.plan.describe().lines() {

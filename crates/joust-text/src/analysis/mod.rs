@@ -126,6 +126,16 @@ impl Analysis {
             prefix_only: params.prefix_only.unwrap_or(false),
         })
     }
+
+    /// Whether both make the same terms of every text.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let with_position = self.with_position;
+        *self
+            == Self {
+                with_position,
+                ..other.clone()
+            }
+    }
 }
 
 fn tokenizer(name: Option<&str>) -> Result<Tokenizer> {

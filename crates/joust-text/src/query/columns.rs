@@ -24,26 +24,6 @@ impl Query {
         open
     }
 
-    /// Whether some part takes several columns for one text.
-    pub fn combines_fields(&self) -> bool {
-        match self {
-            Self::CombinedFields(_) => true,
-            Self::Match(_) | Self::Phrase(_) => false,
-            Self::Best(queries) => queries.iter().any(Self::combines_fields),
-            Self::Boost {
-                positive, negative, ..
-            } => positive.combines_fields() || negative.combines_fields(),
-            Self::Boolean {
-                must,
-                should,
-                must_not,
-            } => {
-                let mut all = must.iter().chain(should).chain(must_not);
-                all.any(Self::combines_fields)
-            }
-        }
-    }
-
     fn visit<'a>(&'a self, sink: &mut dyn FnMut(Option<&'a str>)) {
         match self {
             Self::Match(query) => sink(query.column.as_deref()),

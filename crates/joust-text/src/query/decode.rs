@@ -114,8 +114,7 @@ fn part(body: &Object, name: &str, depth: usize, budget: &mut Budget) -> Result<
 }
 
 fn match_query(body: &Object, budget: &mut Budget) -> Result<Match> {
-    let limits = budget.limits;
-    let max_expansions = number(body, "max_expansions", limits.expansions as u64)?.unwrap_or(50);
+    let max_expansions = number(body, "max_expansions")?.unwrap_or(50);
     Ok(Match {
         column: column(body)?,
         terms: terms(body, "terms", budget)?,
@@ -123,7 +122,7 @@ fn match_query(body: &Object, budget: &mut Budget) -> Result<Match> {
         fuzziness: fuzziness(body)?,
         max_expansions: max_expansions as usize,
         operator: operator(body)?,
-        prefix_length: number(body, "prefix_length", u64::from(u16::MAX))?.unwrap_or(0) as usize,
+        prefix_length: number(body, "prefix_length")?.unwrap_or(0) as usize,
         granularity: granularity(body)?,
     })
 }
@@ -132,7 +131,7 @@ fn phrase(body: &Object, budget: &mut Budget) -> Result<Phrase> {
     Ok(Phrase {
         column: column(body)?,
         terms: terms(body, "terms", budget)?,
-        slop: number(body, "slop", u64::from(budget.limits.slop))?.unwrap_or(0) as u32,
+        slop: number(body, "slop")?.unwrap_or(0) as u32,
         granularity: granularity(body)?,
     })
 }
@@ -246,8 +245,9 @@ fn column(body: &Object) -> Result<Option<String>> {
     }
 }
 
-/// A count from 0 to `most`.
-fn number(body: &Object, name: &str, most: u64) -> Result<Option<u64>> {
+/// A count.
+fn number(body: &Object, name: &str) -> Result<Option<u64>> {
+    let most = u64::from(u32::MAX);
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_u64().filter(|number| *number <= most) {
@@ -296,9 +296,9 @@ fn fuzziness(body: &Object) -> Result<Fuzziness> {
         Some(Value::String(word)) if word.eq_ignore_ascii_case("auto") => Ok(Fuzziness::Auto),
         Some(value) => match value.as_u64() {
             Some(0) => Ok(Fuzziness::Exact),
-            Some(edits @ 1..=2) => Ok(Fuzziness::Edits(edits as u8)),
-            _ => Err(Error::invalid(
-                "`fuzziness` must be 0, 1 or 2 edits, or null for what suits the length of a word",
+            Some(edits) => Ok(Fuzziness::Edits(u8::try_from(edits).unwrap_or(u8::MAX))),
+            None => Err(Error::invalid(
+                "`fuzziness` must be a number of edits, or null for what suits the length of a word",
             )),
         },
     }
@@ -431,8 +431,8 @@ mod tests {
                 "`boost`",
             ),
             (
-                json!({"query": {"match": {"terms": "a", "fuzziness": 3}}}),
-                "0, 1 or 2",
+                json!({"query": {"match": {"terms": "a", "fuzziness": -1}}}),
+                "number of edits",
             ),
             (
                 json!({"query": {"match": {"terms": "a", "operator": "xor"}}}),
@@ -443,7 +443,7 @@ mod tests {
                 "max_expansions",
             ),
             (
-                json!({"query": {"phrase": {"terms": "a", "slop": 4_000_000_000u64}}}),
+                json!({"query": {"phrase": {"terms": "a", "slop": 5_000_000_000u64}}}),
                 "`slop`",
             ),
             (

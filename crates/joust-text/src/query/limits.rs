@@ -13,8 +13,10 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Words after analysis and expansion, all together.
     pub terms: usize,
-    /// What `max_expansions` may be.
+    /// Expansions of one match; more are not looked for.
     pub expansions: usize,
+    /// Edits that a word may be away.
+    pub edits: u8,
     /// What `slop` may be.
     pub slop: u32,
 }
@@ -27,6 +29,7 @@ impl Default for Limits {
             text_bytes: 32 << 10,
             terms: 2_048,
             expansions: 1_000,
+            edits: 2,
             slop: 100,
         }
     }

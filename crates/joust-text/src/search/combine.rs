@@ -1,5 +1,6 @@
 //! Rows of several columns, put together by row id.
 
+use super::combined::Combined;
 use super::{Hit, Tree};
 use crate::error::{Error, Result};
 
@@ -9,19 +10,26 @@ const MOST_HELD: usize = 16 << 20;
 /// Every row of a tree, ordered by row id; `rows` finds those of an end in that order.
 pub fn rows<L>(
     tree: &Tree<L>,
-    rows_of: &mut dyn FnMut(&L) -> Result<Vec<Hit>>,
+    rows_of: &mut dyn FnMut(End<'_, L>) -> Result<Vec<Hit>>,
 ) -> Result<Vec<Hit>> {
     rows_within(tree, rows_of, 0)
 }
 
+/// What has no parts.
+pub enum End<'a, L> {
+    Leaf(&'a L),
+    Combined(&'a Combined),
+}
+
 fn rows_within<L>(
     tree: &Tree<L>,
-    rows_of: &mut dyn FnMut(&L) -> Result<Vec<Hit>>,
+    rows_of: &mut dyn FnMut(End<'_, L>) -> Result<Vec<Hit>>,
     held: usize,
 ) -> Result<Vec<Hit>> {
     let hits = match tree {
         Tree::Nothing => Vec::new(),
-        Tree::Leaf(leaf) => rows_of(leaf)?,
+        Tree::Leaf(leaf) => rows_of(End::Leaf(leaf))?,
+        Tree::Combined(combined) => rows_of(End::Combined(combined))?,
         Tree::Best(queries) => {
             let mut found = Vec::new();
             for query in queries {

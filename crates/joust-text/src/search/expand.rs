@@ -28,6 +28,7 @@ pub fn expand(
     view: &View,
     words: &[(String, usize)],
     query: &Match,
+    most: usize,
 ) -> Result<Vec<Vec<(String, f32)>>> {
     let mut candidates = Vec::new();
     for (index, (word, _)) in words.iter().enumerate() {
@@ -39,7 +40,7 @@ pub fn expand(
     });
     // A word's own term is no expansion: it stays whatever the limit.
     let own = candidates.iter().take_while(|one| one.edits == 0).count();
-    candidates.truncate(query.max_expansions.max(own));
+    candidates.truncate(query.max_expansions.min(most).max(own));
     weigh(view, words, candidates)
 }
 

@@ -20,7 +20,8 @@ pub fn lower(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
 
 fn query(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
     match tree {
-        Tree::Nothing => Box::new(BooleanQuery::new(Vec::new())),
+        // Several columns are never asked of one.
+        Tree::Nothing | Tree::Combined(_) => Box::new(BooleanQuery::new(Vec::new())),
         Tree::Leaf(Leaf::Term { text, weight }) => {
             let term = Term::from_field_text(field, text);
             weighted(TermQuery::new(term, IndexRecordOption::WithFreqs), *weight)

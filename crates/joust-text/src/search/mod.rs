@@ -7,6 +7,7 @@
 
 mod collect;
 mod combine;
+mod combined;
 mod demote;
 mod expand;
 mod lower;

@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use super::combine::End;
+use super::combined::Combined;
 use super::tree::by_column;
-use super::{Hit, Interrupt, Leaf, Tree, collect, combine, expand};
+use super::{Hit, Interrupt, Leaf, Tree, collect, combine, combined, expand};
 use crate::error::{Error, Result};
-use crate::query::{Fuzziness, Granularity, Limits, Match, Operator, Phrase, Query};
+use crate::query::{
+    CombinedFields, Fuzziness, Granularity, Limits, Match, Operator, Phrase, Query,
+};
 use crate::view::{Restriction, View};
 
 /// A query made ready for the views of its columns.
@@ -59,9 +63,18 @@ impl Plan {
                 let each = leaves.into_iter().map(top).collect::<Result<Vec<_>>>()?;
                 combine::best_of(each)
             }
-            tree => combine::rows(tree, &mut |(column, tree)| {
-                let (view, restriction) = part(*column);
-                collect::all(view, tree, restriction, interrupt)
+            tree => combine::rows(tree, &mut |end| match end {
+                End::Leaf((column, tree)) => {
+                    let (view, restriction) = part(*column);
+                    collect::all(view, tree, restriction, interrupt)
+                }
+                End::Combined(asked) => {
+                    let columns = asked.columns.iter().map(|(column, weight)| {
+                        let (view, restriction) = part(*column);
+                        (view, restriction, *weight)
+                    });
+                    combined::rows(&columns.collect::<Vec<_>>(), asked, interrupt)
+                }
             })?,
         };
         // Only the wanted rows are put in order.
@@ -83,7 +96,7 @@ impl Plan {
     /// What is looked for in a column, where it can make a row be found.
     pub fn leaves(&self, column: &str) -> Vec<&Leaf> {
         let mut found = Vec::new();
-        self.tree.found(&mut |(index, tree)| {
+        self.tree.found(&mut |(index, tree): &(usize, Tree<Leaf>)| {
             if self.columns[*index].0 == column {
                 tree.found(&mut |leaf| found.push(leaf));
             }
@@ -121,6 +134,15 @@ type Describe<'a, L> = &'a mut dyn FnMut(&L, usize, &mut String);
 fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_, L>) {
     match tree {
         Tree::Nothing => line(out, depth, "nothing"),
+        Tree::Combined(asked) => {
+            let how = if asked.all { "all" } else { "any" };
+            let terms = asked.terms.join("`, `");
+            line(
+                out,
+                depth,
+                &format!("columns as one text: {how} of `{terms}`"),
+            );
+        }
         Tree::Leaf(end) => leaf(end, depth, out),
         Tree::Boolean {
             must,
@@ -212,12 +234,7 @@ impl Planner<'_> {
                 negative,
                 negative_boost,
             } => Tree::demote(self.tree(positive)?, self.tree(negative)?, *negative_boost),
-            Query::CombinedFields(_) => {
-                return Err(Error::invalid(
-                    "combined_fields needs a native index (INVERTED) on each of its columns; use \
-                     multi_match",
-                ));
-            }
+            Query::CombinedFields(query) => self.combined(query)?,
         })
     }
 
@@ -228,6 +245,14 @@ impl Planner<'_> {
     fn words(&mut self, query: &Match) -> Result<Ends> {
         if (self.interrupt)() {
             return Err(Error::Interrupted);
+        }
+        if let Fuzziness::Edits(edits) = query.fuzziness
+            && edits > self.limits.edits
+        {
+            return Err(Error::invalid(format!(
+                "`fuzziness` {edits} is too much for an FTS index; give at most {}",
+                self.limits.edits
+            )));
         }
         let column = self.column(query.column.as_deref(), query.granularity)?;
         let view = &self.columns[column].1;
@@ -241,7 +266,7 @@ impl Planner<'_> {
                 .collect()
         } else {
             let words = once(words.into_iter().map(|(_, word)| word));
-            expand::expand(view, &words, query)?
+            expand::expand(view, &words, query, self.limits.expansions)?
         };
         self.spend(groups.iter().map(Vec::len).sum())?;
         let term = |(text, weight): (String, f32)| {
@@ -269,7 +294,52 @@ impl Planner<'_> {
         })
     }
 
+    fn combined(&mut self, query: &CombinedFields) -> Result<Ends> {
+        let mut columns = Vec::new();
+        for (index, name) in query.columns.iter().enumerate() {
+            let weight = query.boost.as_ref().map_or(1.0, |boosts| boosts[index]);
+            if !(1.0..=1_048_576.0).contains(&weight) {
+                return Err(Error::invalid(
+                    "`boost` of a combined_fields query must have numbers from 1 to 1048576",
+                ));
+            }
+            columns.push((self.column(Some(name), None)?, weight));
+        }
+        let Some((first, _)) = columns.first() else {
+            return Ok(Tree::Nothing);
+        };
+        let view = &self.columns[*first].1;
+        let alike = |(column, _): &(usize, f32)| {
+            self.columns[*column].1.analysis().is_like(view.analysis())
+        };
+        if !columns.iter().all(alike) {
+            return Err(Error::invalid(
+                "combined_fields needs columns whose indexes have the same parameters",
+            ));
+        }
+        let words = view.analyzer().terms(&query.terms);
+        self.spend(words.len() * columns.len())?;
+        let terms: Vec<String> = once(words.into_iter().map(|(_, word)| word))
+            .into_iter()
+            .map(|(word, _)| word)
+            .collect();
+        if terms.is_empty() {
+            return Ok(Tree::Nothing);
+        }
+        Ok(Tree::Combined(Combined {
+            columns,
+            terms,
+            all: query.operator == Operator::And,
+        }))
+    }
+
     fn phrase(&mut self, query: &Phrase) -> Result<Ends> {
+        if query.slop > self.limits.slop {
+            return Err(Error::invalid(format!(
+                "`slop` {} is too much for an FTS index; give at most {}",
+                query.slop, self.limits.slop
+            )));
+        }
         let column = self.column(query.column.as_deref(), query.granularity)?;
         let (name, view) = &self.columns[column];
         let terms = view.analyzer().terms(&query.terms);

@@ -1,5 +1,7 @@
 //! The shape that all plans have.
 
+use super::combined::Combined;
+
 /// Queries within queries, with `L` at the ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree<L> {
@@ -20,6 +22,8 @@ pub enum Tree<L> {
         negative: Box<Tree<L>>,
         factor: f32,
     },
+    /// Several columns as one text; only where columns are put together.
+    Combined(Combined),
 }
 
 /// What the index of one column is asked.
@@ -110,7 +114,7 @@ impl<L> Tree<L> {
 
     fn demotes(&self) -> bool {
         match self {
-            Self::Nothing | Self::Leaf(_) => false,
+            Self::Nothing | Self::Leaf(_) | Self::Combined(_) => false,
             Self::Demote { .. } => true,
             Self::Best(queries) => queries.iter().any(Self::demotes),
             Self::Boolean { must, should, .. } => must.iter().chain(should).any(Self::demotes),
@@ -120,7 +124,7 @@ impl<L> Tree<L> {
     /// Every end of the tree whose rows can be found, which those to be left out can't.
     pub fn found<'a>(&'a self, sink: &mut dyn FnMut(&'a L)) {
         match self {
-            Self::Nothing => {}
+            Self::Nothing | Self::Combined(_) => {}
             Self::Leaf(leaf) => sink(leaf),
             Self::Boolean { must, should, .. } => {
                 for query in must.iter().chain(should) {
@@ -141,6 +145,7 @@ fn only<L>(queries: Vec<Tree<L>>) -> Tree<L> {
 pub fn by_column<L>(tree: Tree<(usize, L)>) -> Tree<(usize, Tree<L>)> {
     match tree {
         Tree::Nothing => Tree::Nothing,
+        Tree::Combined(combined) => Tree::Combined(combined),
         Tree::Leaf((column, leaf)) => Tree::Leaf((column, Tree::Leaf(leaf))),
         Tree::Best(queries) => {
             let mut groups: Vec<Tree<(usize, Tree<L>)>> = Vec::new();
