@@ -196,7 +196,12 @@ describe("a text query is refused", () => {
     ["no query", { full_text_query: {} }, /query/],
     [
       "both forms",
-      { full_text_query: { string_query: { query: "a" }, structured_query: { query: match("title", "a") } } },
+      {
+        full_text_query: {
+          string_query: { query: "a" },
+          structured_query: { query: match("title", "a") },
+        },
+      },
       /one of/,
     ],
     ["an unknown kind", structured({ regex: { terms: "a" } }), /regex/],
