@@ -58,6 +58,23 @@ const ordering = Type.Object({
   nulls_first: Type.Optional(Type.Boolean({ description: "default: false" })),
 });
 
+const highlight = Type.Object({
+  columns: optional(Type.Array(Type.String()), "default: all columns that are searched"),
+  pre_tag: text("before a word that was found; default: <em>"),
+  post_tag: text("after it; default: </em>"),
+  max_chars: optional(count32, "of a passage; default: 160"),
+  fragments: optional(count32, "passages of a text; default: 3"),
+});
+
+const hybrid = Type.Object({
+  method: optional(
+    Type.Union([Type.Literal("rrf"), Type.Literal("weighted")]),
+    "reciprocal ranks (default) or weighted scores",
+  ),
+  rank_constant: optional(Type.Number(), "rrf: added to every rank; default: 60"),
+  vector_weight: optional(Type.Number(), "weighted: share of the vector, 0 to 1; default: 0.5"),
+});
+
 /**
  * The query body, in the forms of the namespace interface and of the LanceDB SDKs. It is the engine
  * that reads it (`crates/joust-core/src/query/request.rs`); a test holds the two together.
@@ -83,6 +100,8 @@ export const queryRequest = Type.Object({
   fast_search: flag("search indexed rows only"),
   filter: text("SQL over the table's columns"),
   full_text_query: optional(textQuery, "words to search for in columns with a text index"),
+  highlight: optional(highlight, "return passages of the texts as `_highlights`"),
+  hybrid: optional(hybrid, "how a search by vector and by text at once is put in one order"),
   lower_bound: optional(Type.Number(), "least distance, inclusive"),
   upper_bound: optional(Type.Number(), "greatest distance, exclusive"),
   nprobes: optional(count32, "IVF partitions to search"),

@@ -21,6 +21,7 @@ use lance_core::cache::{
 use lance_io::object_store::ObjectStoreRegistry;
 
 use crate::durability::Durability;
+use crate::text::TextCaches;
 
 /// The caches and store connections of an engine.
 pub struct Caches {
@@ -28,6 +29,7 @@ pub struct Caches {
     metadata: Arc<dyn CacheBackend>,
     stores: Arc<ObjectStoreRegistry>,
     durability: Durability,
+    text: TextCaches,
 }
 
 impl Caches {
@@ -45,6 +47,7 @@ impl Caches {
             )),
             stores: Arc::new(durability.stores()),
             durability,
+            text: TextCaches::new(),
         }
     }
 
@@ -55,6 +58,11 @@ impl Caches {
 
     pub fn stores(&self) -> Arc<ObjectStoreRegistry> {
         self.stores.clone()
+    }
+
+    /// What text searches keep.
+    pub fn text(&self) -> &TextCaches {
+        &self.text
     }
 
     /// A session that shares the budgets and sees nothing that another session has cached.

@@ -15,6 +15,7 @@ mod names;
 pub mod query;
 pub mod root;
 pub mod table;
+mod text;
 pub mod view;
 mod work;
 

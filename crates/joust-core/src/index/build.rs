@@ -5,12 +5,15 @@ use std::sync::Arc;
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use lance::index::vector::pq_quantizer_minimum_rows;
+use lance_table::format::IndexMetadata;
 
+use super::kind::Kind;
 use super::params::build_params;
 use super::progress::{OnProgress, Reporter};
 use super::spec::{Resolved, Spec};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
+use crate::text;
 
 /// An index that could be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +31,10 @@ impl Table {
         let spec = Spec::decode(spec)?;
         let dataset = self.newest().await?;
         let target = prepare(&dataset, &spec).await?;
-        build_params(&spec, &target)?;
+        match target.kind {
+            Kind::Text => drop(text::check(&spec.text)?),
+            _ => drop(build_params(&spec, &target)?),
+        }
         check_rows(&dataset, &spec, &target).await?;
         Ok(Planned {
             name: target.name,
@@ -43,6 +49,14 @@ impl Table {
         let spec = Spec::decode(spec)?;
         let newest = self.newest().await?;
         let target = prepare(&newest, &spec).await?;
+        if target.kind == Kind::Text {
+            let analysis = text::check(&spec.text)?;
+            let what = text::Target {
+                name: &target.name,
+                column: &target.column,
+            };
+            return text::build(self, what, &analysis, &on_progress).await;
+        }
         let (index_type, params) = build_params(&spec, &target)?;
         check_rows(&newest, &spec, &target).await?;
         let mut dataset = newest.as_ref().clone();
@@ -76,7 +90,8 @@ impl Table {
 
 async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
     let target = spec.resolve(dataset)?;
-    let same_name = dataset.load_indices_by_name(&target.name).await?;
+    let mut same_name = text::all_entries(dataset).await?;
+    same_name.retain(|index| index.name == target.name);
     if !same_name.is_empty() && !spec.replaces() {
         return Err(taken(&target.name, "drop it first or choose another name"));
     }
@@ -89,6 +104,14 @@ async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
             &target.name,
             "on another column; choose another name",
         ));
+    }
+    // Lance does not know joust's own index and can't replace it by one of another kind.
+    let is_text = |index: &IndexMetadata| {
+        let details = index.index_details.as_ref();
+        details.is_some_and(|details| details.type_url == text::TYPE_URL)
+    };
+    if target.kind != Kind::Text && same_name.iter().any(is_text) {
+        return Err(taken(&target.name, "of type FTS; drop it first"));
     }
     Ok(target)
 }

@@ -21,6 +21,8 @@ pub enum Kind {
     Fm,
     /// Lance's native full-text index.
     Inverted,
+    /// joust's own full-text index.
+    Text,
 }
 
 use Kind::*;
@@ -42,15 +44,14 @@ const NAMES: &[(Kind, &str)] = &[
     (BloomFilter, "BLOOM_FILTER"),
     (Fm, "FM"),
     (Inverted, "INVERTED"),
+    (Text, "FTS"),
 ];
 
 impl Kind {
-    /// A kind by its name, in any case, with or without underscores; `FTS` is the native full-text
-    /// index.
+    /// A kind by its name, in any case, with or without underscores.
     pub fn parse(name: &str) -> Result<Self> {
         let plain = plain(name);
         let found = match plain.as_str() {
-            "FTS" => Some(Inverted),
             "FMINDEX" => Some(Fm),
             _ => NAMES
                 .iter()
@@ -60,7 +61,7 @@ impl Kind {
         found.ok_or_else(|| {
             let known: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
             Error::invalid(format!(
-                "`{name}` is no index type; use one of {}, FTS",
+                "`{name}` is no index type; use one of {}",
                 known.join(", ")
             ))
         })

@@ -1,5 +1,6 @@
 //! The indexes a table has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lance::Dataset;
@@ -8,9 +9,10 @@ use lance_index::IndexDescription as LanceDescription;
 use roaring::RoaringBitmap;
 
 use super::build::not_found;
-use super::kind::public_name;
+use super::kind::{Kind, public_name};
 use crate::error::Result;
 use crate::table::{ReadOptions, Table};
+use crate::text;
 
 /// An index as a listing shows it.
 #[derive(Debug, Clone)]
@@ -53,6 +55,22 @@ impl Table {
                 continue;
             }
             found.push(describe(&dataset, &index).await?);
+        }
+        found.extend(self.text_indices(&dataset).await?);
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// joust's own text indexes, which Lance passes over.
+    async fn text_indices(&self, dataset: &Dataset) -> Result<Vec<IndexDescription>> {
+        let entries = text::entries(dataset, self.handle().text()).await?;
+        let mut by_name: BTreeMap<&str, Vec<&text::Entry>> = BTreeMap::new();
+        for entry in entries.iter() {
+            by_name.entry(&entry.name).or_default().push(entry);
+        }
+        let mut found = Vec::new();
+        for (name, segments) in by_name {
+            found.push(describe_text(dataset, name, &segments).await?);
         }
         Ok(found)
     }
@@ -109,6 +127,45 @@ async fn describe(
             .max(),
         index_version: segments.first().map_or(0, |segment| segment.index_version),
         details: index.details().ok(),
+    })
+}
+
+async fn describe_text(
+    dataset: &Dataset,
+    name: &str,
+    segments: &[&text::Entry],
+) -> Result<IndexDescription> {
+    let mut covered = RoaringBitmap::new();
+    for segment in segments {
+        covered |= &segment.fragments;
+    }
+    let (indexed, unindexed) = count(dataset, &covered).await?;
+    let columns = segments
+        .first()
+        .and_then(|segment| dataset.schema().field_path(segment.field).ok());
+    Ok(IndexDescription {
+        name: name.to_string(),
+        uuid: segments
+            .first()
+            .map(|segment| segment.uuid.to_string())
+            .unwrap_or_default(),
+        columns: columns.into_iter().collect(),
+        index_type: Kind::Text.name().to_string(),
+        type_url: Some(text::TYPE_URL.to_string()),
+        num_indexed_rows: indexed,
+        num_unindexed_rows: unindexed,
+        size_bytes: segments.iter().map(|segment| segment.bytes).sum(),
+        num_segments: segments.len() as u64,
+        created_at_millis: segments
+            .iter()
+            .filter_map(|segment| segment.created_at_millis)
+            .max(),
+        index_version: segments
+            .first()
+            .map_or(0, |segment| segment.details.format as i32),
+        details: segments
+            .first()
+            .and_then(|segment| serde_json::to_string(&segment.details.analysis).ok()),
     })
 }
 

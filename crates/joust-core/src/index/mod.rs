@@ -1,4 +1,4 @@
-//! Vector, scalar and native full-text indexes: what is asked for ([`spec`]), how it is built
+//! Vector, scalar and full-text indexes: what is asked for ([`spec`]), how it is built
 //! ([`build`]), and what a table has ([`list`]).
 
 mod build;
@@ -10,6 +10,7 @@ mod progress;
 mod spec;
 
 pub use build::Planned;
+pub(crate) use kind::Kind;
 pub use list::{IndexDescription, IndexStats};
 pub(crate) use progress::Reporter;
 pub use progress::{OnProgress, Progress};

@@ -224,7 +224,6 @@ fn text(spec: &Spec) -> Result<InvertedIndexParams> {
     set("with_position", json!(text.with_position));
     set("base_tokenizer", json!(text.base_tokenizer));
     set("language", json!(text.language.as_deref().map(title_case)));
-    set("max_token_length", json!(text.max_token_length));
     set("lower_case", json!(text.lower_case));
     set("stem", json!(text.stem));
     set("remove_stop_words", json!(text.remove_stop_words));
@@ -233,6 +232,10 @@ fn text(spec: &Spec) -> Result<InvertedIndexParams> {
     set("min_ngram_length", json!(text.min_ngram_length));
     set("max_ngram_length", json!(text.max_ngram_length));
     set("prefix_only", json!(text.prefix_only));
+    if let Some(limit) = text.max_token_length {
+        // Lance takes null for no limit.
+        params.insert("max_token_length".into(), json!(limit));
+    }
     let unusable =
         |error: String| Error::invalid(format!("the full-text parameters can't be used: {error}"));
     let params: InvertedIndexParams = serde_json::from_value(Value::Object(params))

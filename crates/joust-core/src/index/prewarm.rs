@@ -7,11 +7,15 @@ use super::build::not_found;
 use crate::error::{Error, Result};
 use crate::query::canonical_column;
 use crate::table::Table;
+use crate::text;
 
 impl Table {
     /// Loads an index into the index cache, as far as it fits.
     pub async fn prewarm_index(&self, name: &str) -> Result<()> {
         let dataset = self.newest().await?;
+        if text::prewarm(&dataset, name, self.handle().text()).await? {
+            return Ok(());
+        }
         if dataset.load_indices_by_name(name).await?.is_empty() {
             return Err(not_found(name));
         }

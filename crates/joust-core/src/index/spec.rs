@@ -1,6 +1,7 @@
 //! What a client asks for when it creates an index.
 
 use arrow::datatypes::DataType;
+use joust_text::analysis::Params;
 use lance::Dataset;
 use lance_core::datatypes::{Field, format_field_path};
 use serde::Deserialize;
@@ -46,37 +47,9 @@ pub struct Spec {
     #[serde(default)]
     pub probability: Option<f64>,
 
+    /// Full-text parameters; absent ones have defaults.
     #[serde(flatten)]
-    pub text: TextSpec,
-}
-
-/// Full-text parameters; absent ones keep the index's defaults.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct TextSpec {
-    #[serde(default)]
-    pub with_position: Option<bool>,
-    #[serde(default)]
-    pub base_tokenizer: Option<String>,
-    #[serde(default)]
-    pub language: Option<String>,
-    #[serde(default)]
-    pub max_token_length: Option<u32>,
-    #[serde(default)]
-    pub lower_case: Option<bool>,
-    #[serde(default)]
-    pub stem: Option<bool>,
-    #[serde(default)]
-    pub remove_stop_words: Option<bool>,
-    #[serde(default)]
-    pub custom_stop_words: Option<Vec<String>>,
-    #[serde(default)]
-    pub ascii_folding: Option<bool>,
-    #[serde(default)]
-    pub min_ngram_length: Option<u32>,
-    #[serde(default)]
-    pub max_ngram_length: Option<u32>,
-    #[serde(default)]
-    pub prefix_only: Option<bool>,
+    pub text: Params,
 }
 
 /// A spec that fits a table.
@@ -103,7 +76,11 @@ impl Spec {
 
     /// Finds the column and checks that this kind of index can be built on it.
     pub fn resolve(&self, dataset: &Dataset) -> Result<Resolved> {
-        let kind = Kind::parse(&self.index_type)?;
+        let kind = match Kind::parse(&self.index_type)? {
+            // Rows are found again by ids that outlive rewrites: without those Lance's own index serves.
+            Kind::Text if !dataset.manifest().uses_stable_row_ids() => Kind::Inverted,
+            kind => kind,
+        };
         let path: Vec<&Field> = dataset
             .schema()
             .resolve_case_insensitive(&self.column)
@@ -148,6 +125,13 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
             "a vector column (a fixed-size list of numbers)",
         ),
         Kind::LabelList => (is_list, "a list column"),
+        Kind::Text => {
+            let fits = match data_type {
+                T::List(inner) | T::LargeList(inner) => is_text(inner.data_type()),
+                other => is_text(other),
+            };
+            (fits, "a text column or a list of text")
+        }
         Kind::Inverted => {
             let element_is_text = match data_type {
                 T::List(inner) | T::LargeList(inner) => is_text(inner.data_type()),

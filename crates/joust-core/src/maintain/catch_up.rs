@@ -6,8 +6,9 @@ use lance::index::DatasetIndexExt;
 use lance_index::optimize::OptimizeOptions;
 
 use crate::error::{Code, Error, Result};
-use crate::index::{OnProgress, Reporter};
+use crate::index::{Kind, OnProgress, Reporter};
 use crate::table::{ReadOptions, Table};
+use crate::text;
 
 /// Rounds that may lose against other writers.
 const ATTEMPTS: usize = 5;
@@ -28,7 +29,17 @@ impl Table {
     pub async fn catch_up(&self, on_progress: OnProgress) -> Result<CaughtUp> {
         let mut done = CaughtUp::default();
         let behind = self.list_indices(ReadOptions::default()).await?;
-        for index in behind.iter().filter(|index| index.num_unindexed_rows > 0) {
+        for index in &behind {
+            if index.index_type == Kind::Text.name() {
+                if let Some(version) = text::catch_up(self, &index.name, &on_progress).await? {
+                    done.published_version = Some(version);
+                    done.indexes.push(index.name.clone());
+                }
+                continue;
+            }
+            if index.num_unindexed_rows == 0 {
+                continue;
+            }
             let options = match index.num_segments >= MOST_SEGMENTS {
                 true => OptimizeOptions::merge(index.num_segments as usize),
                 false => OptimizeOptions::append(),

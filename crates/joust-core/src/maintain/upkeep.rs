@@ -5,6 +5,7 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::table::{ReadOptions, Table};
+use crate::text;
 
 /// Rows that compaction aims at, step by step: a fragment is rewritten once for each step, and not
 /// each time that a few rows were added to it.
@@ -48,13 +49,20 @@ impl Table {
         }
         let mut unindexed = 0;
         let mut names: Vec<(String, RoaringBitmap)> = Vec::new();
+        let mut cover = |name: &str, covered: RoaringBitmap| match names
+            .iter_mut()
+            .find(|(known, _)| known == name)
+        {
+            Some((_, all)) => *all |= covered,
+            None if name.starts_with("__lance") => {}
+            None => names.push((name.to_string(), covered)),
+        };
         for index in dataset.load_indices().await?.iter() {
             let covered = index.fragment_bitmap.clone().unwrap_or_default();
-            match names.iter_mut().find(|(name, _)| *name == index.name) {
-                Some((_, all)) => *all |= covered,
-                None if index.name.starts_with("__lance") => {}
-                None => names.push((index.name.clone(), covered)),
-            }
+            cover(&index.name, covered);
+        }
+        for entry in text::entries(&dataset, self.handle().text()).await?.iter() {
+            cover(&entry.name, entry.fragments.clone());
         }
         for (_, covered) in names {
             let outside = sizes.iter().filter(|(id, _)| !covered.contains(*id));

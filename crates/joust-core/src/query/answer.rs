@@ -7,11 +7,13 @@ use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use lance::dataset::ROW_ID;
-use lance::dataset::scanner::{DatasetRecordBatchStream, Scanner};
+use lance::dataset::scanner::Scanner;
 use lance::io::RecordBatchStream;
 
 use super::request::{Query, Vectors};
+use super::text_search::Rows;
 use crate::error::{Error, Result};
 use crate::ipc::{Encoder, Format};
 
@@ -25,7 +27,7 @@ pub const QUERY_INDEX: &str = "query_index";
 /// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
 pub struct Answer {
     version: u64,
-    batches: DatasetRecordBatchStream,
+    batches: BoxStream<'static, Result<RecordBatch>>,
     encoder: Encoder,
     skip: Option<SkipPerQuery>,
     /// The columns to send, when the scan has one more.
@@ -41,11 +43,12 @@ impl Answer {
         format: Format,
     ) -> Result<Self> {
         let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+        let scanned = batches.schema();
+        let batches = batches.map(|batch| batch.map_err(Error::of_input)).boxed();
         let skip = match (&query.vector, query.offset) {
             (Vectors::Many(_), Some(offset)) if offset > 0 => Some(SkipPerQuery::new(offset)),
             _ => None,
         };
-        let scanned = batches.schema();
         let keep = query.needs_row_id().then(|| {
             let columns = scanned.fields().iter().enumerate();
             columns
@@ -63,6 +66,17 @@ impl Answer {
             batches,
             skip,
             keep,
+            done: false,
+        })
+    }
+
+    pub(super) fn of_rows(rows: Rows, version: u64, format: Format) -> Result<Self> {
+        Ok(Self {
+            version,
+            encoder: Encoder::new(format, &rows.schema)?,
+            batches: rows.batches,
+            skip: None,
+            keep: None,
             done: false,
         })
     }
@@ -94,7 +108,7 @@ impl Answer {
         while self.encoder.pending() < size && !self.done {
             match self.batches.next().await {
                 Some(batch) => {
-                    let mut batch = batch.map_err(Error::of_input)?;
+                    let mut batch = batch?;
                     if let Some(skip) = &mut self.skip {
                         batch = skip.apply(&batch)?;
                     }

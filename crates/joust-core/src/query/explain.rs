@@ -2,8 +2,8 @@
 
 use datafusion::physical_plan::displayable;
 
-use super::QueryOptions;
 use super::request::{Explain, Query};
+use super::{Planned, QueryOptions};
 use crate::error::{Error, Result};
 use crate::table::Table;
 
@@ -12,7 +12,12 @@ impl Table {
     /// `{query, verbose}`.
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
-        let (scanner, _) = self.plan(&explain.query, &options).await?;
+        let scanner = match self.plan(&explain.query, &options).await?.0 {
+            Planned::Scan(scanner) => scanner,
+            Planned::Text(search) => {
+                return Ok(self.without_location(&search.describe().await?));
+            }
+        };
         let plan = scanner.create_plan().await.map_err(Error::of_input)?;
         let verbose = explain.verbose == Some(true);
         let text = displayable(plan.as_ref())
@@ -25,7 +30,13 @@ impl Table {
     /// Runs a query and tells what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let query = Query::decode(body)?;
-        let (scanner, _) = self.plan(&query, &options).await?;
+        let scanner = match self.plan(&query, &options).await?.0 {
+            Planned::Scan(scanner) => scanner,
+            Planned::Text(search) => {
+                let plan = search.analyze(self.handle().text()).await?;
+                return Ok(self.without_location(&plan));
+            }
+        };
         let plan = scanner.analyze_plan().await.map_err(Error::of_input)?;
         Ok(self.without_location(&plan))
     }

@@ -1,18 +1,20 @@
 //! Queries: from the bytes of a request to the bytes of an answer.
 //!
 //! [`request`] decodes a body, [`vector`] finds what a vector is compared with, [`plan`] turns both
-//! into a Lance scan, [`answer`] runs it and encodes what comes out.
+//! into a Lance scan or a [`text_search`], [`answer`] runs it and encodes what comes out.
 
 mod answer;
 mod columns;
 mod explain;
 pub(crate) mod expression;
+mod hybrid;
 mod object;
 mod plan;
 mod probes;
 mod request;
 mod text;
 mod text_form;
+mod text_search;
 mod vector;
 
 use std::time::SystemTime;
@@ -27,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::ipc::Format;
 use crate::table::{ReadOptions, Table};
 use request::Query;
+use text_search::TextSearch;
 
 /// What the server knows about a query besides its body.
 #[derive(Debug, Clone)]
@@ -50,15 +53,19 @@ impl Table {
     /// they differ, the form of a value tells which it is.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let query = Query::decode(body)?;
-        let (scanner, version) = self.plan(&query, &options).await?;
-        Answer::start(scanner, &query, version, options.format).await
+        let (plan, version) = self.plan(&query, &options).await?;
+        match plan {
+            Planned::Scan(scanner) => {
+                Answer::start(*scanner, &query, version, options.format).await
+            }
+            Planned::Text(search) => {
+                let rows = search.rows(self.handle().text()).await?;
+                Answer::of_rows(rows, version, options.format)
+            }
+        }
     }
 
-    async fn plan(
-        &self,
-        query: &Query,
-        options: &QueryOptions,
-    ) -> Result<(lance::dataset::scanner::Scanner, u64)> {
+    async fn plan(&self, query: &Query, options: &QueryOptions) -> Result<(Planned, u64)> {
         query.check_addressed_to(&options.id)?;
         let table = match query.branch.as_deref() {
             Some(branch) => self.on_branch(Some(branch)),
@@ -72,8 +79,22 @@ impl Table {
             })
             .await?;
         let version = dataset.version_id();
-        Ok((plan::scanner(dataset, query).await?, version))
+        if let Some(text) = &query.full_text_query {
+            let text = text::decode(text)?;
+            let caches = self.handle().text();
+            if let Some(search) = TextSearch::new(&dataset, query, text, caches).await? {
+                return Ok((Planned::Text(Box::new(search)), version));
+            }
+        }
+        let scanner = plan::scanner(dataset, query).await?;
+        Ok((Planned::Scan(Box::new(scanner)), version))
     }
+}
+
+/// Who answers.
+enum Planned {
+    Scan(Box<lance::dataset::scanner::Scanner>),
+    Text(Box<TextSearch>),
 }
 
 /// A predicate as Lance may have it, once it has proven to be SQL over the table's columns: what

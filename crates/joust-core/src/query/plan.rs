@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use joust_text::query::Query as TextQuery;
 use lance::Dataset;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
@@ -22,47 +23,90 @@ pub async fn scanner(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
 }
 
 async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
-    let mut scanner = Scanner::new(dataset.clone());
-    scanner.io_buffer_size(READ_AHEAD_BYTES);
-    // Without a vector or text search there is nothing that a filter could come after.
-    scanner.prefilter(query.prefilter.unwrap_or(true));
-    if let Some(filter) = query
-        .filter
-        .as_deref()
-        .filter(|filter| !filter.trim().is_empty())
-    {
-        scanner.filter(&expression::whole(filter)?)?;
-    }
+    let mut scanner = filtered(dataset.clone(), query)?;
     let mut batch = false;
     let scored = match (vector::dimension(&query.vector)?, &query.full_text_query) {
-        (Some(_), Some(_)) => {
-            return Err(Error::invalid(
-                "a query searches by vector or by text; send two queries to have both",
-            ));
-        }
-        (Some(dimension), None) => {
+        (Some(dimension), _) => {
             batch = search_by_vector(&mut scanner, &dataset, query, dimension).await?;
             Some("_distance")
         }
         (None, Some(text)) => {
-            let search = text::parse(text, query.reach())?;
-            for column in search.columns() {
-                text_column(&dataset, &column)?;
-            }
-            scanner.full_text_search(search)?;
+            search_by_text(&mut scanner, &dataset, query, &text::decode(text)?)?;
             Some("_score")
         }
         (None, None) => None,
     };
     limit(&mut scanner, query, batch)?;
-    if query.fast_search == Some(true) {
-        scanner.fast_search();
-    }
     project(&mut scanner, &dataset, query, scored)?;
     if let Some(order) = &query.order_by {
         scanner.order_by(Some(ordering(&dataset, order)?))?;
     }
     Ok(scanner)
+}
+
+/// Row ids and distances of the nearest rows: half of a hybrid search.
+pub async fn nearest(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
+    let mut scanner = filtered(dataset.clone(), query)?;
+    if let Some(dimension) = vector::dimension(&query.vector)? {
+        search_by_vector(&mut scanner, &dataset, query, dimension)
+            .await
+            .map_err(Error::of_input)?;
+    }
+    half(scanner, query, "_distance").map_err(Error::of_input)
+}
+
+/// Row ids and scores of the best rows by text: the other half.
+pub async fn texts(dataset: Arc<Dataset>, query: &Query, text: &TextQuery) -> Result<Scanner> {
+    let mut scanner = filtered(dataset.clone(), query)?;
+    search_by_text(&mut scanner, &dataset, query, text).map_err(Error::of_input)?;
+    half(scanner, query, "_score").map_err(Error::of_input)
+}
+
+fn half(mut scanner: Scanner, query: &Query, value: &str) -> Result<Scanner> {
+    let reach = i64::try_from(query.reach()).ok();
+    scanner.limit(reach.filter(|reach| *reach < i64::MAX), None)?;
+    scanner.disable_scoring_autoprojection();
+    scanner.project_with_transform(&[(value, value)])?;
+    scanner.with_row_id();
+    Ok(scanner)
+}
+
+fn filtered(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
+    let mut scanner = Scanner::new(dataset);
+    scanner.io_buffer_size(READ_AHEAD_BYTES);
+    // Without a vector or text search there is nothing that a filter could come after.
+    scanner.prefilter(query.prefilter.unwrap_or(true));
+    if query.fast_search == Some(true) {
+        scanner.fast_search();
+    }
+    if let Some(filter) = query
+        .filter
+        .as_deref()
+        .filter(|filter| !filter.trim().is_empty())
+    {
+        scanner
+            .filter(&expression::whole(filter)?)
+            .map_err(Error::of_input)?;
+    }
+    Ok(scanner)
+}
+
+fn search_by_text(
+    scanner: &mut Scanner,
+    dataset: &Dataset,
+    query: &Query,
+    text: &TextQuery,
+) -> Result<()> {
+    for column in text.columns() {
+        text_column(dataset, column)?;
+    }
+    if query.highlight.is_some() {
+        return Err(Error::invalid(
+            "`highlight` needs an FTS index on the columns that are searched",
+        ));
+    }
+    scanner.full_text_search(text::native(text, query.reach())?)?;
+    Ok(())
 }
 
 /// Refuses a column that the table has not. Paths into a list are the index's to know.

@@ -12,8 +12,10 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::columns::Columns;
+use super::hybrid::HybridRequest;
 use super::object::Object;
 use super::text_form;
+use super::text_search::Highlight;
 use crate::error::{Error, Result};
 
 /// A decoded query.
@@ -73,6 +75,12 @@ pub struct Query {
     pub order_by: Option<Vec<Object<Ordering>>>,
     #[serde(default)]
     pub full_text_query: Option<serde_json::Value>,
+    /// Passages of the texts that were found.
+    #[serde(default)]
+    pub highlight: Option<Object<Highlight>>,
+    /// How a search by vector and by text at once puts the two together.
+    #[serde(default)]
+    pub hybrid: Option<Object<HybridRequest>>,
     #[serde(default)]
     pub version: Option<u64>,
     #[serde(default)]

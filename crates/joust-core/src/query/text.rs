@@ -1,136 +1,113 @@
-//! Text queries, in both wire forms, for Lance's native full-text index.
+//! Text queries for Lance's native full-text index.
 
+use joust_text::query::{
+    CombinedFields, Fuzziness, Granularity, Limits, Match, Operator, Phrase, Query,
+};
 use lance_index::scalar::FullTextSearchQuery;
-use lance_index::scalar::inverted::parser;
-use serde_json::{Map, Value, json};
+use lance_index::scalar::inverted::DocumentGranularity;
+use lance_index::scalar::inverted::query as native;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::names::short;
 
-/// Reads a `full_text_query`: `{string_query: {query, columns}}` or `{structured_query: {query}}` of
-/// the namespace interface, or the SDKs' `{query, columns}`, where `query` is words or a structure.
-pub fn parse(value: &Value, limit: u64) -> Result<FullTextSearchQuery> {
-    let fields = value
-        .as_object()
-        .ok_or_else(|| Error::invalid("`full_text_query` must be an object"))?;
-    let inner = match (fields.get("string_query"), fields.get("structured_query")) {
-        (Some(Value::Object(_)), Some(Value::Object(_))) => {
-            return Err(Error::invalid(
-                "`full_text_query` takes `string_query` or `structured_query`, not both",
-            ));
-        }
-        (Some(Value::Object(inner)), _) | (_, Some(Value::Object(inner))) => inner,
-        _ => fields,
-    };
-    let query = match inner.get("query") {
-        Some(Value::String(words)) => {
-            let columns = columns(inner.get("columns"))?;
-            let query = match words
-                .strip_prefix('"')
-                .and_then(|rest| rest.strip_suffix('"'))
-            {
-                Some(phrase) if !phrase.is_empty() => phrase_query(phrase),
-                _ => FullTextSearchQuery::new(words.clone()),
-            };
-            if columns.is_empty() {
-                query
-            } else {
-                query.with_columns(&columns)?
-            }
-        }
-        Some(structure @ Value::Object(_)) => {
-            let mut structure = structure.clone();
-            modernize(&mut structure)?;
-            FullTextSearchQuery::new_query(parser::from_json(&structure.to_string())?)
-        }
-        _ => {
-            return Err(Error::invalid(
-                "`full_text_query` needs a `query`: words, or a structure of match, phrase, boost, \
-                 multi_match, combined_fields or boolean",
-            ));
-        }
-    };
+/// Reads a `full_text_query`, in any of its wire forms.
+pub fn decode(value: &Value) -> Result<Query> {
+    Ok(joust_text::query::decode(value, Limits::default())?)
+}
+
+/// The query as Lance has it.
+pub fn native(query: &Query, limit: u64) -> Result<FullTextSearchQuery> {
     let limit = i64::try_from(limit).ok().filter(|limit| *limit < i64::MAX);
-    Ok(query.limit(limit))
+    Ok(FullTextSearchQuery::new_query(convert(query)?).limit(limit))
 }
 
-/// Brings what older SDKs send into the form that Lance reads, wherever it stands in a structure, and
-/// refuses what Lance would take for something else.
-fn modernize(query: &mut Value) -> Result<()> {
-    let Value::Object(query) = query else {
-        return Ok(());
-    };
-    for (kind, body) in query.iter_mut() {
-        let Value::Object(fields) = body else {
-            continue;
-        };
-        if let Some(operator) = fields.get("operator").and_then(Value::as_str)
-            && !["and", "or"].contains(&operator.to_ascii_lowercase().as_str())
-        {
-            return Err(Error::invalid(format!(
-                "`{}` is no operator of a text query; use And or Or",
-                short(operator)
-            )));
-        }
-        match kind.as_str() {
-            "multi_match" if !fields.contains_key("match_queries") => {
-                let queries = match_queries(fields)?;
-                fields.insert("match_queries".into(), queries);
-            }
-            "boost" => {
-                for part in ["positive", "negative"] {
-                    fields.get_mut(part).map_or(Ok(()), modernize)?;
-                }
-            }
-            "boolean" => {
-                for part in ["must", "should", "must_not"] {
-                    if let Some(Value::Array(queries)) = fields.get_mut(part) {
-                        queries.iter_mut().try_for_each(modernize)?;
-                    }
-                }
-            }
-            _ => {}
-        }
+fn convert(query: &Query) -> Result<native::FtsQuery> {
+    let all = |queries: &[Query]| queries.iter().map(convert).collect::<Result<Vec<_>>>();
+    Ok(match query {
+        Query::Match(query) => matching(query).into(),
+        Query::Phrase(query) => phrase(query).into(),
+        Query::Boost {
+            positive,
+            negative,
+            negative_boost,
+        } => native::BoostQuery::new(
+            convert(positive)?,
+            convert(negative)?,
+            Some(*negative_boost),
+        )
+        .into(),
+        Query::Best(queries) => best(queries)?,
+        Query::CombinedFields(query) => combined(query)?.into(),
+        Query::Boolean {
+            must,
+            should,
+            must_not,
+        } => native::FtsQuery::Boolean(native::BooleanQuery {
+            must: all(must)?,
+            should: all(should)?,
+            must_not: all(must_not)?,
+        }),
+    })
+}
+
+fn matching(query: &Match) -> native::MatchQuery {
+    native::MatchQuery {
+        column: query.column.clone(),
+        terms: query.terms.clone(),
+        boost: query.boost,
+        fuzziness: match query.fuzziness {
+            Fuzziness::Exact => Some(0),
+            Fuzziness::Auto => None,
+            Fuzziness::Edits(edits) => Some(u32::from(edits)),
+        },
+        max_expansions: query.max_expansions,
+        operator: operator(query.operator),
+        prefix_length: query.prefix_length as u32,
+        document_granularity: query.granularity.map(granularity),
     }
-    Ok(())
 }
 
-/// One match for each column of `{query, columns, boost}`.
-fn match_queries(fields: &Map<String, Value>) -> Result<Value> {
-    let Some(Value::String(terms)) = fields.get("query") else {
-        return Err(Error::invalid(
-            "a multi_match query needs `match_queries`, or `query` and `columns`",
-        ));
-    };
-    let columns = columns(fields.get("columns"))?;
-    let boosts = match fields.get("boost") {
-        None | Some(Value::Null) => vec![json!(1.0); columns.len()],
-        Some(Value::Array(boosts)) if boosts.len() == columns.len() => boosts.clone(),
-        Some(_) => {
-            return Err(Error::invalid(
-                "`boost` of a multi_match query must be an array with a number for each column",
-            ));
-        }
-    };
-    let queries = columns.iter().zip(boosts).map(|(column, boost)| {
-        json!({ "column": column, "terms": terms, "boost": boost, "fuzziness": 0 })
+fn phrase(query: &Phrase) -> native::PhraseQuery {
+    native::PhraseQuery {
+        column: query.column.clone(),
+        terms: query.terms.clone(),
+        slop: query.slop,
+        document_granularity: query.granularity.map(granularity),
+    }
+}
+
+/// Lance takes the best of several columns for words only.
+fn best(queries: &[Query]) -> Result<native::FtsQuery> {
+    let match_queries = queries.iter().map(|query| match query {
+        Query::Match(query) => Ok(matching(query)),
+        _ => Err(Error::invalid(
+            "a phrase over several columns needs an FTS index on each; name one column",
+        )),
     });
-    Ok(Value::Array(queries.collect()))
+    let match_queries = match_queries.collect::<Result<_>>()?;
+    Ok(native::MultiMatchQuery { match_queries }.into())
 }
 
-fn phrase_query(phrase: &str) -> FullTextSearchQuery {
-    use lance_index::scalar::inverted::query::PhraseQuery;
-    FullTextSearchQuery::new_query(PhraseQuery::new(phrase.to_string()).into())
+fn combined(query: &CombinedFields) -> Result<native::CombinedFieldsQuery> {
+    let combined =
+        native::CombinedFieldsQuery::try_new(query.terms.clone(), query.columns.clone())?;
+    let combined = match &query.boost {
+        Some(boosts) => combined.try_with_boosts(boosts.clone())?,
+        None => combined,
+    };
+    Ok(combined.with_operator(operator(query.operator)))
 }
 
-fn columns(value: Option<&Value>) -> Result<Vec<String>> {
-    let wrong = || Error::invalid("`columns` of a text query must be an array of column names");
-    match value {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(names)) => names
-            .iter()
-            .map(|name| name.as_str().map(str::to_string).ok_or_else(wrong))
-            .collect(),
-        Some(_) => Err(wrong()),
+fn operator(operator: Operator) -> native::Operator {
+    match operator {
+        Operator::And => native::Operator::And,
+        Operator::Or => native::Operator::Or,
+    }
+}
+
+fn granularity(granularity: Granularity) -> DocumentGranularity {
+    match granularity {
+        Granularity::Row => DocumentGranularity::Row,
+        Granularity::ListElement => DocumentGranularity::ListElement,
     }
 }

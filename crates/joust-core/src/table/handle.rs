@@ -29,6 +29,7 @@ use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, is_reference, short};
 use crate::root::store;
+use crate::text::TextCaches;
 
 /// How long a remote table is checked by successor alone.
 const FULL_CHECK: Duration = Duration::from_secs(5);
@@ -129,6 +130,11 @@ impl Handle {
     /// How versions are committed here; `None` is Lance's own way.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
         self.caches.durability().commit_handler(&self.location)
+    }
+
+    /// What text searches keep.
+    pub(crate) fn text(&self) -> &TextCaches {
+        self.caches.text()
     }
 
     /// Grows with every use of any handle.

@@ -50,11 +50,13 @@ impl Table {
             .await?;
         let mut rows: Vec<u64> = fragments.iter().map(|(rows, _)| *rows).collect();
         rows.sort_unstable();
+        let text = crate::text::entries(&dataset, self.handle.text()).await?;
         let names: BTreeSet<String> = dataset
             .load_indices()
             .await?
             .iter()
             .map(|index| index.name.clone())
+            .chain(text.iter().map(|entry| entry.name.clone()))
             .collect();
         Ok(Stats {
             total_bytes: fragments.iter().map(|(_, bytes)| bytes).sum(),

@@ -1,0 +1,185 @@
+//! A search by vector and by text at once: both find rows, and what they found is put in one order.
+
+use std::collections::HashMap;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{Float32Type, UInt64Type};
+use futures::TryStreamExt;
+use joust_text::search::Hit;
+use lance::dataset::scanner::Scanner;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::text::Ranked;
+
+/// What a query says about it; what is absent has a default.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct HybridRequest {
+    method: Option<Method>,
+    rank_constant: Option<f64>,
+    vector_weight: Option<f64>,
+}
+
+/// How the two are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// A row counts by its places in the two lists.
+    #[default]
+    Rrf,
+    /// A row counts by its score and its distance, each scaled to 0 to 1 over its list.
+    Weighted,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hybrid {
+    pub method: Method,
+    /// Reciprocal rank: added to every rank, so that the first ones do not decide alone.
+    pub rank_constant: f32,
+    /// Weighted: the share of the vector's scores, 0 to 1.
+    pub vector_weight: f32,
+}
+
+impl Hybrid {
+    pub fn new(request: Option<&HybridRequest>) -> Result<Self> {
+        let request = request.cloned().unwrap_or_default();
+        let rank_constant = request.rank_constant.unwrap_or(60.0);
+        let vector_weight = request.vector_weight.unwrap_or(0.5);
+        if !(0.0..=1e6).contains(&rank_constant) {
+            return Err(Error::invalid(
+                "`rank_constant` of a hybrid search must be a number from 0 to 1000000",
+            ));
+        }
+        if !(0.0..=1.0).contains(&vector_weight) {
+            return Err(Error::invalid(
+                "`vector_weight` of a hybrid search must be a number from 0 to 1",
+            ));
+        }
+        Ok(Self {
+            method: request.method.unwrap_or_default(),
+            rank_constant: rank_constant as f32,
+            vector_weight: vector_weight as f32,
+        })
+    }
+
+    /// Rows of both lists, each of which is in its own order, the most relevant first.
+    pub fn fuse(&self, found: &[Hit], near: &[Near]) -> Vec<Ranked> {
+        let mut rows: HashMap<u64, Ranked> = HashMap::new();
+        let text = scaled(found.iter().map(|hit| hit.score));
+        for (rank, (hit, scaled)) in found.iter().zip(text).enumerate() {
+            let own = rows.entry(hit.row).or_insert_with(|| Ranked::from(*hit));
+            own.relevance += match self.method {
+                Method::Rrf => 1.0 / (self.rank_constant + rank as f32 + 1.0),
+                Method::Weighted => (1.0 - self.vector_weight) * scaled,
+            };
+        }
+        let close = scaled(near.iter().map(|near| -near.distance));
+        for (rank, (near, scaled)) in near.iter().zip(close).enumerate() {
+            let own = rows.entry(near.row).or_insert(Ranked {
+                row: near.row,
+                ..Ranked::default()
+            });
+            own.distance = Some(near.distance);
+            own.relevance += match self.method {
+                Method::Rrf => 1.0 / (self.rank_constant + rank as f32 + 1.0),
+                Method::Weighted => self.vector_weight * scaled,
+            };
+        }
+        let mut rows: Vec<Ranked> = rows.into_values().collect();
+        rows.sort_unstable_by(|a, b| {
+            let relevance = b.relevance.total_cmp(&a.relevance);
+            relevance.then(a.row.cmp(&b.row))
+        });
+        rows
+    }
+
+    pub fn describe(&self) -> String {
+        match self.method {
+            Method::Rrf => format!(
+                "Fuse: reciprocal rank, rank_constant={}",
+                self.rank_constant
+            ),
+            Method::Weighted => format!("Fuse: weighted, vector_weight={}", self.vector_weight),
+        }
+    }
+}
+
+/// Scores from 0 to 1; all 1 when they are equal.
+fn scaled(scores: impl Iterator<Item = f32> + Clone) -> impl Iterator<Item = f32> {
+    let least = scores.clone().fold(f32::INFINITY, f32::min);
+    let most = scores.clone().fold(f32::NEG_INFINITY, f32::max);
+    scores.map(move |score| match most > least {
+        true => (score - least) / (most - least),
+        false => 1.0,
+    })
+}
+
+/// A neighbour of the query vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    pub row: u64,
+    pub distance: f32,
+}
+
+/// Row ids and values of a scan that returns `_rowid` and one more column, `value`.
+pub async fn rows(scanner: &Scanner, value: &str) -> Result<Vec<(u64, f32)>> {
+    let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+    let batches: Vec<_> = batches.try_collect().await.map_err(Error::of_input)?;
+    let mut rows = Vec::new();
+    for batch in &batches {
+        let (Some(ids), Some(values)) =
+            (batch.column_by_name("_rowid"), batch.column_by_name(value))
+        else {
+            continue;
+        };
+        let ids = ids.as_primitive::<UInt64Type>().values();
+        let values = values.as_primitive::<Float32Type>().values();
+        rows.extend(ids.iter().copied().zip(values.iter().copied()));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(rows: &[(u64, f32)]) -> Vec<Hit> {
+        rows.iter()
+            .map(|&(row, score)| Hit { row, score })
+            .collect()
+    }
+
+    fn near(rows: &[(u64, f32)]) -> Vec<Near> {
+        rows.iter()
+            .map(|&(row, distance)| Near { row, distance })
+            .collect()
+    }
+
+    #[test]
+    fn a_row_of_both_lists_is_more_relevant_than_the_first_of_one() {
+        let fused = Hybrid::new(None)
+            .unwrap()
+            .fuse(&hits(&[(1, 9.0), (2, 8.0)]), &near(&[(3, 0.1), (2, 0.2)]));
+        let rows: Vec<u64> = fused.iter().map(|ranked| ranked.row).collect();
+        assert_eq!(rows, [2, 1, 3]);
+        assert!((fused[0].relevance - 2.0 / 62.0).abs() < 1e-6);
+        assert_eq!((fused[0].score, fused[0].distance), (Some(8.0), Some(0.2)));
+        assert_eq!((fused[1].score, fused[1].distance), (Some(9.0), None));
+        assert_eq!((fused[2].score, fused[2].distance), (None, Some(0.1)));
+    }
+
+    #[test]
+    fn weights_decide_between_scaled_scores() {
+        let weighted = |vector_weight| Hybrid {
+            method: Method::Weighted,
+            vector_weight,
+            rank_constant: 60.0,
+        };
+        let text = hits(&[(1, 10.0), (2, 5.0)]);
+        let close = near(&[(2, 1.0), (1, 3.0)]);
+        assert_eq!(weighted(0.25).fuse(&text, &close)[0].row, 1);
+        assert_eq!(weighted(0.75).fuse(&text, &close)[0].row, 2);
+        assert!((weighted(0.25).fuse(&text, &close)[0].relevance - 0.75).abs() < 1e-6);
+    }
+}

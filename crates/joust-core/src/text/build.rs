@@ -1,0 +1,254 @@
+//! Builds a text index: reads the column, makes segments in a scratch directory, copies them into the
+//! table and commits them as entries of the manifest.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use joust_text::analysis::{Analysis, Params};
+use joust_text::segment::{Builder, Files};
+use lance::Dataset;
+use lance::index::{DatasetIndexExt, IndexSegment};
+use lance_table::format::Fragment;
+use uuid::Uuid;
+
+use super::entry::{Details, FORMAT};
+use super::files::{Scratch, blocking, publish, withdraw};
+use super::source;
+use crate::error::{Code, Error, Result};
+use crate::index::{OnProgress, Progress};
+use crate::table::Table;
+
+/// Memory for terms and postings until they are written out.
+const MEMORY: usize = 128 << 20;
+/// Rows of one segment, at most: tantivy numbers documents with 31 bits.
+const SEGMENT_ROWS: usize = 100_000_000;
+/// How often a build starts again because the table was rearranged under it.
+const ATTEMPTS: usize = 3;
+
+/// What an index is built of.
+pub struct Target<'a> {
+    pub name: &'a str,
+    pub column: &'a str,
+}
+
+/// A segment that is in no table yet.
+pub struct Made {
+    /// Fragments whose rows it has.
+    pub covered: Vec<u32>,
+    pub documents: u64,
+    /// None when there are no documents.
+    pub files: Option<Files>,
+}
+
+/// The analysis that the parameters ask for.
+pub fn check(params: &Params) -> Result<Analysis> {
+    Ok(Analysis::new(params)?)
+}
+
+/// Builds and commits. Dropping the future stops it; nothing of a build that was stopped stays.
+pub async fn build(
+    table: &Table,
+    target: Target<'_>,
+    analysis: &Analysis,
+    on_progress: &OnProgress,
+) -> Result<()> {
+    let mut attempt = 1;
+    loop {
+        match attempt_build(table, &target, analysis, on_progress).await {
+            Err(error) if error.code() == Code::ConcurrentModification && attempt < ATTEMPTS => {
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+async fn attempt_build(
+    table: &Table,
+    target: &Target<'_>,
+    analysis: &Analysis,
+    on_progress: &OnProgress,
+) -> Result<()> {
+    let dataset = table.newest().await?;
+    let mut progress = Progress {
+        stage: "index_text".to_string(),
+        completed: 0,
+        total: Some(dataset.count_rows(None).await? as u64),
+    };
+    on_progress(progress.clone());
+    let mut report = |rows: u64| {
+        progress.completed += rows;
+        on_progress(progress.clone());
+    };
+    let mut made = Vec::new();
+    for fragments in groups(&dataset) {
+        let column = target.column;
+        made.push(segment_of(&dataset, column, analysis, fragments, &mut report).await?);
+    }
+    commit(table, &dataset, target, analysis, made).await?;
+    Ok(())
+}
+
+/// Copies segments into the table and makes them those of the index: they take the place of all that
+/// cover any of their fragments. They were made of `dataset`. Gives the version.
+pub async fn commit(
+    table: &Table,
+    dataset: &Arc<Dataset>,
+    target: &Target<'_>,
+    analysis: &Analysis,
+    made: Vec<Made>,
+) -> Result<u64> {
+    let field = dataset
+        .schema()
+        .field(target.column)
+        .map(|field| field.id)
+        .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column)))?;
+    let mut unpublished = Unpublished {
+        dataset,
+        segments: Vec::new(),
+    };
+    let mut segments = Vec::new();
+    for made in made {
+        let uuid = Uuid::new_v4();
+        unpublished.segments.push(uuid);
+        publish(dataset, uuid, made.files).await?;
+        let details = Details {
+            format: FORMAT,
+            analysis: analysis.clone(),
+            documents: made.documents,
+        };
+        segments.push(IndexSegment::new(
+            uuid,
+            made.covered,
+            [field],
+            Arc::new(details.to_any()?),
+            FORMAT as i32,
+            dataset.version_id(),
+            [],
+        ));
+    }
+    let mut newest = table.newest().await?.as_ref().clone();
+    newest
+        .commit_existing_index_segments(target.name, target.column, segments)
+        .await
+        .map_err(rearranged)?;
+    unpublished.segments.clear();
+    Ok(table.committed(newest))
+}
+
+/// Everything was checked before: what Lance refuses now has changed since.
+fn rearranged(error: lance::Error) -> Error {
+    let error = Error::from(error);
+    match error.code() {
+        Code::InvalidInput => Error::new(
+            Code::ConcurrentModification,
+            "the table was rearranged while its text index was made; try again",
+        ),
+        _ => error,
+    }
+}
+
+/// Takes the files of segments back unless they were committed.
+struct Unpublished<'a> {
+    dataset: &'a Arc<Dataset>,
+    segments: Vec<Uuid>,
+}
+
+impl Drop for Unpublished<'_> {
+    fn drop(&mut self) {
+        if self.segments.is_empty() {
+            return;
+        }
+        let (dataset, segments) = (self.dataset.clone(), std::mem::take(&mut self.segments));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                for uuid in segments {
+                    withdraw(&dataset, uuid).await;
+                }
+            });
+        }
+    }
+}
+
+/// Fragments that go into one segment; an empty table has one without any.
+fn groups(dataset: &Dataset) -> Vec<Vec<Fragment>> {
+    let mut groups = vec![Vec::new()];
+    let mut rows = 0;
+    for fragment in dataset.manifest().fragments.iter() {
+        let own = fragment.physical_rows.unwrap_or(0);
+        if rows + own > SEGMENT_ROWS && rows > 0 {
+            groups.push(Vec::new());
+            rows = 0;
+        }
+        rows += own;
+        if let Some(group) = groups.last_mut() {
+            group.push(fragment.clone());
+        }
+    }
+    groups
+}
+
+/// A segment of some fragments.
+pub async fn segment_of(
+    dataset: &Arc<Dataset>,
+    column: &str,
+    analysis: &Analysis,
+    fragments: Vec<Fragment>,
+    report: &mut (dyn FnMut(u64) + Send),
+) -> Result<Made> {
+    let covered = fragments
+        .iter()
+        .map(|fragment| fragment.id as u32)
+        .collect();
+    if fragments.is_empty() {
+        return Ok(Made {
+            covered,
+            documents: 0,
+            files: None,
+        });
+    }
+    let scratch = Scratch::new()?;
+    let mut builder = Builder::on_disk(analysis, scratch.path(), MEMORY)?;
+    // The rows are read while the ones before are indexed.
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
+    let (done, mut indexed) = tokio::sync::mpsc::unbounded_channel();
+    let index = blocking(move || {
+        while let Some(batch) = receiver.blocking_recv() {
+            let Some(batch): Option<arrow::array::RecordBatch> = batch else {
+                return match builder.finish()? {
+                    None => Ok((0, None)),
+                    Some(built) => Ok((built.documents, Some(built.files()?))),
+                };
+            };
+            source::add(&mut builder, &batch)?;
+            let _ = done.send(batch.num_rows() as u64);
+        }
+        // Whoever wanted the index has gone.
+        Ok((0, None))
+    });
+    let read = async move {
+        let mut batches = source::batches(dataset, column, fragments).await?;
+        while let Some(batch) = batches.next().await {
+            if sender.send(Some(batch?)).await.is_err() {
+                // Indexing failed, which it says itself.
+                return Ok(());
+            }
+        }
+        let _ = sender.send(None).await;
+        Ok(())
+    };
+    let watch = async {
+        while let Some(rows) = indexed.recv().await {
+            report(rows);
+        }
+    };
+    let (made, read, ()) = tokio::join!(index, read, watch);
+    let read: Result<()> = read;
+    read?;
+    let (documents, files) = made?;
+    Ok(Made {
+        covered,
+        documents,
+        files,
+    })
+}

@@ -1,0 +1,231 @@
+//! Keeps a text index as fast as a new one: rows that were written since become a segment, and
+//! segments that have become many become one, without the rows that nobody sees any more.
+
+use std::sync::Arc;
+
+use joust_text::segment::{Segment, merge};
+use lance::Dataset;
+use roaring::RoaringBitmap;
+
+use super::build::{Made, Target, commit, segment_of};
+use super::entry::{Entry, entries};
+use super::files::{Scratch, blocking, open};
+use super::visible;
+use crate::error::{Code, Error, Result};
+use crate::index::{OnProgress, Progress};
+use crate::table::Table;
+
+/// Segments of about one size that are merged.
+const ALIKE: usize = 4;
+/// Segments are of about one size when one is at most so many times another.
+const FACTOR: u64 = 8;
+/// Smaller segments are all of about one size.
+const SMALL: u64 = 10_000;
+
+/// Rounds that may lose against other writers.
+const ATTEMPTS: usize = 5;
+
+/// Brings an index up to date with the table; the version that this made, if there was anything to do.
+pub async fn catch_up(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+    let mut made = None;
+    for _ in 0..ATTEMPTS {
+        match round(table, name, on_progress).await {
+            Err(error) if error.code() == Code::ConcurrentModification => {}
+            Err(error) => return Err(error),
+            Ok(None) => return Ok(made),
+            Ok(version) => made = version,
+        }
+    }
+    Ok(made)
+}
+
+/// The tail first, then a merge: one may make another of the next size due.
+async fn round(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+    match add_tail(table, name, on_progress).await? {
+        None => merge_alike(table, name, on_progress).await,
+        version => Ok(version),
+    }
+}
+
+/// Makes a segment of the rows that are in none.
+async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+    let dataset = table.newest().await?;
+    let index = own(table, &dataset, name).await?;
+    let mut covered = RoaringBitmap::new();
+    for entry in &index {
+        covered |= &entry.fragments;
+    }
+    let fragments: Vec<_> = dataset
+        .manifest()
+        .fragments
+        .iter()
+        .filter(|fragment| !covered.contains(fragment.id as u32))
+        .cloned()
+        .collect();
+    let Some(first) = index.first().filter(|_| !fragments.is_empty()) else {
+        return Ok(None);
+    };
+    let column = column(&dataset, first)?;
+    let mut progress = Progress {
+        stage: "index_text".to_string(),
+        completed: 0,
+        total: fragments
+            .iter()
+            .map(|fragment| fragment.num_rows().map(|rows| rows as u64))
+            .sum(),
+    };
+    on_progress(progress.clone());
+    let mut report = |rows: u64| {
+        progress.completed += rows;
+        on_progress(progress.clone());
+    };
+    let analysis = &first.details.analysis;
+    let made = segment_of(&dataset, &column, analysis, fragments, &mut report).await?;
+    let target = Target {
+        name,
+        column: &column,
+    };
+    let version = commit(table, &dataset, &target, analysis, vec![made]).await?;
+    Ok(Some(version))
+}
+
+/// Merges segments of about one size, if there are enough.
+async fn merge_alike(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+    let dataset = table.newest().await?;
+    let index = own(table, &dataset, name).await?;
+    let chosen = alike(&index);
+    let Some(first) = chosen.first() else {
+        return Ok(None);
+    };
+    let column = column(&dataset, first)?;
+    on_progress(Progress {
+        stage: "merge_segments".to_string(),
+        completed: 0,
+        total: None,
+    });
+    let mut sources = Vec::new();
+    let mut fragments = RoaringBitmap::new();
+    for entry in &chosen {
+        fragments |= &entry.fragments;
+        let Some(segment) = open(&dataset, entry, table.handle().text()).await? else {
+            continue;
+        };
+        let rows = visible::rows(&dataset, entry.fragments.clone()).await?;
+        let keep: Keep = match rows {
+            Some(rows) => Box::new(rows),
+            None => Box::new(|_| true),
+        };
+        sources.push((segment, keep));
+    }
+    let present = visible::present(&dataset, &fragments);
+    let covered = present.map(|fragment| fragment.id as u32).collect();
+    let made = blocking(move || {
+        let scratch = Scratch::new()?;
+        let sources: Vec<(&Segment, &dyn Fn(u64) -> bool)> = sources
+            .iter()
+            .map(|(segment, keep)| (segment.as_ref(), keep.as_ref() as &dyn Fn(u64) -> bool))
+            .collect();
+        match merge(&sources, scratch.path())? {
+            None => Ok((0, None)),
+            Some(built) => Ok((built.documents, Some(built.files()?))),
+        }
+    })
+    .await?;
+    let made = Made {
+        covered,
+        documents: made.0,
+        files: made.1,
+    };
+    let target = Target {
+        name,
+        column: &column,
+    };
+    let analysis = &first.details.analysis;
+    let version = commit(table, &dataset, &target, analysis, vec![made]).await?;
+    Ok(Some(version))
+}
+
+type Keep = Box<dyn Fn(u64) -> bool + Send + Sync>;
+
+async fn own(table: &Table, dataset: &Dataset, name: &str) -> Result<Vec<Entry>> {
+    let all = entries(dataset, table.handle().text()).await?;
+    let own: Vec<Entry> = all
+        .iter()
+        .filter(|entry| entry.name == name)
+        .cloned()
+        .collect();
+    match own.is_empty() {
+        true => Err(Error::new(
+            Code::TableIndexNotFound,
+            format!("the table has no FTS index `{name}`"),
+        )),
+        false => Ok(own),
+    }
+}
+
+fn column(dataset: &Arc<Dataset>, entry: &Entry) -> Result<String> {
+    Ok(dataset.schema().field_path(entry.field)?)
+}
+
+/// The smallest segments that are alike, when they are enough.
+fn alike(index: &[Entry]) -> Vec<&Entry> {
+    let mut by_size: Vec<&Entry> = index.iter().collect();
+    by_size.sort_by_key(|entry| entry.details.documents);
+    let size = |entry: &Entry| entry.details.documents.max(SMALL);
+    for start in 0..by_size.len() {
+        let limit = size(by_size[start]).saturating_mul(FACTOR);
+        let alike = by_size[start..]
+            .iter()
+            .take_while(|entry| size(entry) < limit);
+        let count = alike.count();
+        if count >= ALIKE {
+            return by_size[start..start + count].to_vec();
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use joust_text::analysis::{Analysis, Params};
+    use uuid::Uuid;
+
+    use super::super::entry::{Details, FORMAT};
+    use super::*;
+
+    fn sizes(index: &[u64]) -> Vec<u64> {
+        let details = |documents| Details {
+            format: FORMAT,
+            analysis: Analysis::new(&Params::default()).unwrap(),
+            documents,
+        };
+        let index: Vec<Entry> = index
+            .iter()
+            .map(|documents| Entry {
+                name: "i".into(),
+                uuid: Uuid::new_v4(),
+                field: 0,
+                fragments: RoaringBitmap::new(),
+                details: Arc::new(details(*documents)),
+                created_at_millis: None,
+                bytes: None,
+                base_id: None,
+            })
+            .collect();
+        alike(&index)
+            .iter()
+            .map(|entry| entry.details.documents)
+            .collect()
+    }
+
+    #[test]
+    fn segments_of_one_size_are_merged_when_there_are_enough() {
+        assert_eq!(sizes(&[5, 1, 9]), [0; 0]);
+        assert_eq!(sizes(&[1_000_000, 5, 1, 9, 7_000]), [1, 5, 9, 7_000]);
+        assert_eq!(
+            sizes(&[1, 1_000_000, 900_000, 800_000, 2_000_000]),
+            [800_000, 900_000, 1_000_000, 2_000_000]
+        );
+        assert_eq!(sizes(&[10_000, 100_000, 1_000_000, 10_000_000]), [0; 0]);
+    }
+}

@@ -1,0 +1,48 @@
+//! Full-text indexes inside a table.
+//!
+//! An `FTS` index is one or more segments of [`joust_text`], each an entry of joust's own type in the
+//! Lance manifest with its files in `_indices/<uuid>/`. So it is versioned, branched, restored, dropped
+//! and cleaned up with the table, and other Lance tools pass over it. Rows are known by their stable
+//! ids, which compaction and updates leave alone.
+//!
+//! What a search at a version sees of a column is a [`view`]: the segments in that version's manifest
+//! ([`entry`]), each restricted to the rows that are alive there and still live in the fragments it
+//! covers ([`visible`]), and the rows of all other fragments, indexed in memory ([`tail`]). All of it
+//! is kept for as long as it is used ([`caches`]).
+
+mod build;
+mod caches;
+mod catch_up;
+mod entry;
+mod files;
+mod memo;
+mod row_cache;
+mod rows;
+mod search;
+mod source;
+mod tail;
+mod view;
+mod visible;
+
+pub(crate) use build::{Target, build, check};
+pub(crate) use caches::TextCaches;
+pub(crate) use catch_up::catch_up;
+pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
+pub(crate) use rows::{Key, Output, Ranked};
+pub(crate) use search::{Found, Search, indexed, prewarm};
+
+use crate::error::{Code, Error};
+
+impl From<joust_text::Error> for Error {
+    fn from(error: joust_text::Error) -> Self {
+        match error {
+            joust_text::Error::Invalid(message) => Self::invalid(message),
+            joust_text::Error::Interrupted => {
+                Self::new(Code::ServiceUnavailable, "the search was interrupted")
+            }
+            error @ joust_text::Error::Index(_) => {
+                Self::internal("a text index could not be read or written", error)
+            }
+        }
+    }
+}

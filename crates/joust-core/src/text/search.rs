@@ -1,0 +1,332 @@
+//! A text query over the indexes of a table.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::TryStreamExt;
+use joust_text::highlight::Highlighter;
+use joust_text::query::{Limits, Query};
+use joust_text::search::{Hit, Interrupt, Plan};
+use joust_text::view::{Restriction, View};
+use lance::Dataset;
+use lance::index::DatasetIndexExt;
+use roaring::RoaringTreemap;
+
+use super::caches::{State, TextCaches};
+use super::entry::{Entry, entries};
+use super::files::blocking;
+use super::view::Indexed;
+use crate::error::{Error, Result};
+use crate::query::canonical_column;
+
+/// What limits a search besides the query's own words.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// The best rows wanted.
+    pub reach: u64,
+    /// A SQL condition that the rows satisfy.
+    pub filter: Option<String>,
+    /// The best rows of those that satisfy the filter, not those of the best that do.
+    pub prefilter: bool,
+    /// Rows that are in no segment may be missed.
+    pub fast: bool,
+}
+
+/// A search that can be run, explained, and run again.
+pub struct Found {
+    dataset: Arc<Dataset>,
+    indexes: Vec<Indexed>,
+    plan: Arc<Plan>,
+    search: Search,
+}
+
+/// Whether the text indexes of joust answer a query; `None` leaves it to Lance.
+pub async fn indexed(
+    dataset: &Dataset,
+    query: &Query,
+    caches: &TextCaches,
+) -> Result<Option<Vec<Indexed>>> {
+    let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
+    if own.is_empty() {
+        return Ok(None);
+    }
+    let mut named = Vec::new();
+    for column in query.columns() {
+        named.push(canonical_column(dataset, column)?);
+    }
+    let has = |column: &String| own.iter().any(|index| index.column == *column);
+    if let Some(missing) = named.iter().find(|column| !has(column)) {
+        if !query.has_open_column() && !named.iter().any(has) {
+            return Ok(None);
+        }
+        return Err(mixed(missing));
+    }
+    if query.has_open_column()
+        && let Some(missing) = native_columns(dataset)
+            .await?
+            .iter()
+            .find(|column| !has(column))
+    {
+        return Err(mixed(missing));
+    }
+    Ok(Some(own))
+}
+
+fn mixed(column: &str) -> Error {
+    Error::invalid(format!(
+        "`{column}` has no FTS index but other columns of the query have; name only columns that \
+         have one, or build one on `{column}`"
+    ))
+}
+
+/// The text indexes of a version, one for each column.
+fn indexes(dataset: &Dataset, entries: &[Entry]) -> Vec<Indexed> {
+    let mut found: Vec<Indexed> = Vec::new();
+    for entry in entries {
+        let known = found.iter_mut().find(|index| index.field == entry.field);
+        match known {
+            Some(index) if index.name == entry.name => index.entries.push(entry.clone()),
+            Some(_) => {}
+            None => {
+                if let Ok(column) = dataset.schema().field_path(entry.field) {
+                    found.push(Indexed {
+                        column,
+                        field: entry.field,
+                        name: entry.name.clone(),
+                        entries: vec![entry.clone()],
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Makes ready what a search of an index needs; false when there is no such text index.
+pub async fn prewarm(dataset: &Arc<Dataset>, name: &str, caches: &TextCaches) -> Result<bool> {
+    let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
+    match own.iter().find(|index| index.name == name) {
+        Some(index) => index.view(dataset, true, caches).await.map(|_| true),
+        None => Ok(false),
+    }
+}
+
+/// Columns that have Lance's native text index.
+async fn native_columns(dataset: &Dataset) -> Result<Vec<String>> {
+    let mut columns = Vec::new();
+    for index in dataset.load_indices().await?.iter() {
+        let native = index
+            .index_details
+            .as_ref()
+            .is_some_and(|details| details.type_url.ends_with("InvertedIndexDetails"));
+        let field = index.fields.first().filter(|_| native);
+        if let Some(path) = field.and_then(|field| dataset.schema().field_path(*field).ok()) {
+            columns.push(path);
+        }
+    }
+    Ok(columns)
+}
+
+impl Found {
+    /// Makes a query ready for the columns that it searches.
+    pub async fn new(
+        dataset: Arc<Dataset>,
+        query: Query,
+        indexes: Vec<Indexed>,
+        search: Search,
+        caches: &TextCaches,
+    ) -> Result<Self> {
+        let defaults: Vec<String> = indexes.iter().map(|index| index.column.clone()).collect();
+        let query = query.resolve(&defaults, &mut |name| canonical_column(&dataset, name))?;
+        let mut searched = Vec::new();
+        let mut views = Vec::new();
+        for index in indexes {
+            if !query.columns().contains(&index.column.as_str()) {
+                continue;
+            }
+            let view = index.view(&dataset, !search.fast, caches).await?;
+            views.push((index.column.clone(), view));
+            searched.push(index);
+        }
+        let documents = views.iter().map(|(_, view)| view.documents()).sum();
+        let make = move |interrupt: Interrupt<'_>| {
+            Ok(Plan::new(&query, views, Limits::default(), interrupt)?)
+        };
+        let plan = run(documents, make).await?;
+        Ok(Self {
+            dataset,
+            indexes: searched,
+            plan: Arc::new(plan),
+            search,
+        })
+    }
+
+    /// The best rows.
+    pub async fn hits(&self, caches: &TextCaches) -> Result<Vec<Hit>> {
+        let filter = self.search.filter.as_deref();
+        let restrictions = match filter.filter(|_| self.search.prefilter) {
+            Some(filter) => Some(self.restrictions(filter, caches).await?),
+            None => None,
+        };
+        let reach = usize::try_from(self.search.reach).unwrap_or(usize::MAX);
+        let plan = self.plan.clone();
+        let leaves = |(column, view): (&str, &View)| {
+            view.documents() * self.plan.leaves(column).len() as u64
+        };
+        let work = self.plan.columns().map(leaves).sum();
+        let mut hits = run(work, move |interrupt| {
+            Ok(plan.search(reach, restrictions.as_deref(), interrupt)?)
+        })
+        .await?;
+        if let Some(filter) = filter.filter(|_| !self.search.prefilter) {
+            let rows = filtered(&self.dataset, filter, caches).await?;
+            hits.retain(|hit| rows.contains(hit.row));
+        }
+        Ok(hits)
+    }
+
+    /// What a filter leaves of each column.
+    async fn restrictions(&self, filter: &str, caches: &TextCaches) -> Result<Vec<Restriction>> {
+        let mut restrictions = Vec::new();
+        for (index, (_, view)) in self.indexes.iter().zip(self.plan.columns()) {
+            let key = (
+                index.state(&self.dataset, !self.search.fast),
+                filter.to_string(),
+            );
+            let make = async {
+                let rows = filtered(&self.dataset, filter, caches).await?;
+                let restriction = view.restrict(|row| rows.contains(row));
+                let weight = view.documents() as usize / 8;
+                Ok((Arc::new(restriction), weight))
+            };
+            let restriction = caches.restrictions.get(&key, make).await?;
+            restrictions.push(restriction.as_ref().clone());
+        }
+        Ok(restrictions)
+    }
+
+    /// Marks what was found in some columns; all that are searched when none are named.
+    pub fn highlighters(&self, columns: &[String]) -> Result<Vec<(String, Highlighter)>> {
+        let mut wanted = Vec::new();
+        for column in columns {
+            wanted.push(canonical_column(&self.dataset, column)?);
+        }
+        if wanted.is_empty() {
+            wanted = self
+                .indexes
+                .iter()
+                .map(|index| index.column.clone())
+                .collect();
+        }
+        let highlighters = wanted.into_iter().map(|column| {
+            let highlighter = Highlighter::new(&self.plan, &column).ok_or_else(|| {
+                Error::invalid(format!(
+                    "the text query does not search `{column}`, so there is nothing to highlight"
+                ))
+            })?;
+            Ok((column, highlighter))
+        });
+        highlighters.collect()
+    }
+
+    /// The search in words.
+    pub fn describe(&self) -> String {
+        use std::fmt::Write;
+        let mut out = String::new();
+        let reach = match self.search.reach {
+            reach if reach >= i64::MAX as u64 => "all".to_string(),
+            reach => reach.to_string(),
+        };
+        let _ = writeln!(out, "TextMatch: rows={reach}");
+        if let Some(filter) = &self.search.filter {
+            let when = match self.search.prefilter {
+                true => "before",
+                false => "after",
+            };
+            let filter: Vec<&str> = filter.split_whitespace().collect();
+            let filter = filter.join(" ");
+            let _ = writeln!(out, "  filter {when} the search: {filter}");
+        }
+        for line in self.plan.describe().lines() {
+            let _ = writeln!(out, "  {line}");
+        }
+        for (index, (column, view)) in self.indexes.iter().zip(self.plan.columns()) {
+            let segments = index.entries.len();
+            let filled = index
+                .entries
+                .iter()
+                .filter(|entry| entry.details.documents > 0);
+            let filled = filled.count();
+            let (mut rows, mut tail) = (0_u64, 0_u64);
+            for (place, part) in view.parts().iter().enumerate() {
+                let visible = u64::from(part.visible().count());
+                match place < filled {
+                    true => rows += visible,
+                    false => tail += visible,
+                }
+            }
+            let _ = writeln!(
+                out,
+                "  index `{}` on `{column}`: {segments} segments with {rows} rows, {tail} rows in \
+                 the tail",
+                index.name
+            );
+        }
+        out
+    }
+}
+
+/// The ids of the rows that satisfy a condition.
+async fn filtered(
+    dataset: &Arc<Dataset>,
+    filter: &str,
+    caches: &TextCaches,
+) -> Result<Arc<RoaringTreemap>> {
+    let key = (State::of(dataset), filter.to_string());
+    let read = async {
+        let mut scanner = dataset.scan();
+        scanner
+            .filter(filter)
+            .and_then(|scanner| scanner.project::<&str>(&[]))
+            .map_err(Error::of_input)?
+            .with_row_id();
+        let mut batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+        let mut rows = RoaringTreemap::new();
+        while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {
+            use arrow::array::AsArray;
+            use arrow::datatypes::UInt64Type;
+            if let Some(ids) = batch.column_by_name("_rowid") {
+                rows.extend(ids.as_primitive::<UInt64Type>().values().iter().copied());
+            }
+        }
+        let weight = rows.serialized_size();
+        Ok((Arc::new(rows), weight))
+    };
+    caches.filters.get(&key, read).await
+}
+
+/// Runs work on so many documents: at once when they are few, else where it holds up nobody, until
+/// nobody waits for it any more.
+async fn run<T: Send + 'static>(
+    documents: u64,
+    work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    /// A millisecond or two of work.
+    const FEW: u64 = 1_000_000;
+    if documents <= FEW {
+        return work(&|| false);
+    }
+    let cancel = Cancel::default();
+    let flag = cancel.0.clone();
+    blocking(move || work(&|| flag.load(Ordering::Relaxed))).await
+}
+
+/// Ends the work that it was made for when it is dropped.
+#[derive(Default)]
+struct Cancel(Arc<AtomicBool>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

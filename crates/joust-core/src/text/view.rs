@@ -1,0 +1,111 @@
+//! What a search sees of a column at a version.
+
+use std::sync::Arc;
+
+use joust_text::segment::Segment;
+use joust_text::view::{Part, View};
+use lance::Dataset;
+use roaring::RoaringBitmap;
+
+use super::caches::{ColumnState, State, TextCaches};
+use super::entry::Entry;
+use super::files::{blocking, open};
+use super::{tail, visible};
+use crate::error::Result;
+
+/// The segments of one index, and the column they are on.
+pub struct Indexed {
+    pub column: String,
+    pub field: i32,
+    pub name: String,
+    pub entries: Vec<Entry>,
+}
+
+impl Indexed {
+    /// Fragments that any segment covers.
+    pub fn covered(&self) -> RoaringBitmap {
+        let mut covered = RoaringBitmap::new();
+        for entry in &self.entries {
+            covered |= &entry.fragments;
+        }
+        covered
+    }
+
+    pub fn state(&self, dataset: &Dataset, with_tail: bool) -> ColumnState {
+        ColumnState {
+            state: State::of(dataset),
+            field: self.field,
+            index: self.name.clone(),
+            with_tail,
+        }
+    }
+
+    /// The view of a version.
+    pub async fn view(
+        &self,
+        dataset: &Arc<Dataset>,
+        with_tail: bool,
+        caches: &TextCaches,
+    ) -> Result<Arc<View>> {
+        let make = async {
+            let view = self.make(dataset, with_tail, caches).await?;
+            // The parts have their own places; a view that outlives theirs is what this weighs.
+            let weight = view
+                .parts()
+                .iter()
+                .map(|part| part.segment().documents() as usize / 8)
+                .sum();
+            Ok((Arc::new(view), weight))
+        };
+        caches
+            .views
+            .get(&self.state(dataset, with_tail), make)
+            .await
+    }
+
+    async fn make(
+        &self,
+        dataset: &Arc<Dataset>,
+        with_tail: bool,
+        caches: &TextCaches,
+    ) -> Result<View> {
+        // All entries of an index have one analysis: they are replaced together.
+        let analysis = Arc::new(self.entries[0].details.analysis.clone());
+        let mut parts = Vec::new();
+        for entry in &self.entries {
+            if let Some(segment) = open(dataset, entry, caches).await? {
+                parts.push(part(dataset, entry, segment, caches).await?);
+            }
+        }
+        if with_tail {
+            let covered = self.covered();
+            let tail = tail::parts(dataset, &self.column, &analysis, &covered, caches).await?;
+            parts.extend(tail);
+        }
+        Ok(View::new(analysis, parts)?)
+    }
+}
+
+/// The rows of a segment that are alive at a version and still live in the fragments it covers: an
+/// updated row moves to another fragment and keeps its id.
+async fn part(
+    dataset: &Arc<Dataset>,
+    entry: &Entry,
+    segment: Arc<Segment>,
+    caches: &TextCaches,
+) -> Result<Arc<Part>> {
+    let key = (entry.uuid, visible::state(dataset, &entry.fragments));
+    let make = async {
+        let rows = visible::rows(dataset, entry.fragments.clone()).await?;
+        blocking(move || {
+            let weight = segment.documents() as usize / 8;
+            let part = match rows {
+                None => Part::whole(segment)?,
+                Some(rows) => Part::new(segment, rows)?,
+            };
+            Ok((Arc::new(part), weight))
+        })
+        .await
+    };
+    caches.parts.get(&key, make).await
+}

@@ -1,0 +1,143 @@
+//! Words of one text that is spread over several columns, scored as if it stood in one: BM25F.
+//!
+//! A word counts as often as it stands in all of the columns, a row is as long as all of them, and a
+//! word is as rare as the rows that have it anywhere. A column's weight multiplies both.
+
+use std::collections::HashMap;
+
+use tantivy::postings::Postings;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, TERMINATED, Term};
+
+use super::{Hit, Interrupt};
+use crate::error::{Error, Result};
+use crate::view::{Restriction, View};
+
+/// What is asked of some columns together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combined {
+    /// Columns by their number, with their weights.
+    pub columns: Vec<(usize, f32)>,
+    pub terms: Vec<String>,
+    /// A row must have every term.
+    pub all: bool,
+}
+
+/// A column with its weight, and what a filter leaves of it.
+pub type Weighted<'a> = (&'a View, Option<&'a Restriction>, f32);
+
+/// Every row, ordered by row id.
+pub fn rows(
+    columns: &[Weighted<'_>],
+    asked: &Combined,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Hit>> {
+    let mut times = Vec::new();
+    for term in &asked.terms {
+        if interrupt() {
+            return Err(Error::Interrupted);
+        }
+        times.push(occurrences(columns, term)?);
+    }
+    let mut lengths: HashMap<u64, f32> = HashMap::new();
+    for rows in &times {
+        for (row, found) in rows {
+            if found.wanted {
+                lengths.insert(*row, 0.0);
+            }
+        }
+    }
+    if asked.all {
+        lengths.retain(|row, _| times.iter().all(|rows| rows.contains_key(row)));
+    }
+    measure(columns, &mut lengths, interrupt)?;
+    let total = columns.iter().map(|(view, ..)| view.documents()).max();
+    let total = total.unwrap_or(0) as f32;
+    let tokens: f32 = columns
+        .iter()
+        .map(|(view, _, weight)| view.mean_length() * view.documents() as f32 * weight)
+        .filter(|tokens| tokens.is_finite())
+        .sum();
+    let mean = tokens / total;
+    let mut hits: Vec<Hit> = lengths
+        .into_iter()
+        .map(|(row, length)| {
+            let norm = 1.2 * (0.25 + 0.75 * length / mean);
+            let score = times.iter().map(|rows| match rows.get(&row) {
+                Some(found) => {
+                    rarity(rows.len() as f32, total) * 2.2 * found.times / (found.times + norm)
+                }
+                None => 0.0,
+            });
+            Hit {
+                row,
+                score: score.sum(),
+            }
+        })
+        .collect();
+    hits.sort_unstable_by_key(|hit| hit.row);
+    Ok(hits)
+}
+
+#[derive(Default)]
+struct Found {
+    /// Weighted.
+    times: f32,
+    /// The filter leaves the row.
+    wanted: bool,
+}
+
+/// How often each visible row has a term.
+fn occurrences(columns: &[Weighted<'_>], term: &str) -> Result<HashMap<u64, Found>> {
+    let mut rows: HashMap<u64, Found> = HashMap::new();
+    for (view, restriction, weight) in columns {
+        let Some(field) = view.text() else { continue };
+        let term = Term::from_field_text(field, term);
+        for (part, documents) in view.searched(*restriction) {
+            let segment = part.segment();
+            let index = segment.reader().inverted_index(field)?;
+            let Some(mut postings) = index.read_postings(&term, IndexRecordOption::WithFreqs)?
+            else {
+                continue;
+            };
+            let mut document = postings.doc();
+            while document != TERMINATED {
+                if part.visible().contains(document) {
+                    let found = rows.entry(segment.row(document)).or_default();
+                    found.times += weight * postings.term_freq() as f32;
+                    found.wanted |= documents.contains(document);
+                }
+                document = postings.advance();
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The length of each row over all columns.
+fn measure(
+    columns: &[Weighted<'_>],
+    lengths: &mut HashMap<u64, f32>,
+    interrupt: Interrupt<'_>,
+) -> Result<()> {
+    for (view, _, weight) in columns {
+        for part in view.parts() {
+            if interrupt() {
+                return Err(Error::Interrupted);
+            }
+            let segment = part.segment();
+            for document in 0..segment.documents() {
+                if let Some(length) = lengths.get_mut(&segment.row(document))
+                    && part.visible().contains(document)
+                {
+                    *length += weight * segment.length(document) as f32;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn rarity(frequency: f32, total: f32) -> f32 {
+    (1.0 + (total - frequency + 0.5) / (frequency + 0.5)).ln()
+}

@@ -1,0 +1,165 @@
+//! The terms that a fuzzy word stands for.
+//!
+//! tantivy's own fuzzy query gives every row the same score. Here a fuzzy word is a choice of terms,
+//! scored as words are. All terms of one word count as equally rare, namely as the most frequent of
+//! them: else a typing error, being rare, would beat the word itself. A term that is `n` edits away
+//! counts a `1/(n + 1)`th.
+
+use std::collections::HashMap;
+
+use tantivy::Term;
+use tantivy::query::FuzzyTermQuery;
+
+use crate::error::Result;
+use crate::query::Match;
+use crate::view::View;
+
+struct Candidate {
+    word: usize,
+    edits: usize,
+    /// Documents of all segments that have it, dead ones included: only the order depends on it.
+    documents: u64,
+    text: String,
+}
+
+/// For each word, with how often it is in the query: terms and weights. The nearest and most frequent
+/// terms are taken, up to `max_expansions` over all words, from all segments together.
+pub fn expand(
+    view: &View,
+    words: &[(String, usize)],
+    query: &Match,
+    most: usize,
+) -> Result<Vec<Vec<(String, f32)>>> {
+    let mut candidates = Vec::new();
+    for (index, (word, _)) in words.iter().enumerate() {
+        let edits = query.fuzziness.edits(word);
+        candidates.extend(similar(view, index, word, edits, query.prefix_length)?);
+    }
+    candidates.sort_unstable_by(|a, b| {
+        (a.edits, b.documents, &a.text, a.word).cmp(&(b.edits, a.documents, &b.text, b.word))
+    });
+    // A word's own term is no expansion: it stays whatever the limit.
+    let own = candidates.iter().take_while(|one| one.edits == 0).count();
+    candidates.truncate(query.max_expansions.min(most).max(own));
+    weigh(view, words, candidates)
+}
+
+fn similar(
+    view: &View,
+    index: usize,
+    word: &str,
+    edits: u8,
+    prefix_length: usize,
+) -> Result<Vec<Candidate>> {
+    let Some(field) = view.text() else {
+        return Ok(Vec::new());
+    };
+    let term = Term::from_field_text(field, word);
+    let prefix: String = word.chars().take(prefix_length).collect();
+    let mut found: HashMap<String, u64> = HashMap::new();
+    for part in view.parts() {
+        let inverted = part.segment().reader().inverted_index(field)?;
+        if edits == 0 {
+            if let Some(info) = inverted.get_term_info(&term)? {
+                *found.entry(word.to_string()).or_default() += u64::from(info.doc_freq);
+            }
+            continue;
+        }
+        let automaton = FuzzyTermQuery::new(term.clone(), edits, false).automaton()?;
+        let mut terms = inverted
+            .terms()
+            .search(automaton)
+            .ge(prefix.as_bytes())
+            .into_stream()?;
+        while terms.advance() {
+            let Ok(text) = std::str::from_utf8(terms.key()) else {
+                continue;
+            };
+            if text.starts_with(&prefix) {
+                let documents = u64::from(terms.value().doc_freq);
+                *found.entry(text.to_string()).or_default() += documents;
+            }
+        }
+    }
+    let candidates = found.into_iter().map(|(text, documents)| Candidate {
+        word: index,
+        edits: distance(word, &text),
+        documents,
+        text,
+    });
+    Ok(candidates.collect())
+}
+
+fn weigh(
+    view: &View,
+    words: &[(String, usize)],
+    candidates: Vec<Candidate>,
+) -> Result<Vec<Vec<(String, f32)>>> {
+    let mut groups: Vec<Vec<(String, usize, u64)>> = vec![Vec::new(); words.len()];
+    let Some(field) = view.text() else {
+        return Ok(vec![Vec::new(); words.len()]);
+    };
+    for one in candidates {
+        let visible = view.frequency(&Term::from_field_text(field, &one.text))?;
+        if visible > 0 {
+            groups[one.word].push((one.text, one.edits, visible));
+        }
+    }
+    let total = view.documents();
+    let weighed = groups.into_iter().zip(words).map(|(group, (_, times))| {
+        let most = group.iter().map(|(.., frequency)| *frequency).max();
+        let rarity = most.map_or(0.0, |most| rarity(most, total));
+        group
+            .into_iter()
+            .map(|(text, edits, frequency)| {
+                // The index multiplies by the term's own rarity.
+                let weight = rarity / self::rarity(frequency, total);
+                (text, *times as f32 * weight / (edits as f32 + 1.0))
+            })
+            .collect()
+    });
+    Ok(weighed.collect())
+}
+
+/// BM25's factor for a term that `frequency` of `total` rows have.
+fn rarity(frequency: u64, total: u64) -> f32 {
+    let x = (total.saturating_sub(frequency) as f32 + 0.5) / (frequency as f32 + 0.5);
+    (1.0 + x).ln()
+}
+
+/// Letters to insert, delete or replace to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("abc", "abc", 0),
+            ("abc", "abd", 1),
+            ("abc", "acb", 2),
+            ("abc", "ab", 1),
+            ("", "ab", 2),
+            ("naïve", "naive", 1),
+        ] {
+            assert_eq!(distance(a, b), edits, "{a} {b}");
+            assert_eq!(distance(b, a), edits, "{b} {a}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! From a plan for one column to tantivy's queries.
+
+use tantivy::Term;
+use tantivy::query::{
+    BooleanQuery, BoostQuery, DisjunctionMaxQuery, Occur, PhraseQuery, Query, TermQuery,
+};
+use tantivy::schema::{Field, IndexRecordOption};
+
+use super::demote::DemoteQuery;
+use super::{Leaf, Tree};
+
+/// The query of a whole plan. A union, even of one term, lets tantivy skip what can't be among the
+/// best; a weight around it would not, so weights are at the terms.
+pub fn lower(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
+    match tree {
+        Tree::Leaf(_) => Box::new(BooleanQuery::new(vec![(Occur::Should, query(tree, field))])),
+        _ => query(tree, field),
+    }
+}
+
+fn query(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
+    match tree {
+        // Several columns are never asked of one.
+        Tree::Nothing | Tree::Combined(_) => Box::new(BooleanQuery::new(Vec::new())),
+        Tree::Leaf(Leaf::Term { text, weight }) => {
+            let term = Term::from_field_text(field, text);
+            weighted(TermQuery::new(term, IndexRecordOption::WithFreqs), *weight)
+        }
+        Tree::Leaf(Leaf::Phrase {
+            terms,
+            slop,
+            weight,
+        }) => {
+            let terms = terms
+                .iter()
+                .map(|(place, text)| (*place, Term::from_field_text(field, text)))
+                .collect();
+            weighted(PhraseQuery::new_with_offset_and_slop(terms, *slop), *weight)
+        }
+        Tree::Boolean {
+            must,
+            should,
+            must_not,
+        } => {
+            let clauses = [
+                (Occur::Must, must),
+                (Occur::Should, should),
+                (Occur::MustNot, must_not),
+            ];
+            let clauses = clauses.into_iter().flat_map(|(occur, queries)| {
+                queries.iter().map(move |tree| (occur, query(tree, field)))
+            });
+            Box::new(BooleanQuery::new(clauses.collect()))
+        }
+        Tree::Best(queries) => {
+            let queries = queries.iter().map(|tree| query(tree, field)).collect();
+            Box::new(DisjunctionMaxQuery::new(queries))
+        }
+        Tree::Demote {
+            positive,
+            negative,
+            factor,
+        } => Box::new(DemoteQuery::new(
+            query(positive, field),
+            query(negative, field),
+            *factor,
+        )),
+    }
+}
+
+fn weighted(query: impl Query, weight: f32) -> Box<dyn Query> {
+    match weight == 1.0 {
+        true => Box::new(query),
+        false => Box::new(BoostQuery::new(Box::new(query), weight)),
+    }
+}

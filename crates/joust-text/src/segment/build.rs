@@ -1,0 +1,208 @@
+//! Making a segment.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::indexer::{SingleSegmentIndexWriter, merge_filtered_segments};
+use tantivy::schema::{Field, Schema};
+use tantivy::tokenizer::TokenizerManager;
+use tantivy::{Index, IndexBuilder, TantivyDocument};
+
+use super::directory::{Files, is_hidden};
+use super::{Segment, schema};
+use crate::analysis::{Analysis, Analyzer};
+use crate::error::{Error, Result};
+
+/// Takes rows and makes one segment of them, with a bounded amount of memory: what is collected is
+/// written out as a part whenever it has grown to `memory` bytes, and the parts are merged at the end.
+pub struct Builder {
+    schema: Schema,
+    tokenizers: TokenizerManager,
+    text: Field,
+    row: Field,
+    place: Place,
+    memory: usize,
+    parts: Vec<Index>,
+    current: Option<Part>,
+    documents: u64,
+}
+
+/// A part that rows are being added to.
+struct Part {
+    writer: SingleSegmentIndexWriter,
+    /// Memory that it took before the first row.
+    empty: usize,
+}
+
+/// Where the files go.
+enum Place {
+    Memory(RamDirectory),
+    Disk(PathBuf),
+}
+
+/// A finished segment.
+pub struct Built {
+    /// Rows that have a text.
+    pub documents: u64,
+    files: Where,
+}
+
+enum Where {
+    Memory(Files),
+    Disk(PathBuf),
+}
+
+impl Builder {
+    /// A segment in memory, for few rows.
+    pub fn in_memory(analysis: &Analysis) -> Result<Self> {
+        Self::new(analysis, Place::Memory(RamDirectory::create()), usize::MAX)
+    }
+
+    /// A segment in an empty local directory, made with about `memory` bytes.
+    pub fn on_disk(analysis: &Analysis, directory: &Path, memory: usize) -> Result<Self> {
+        Self::new(analysis, Place::Disk(directory.to_path_buf()), memory)
+    }
+
+    fn new(analysis: &Analysis, place: Place, memory: usize) -> Result<Self> {
+        let schema = schema::schema(analysis.with_position);
+        let tokenizers = TokenizerManager::default();
+        tokenizers.register(schema::ANALYZER, Analyzer::new(analysis)?.inner());
+        Ok(Self {
+            text: schema.get_field(schema::TEXT)?,
+            row: schema.get_field(schema::ROW)?,
+            schema,
+            tokenizers,
+            place,
+            memory,
+            parts: Vec::new(),
+            current: None,
+            documents: 0,
+        })
+    }
+
+    /// Adds a row: its texts are one text whose parts no phrase spans. A row without any is no
+    /// document, and `texts` is empty for it.
+    pub fn add<'a>(&mut self, row: u64, texts: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let mut document = TantivyDocument::default();
+        let mut empty = true;
+        for text in texts {
+            document.add_text(self.text, text);
+            empty = false;
+        }
+        if empty {
+            return Ok(());
+        }
+        document.add_u64(self.row, row);
+        let mut part = match self.current.take() {
+            Some(part) => part,
+            None => self.part()?,
+        };
+        part.writer.add_document(document)?;
+        self.documents += 1;
+        if part.writer.mem_usage().saturating_sub(part.empty) >= self.memory {
+            self.parts.push(part.writer.finalize()?);
+        } else {
+            self.current = Some(part);
+        }
+        Ok(())
+    }
+
+    fn part(&self) -> Result<Part> {
+        /// tantivy makes its tables as large as a budget of this size suggests.
+        const TABLES: usize = 15 << 20;
+        let builder = IndexBuilder::new()
+            .schema(self.schema.clone())
+            .settings(schema::settings())
+            .tokenizers(self.tokenizers.clone());
+        let writer = match &self.place {
+            Place::Memory(directory) => {
+                builder.single_segment_index_writer(directory.clone(), TABLES / 16)?
+            }
+            Place::Disk(directory) => {
+                let directory = directory.join(format!("part-{}", self.parts.len()));
+                std::fs::create_dir(&directory)?;
+                builder.single_segment_index_writer(mapped(&directory)?, TABLES)?
+            }
+        };
+        Ok(Part {
+            empty: writer.mem_usage(),
+            writer,
+        })
+    }
+
+    /// Writes what is left and merges the parts. Without any document there is no segment.
+    pub fn finish(mut self) -> Result<Option<Built>> {
+        if let Some(part) = self.current.take() {
+            self.parts.push(part.writer.finalize()?);
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let documents = self.documents;
+        match (&self.place, parts.len()) {
+            (_, 0) => Ok(None),
+            (Place::Memory(directory), _) => Ok(Some(Built {
+                documents,
+                files: Where::Memory(in_memory(directory, &parts[0])?),
+            })),
+            (Place::Disk(directory), 1) => Ok(Some(Built::in_directory(
+                documents,
+                directory.join("part-0"),
+            ))),
+            (Place::Disk(directory), _) => {
+                let merged = directory.join("merged");
+                std::fs::create_dir(&merged)?;
+                let mut segments = Vec::new();
+                for part in &parts {
+                    segments.extend(part.searchable_segments()?);
+                }
+                let filters = vec![None; segments.len()];
+                merge_filtered_segments(&segments, schema::settings(), filters, mapped(&merged)?)?;
+                Ok(Some(Built::in_directory(documents, merged)))
+            }
+        }
+    }
+}
+
+pub(super) fn mapped(directory: &Path) -> Result<MmapDirectory> {
+    MmapDirectory::open(directory).map_err(|error| Error::Index(error.into()))
+}
+
+impl Built {
+    pub(super) fn in_directory(documents: u64, directory: PathBuf) -> Self {
+        Self {
+            documents,
+            files: Where::Disk(directory),
+        }
+    }
+
+    /// The files as they are to be kept.
+    pub fn files(self) -> Result<Files> {
+        match self.files {
+            Where::Memory(files) => Ok(files),
+            Where::Disk(directory) => Files::map(&directory),
+        }
+    }
+
+    pub fn open(self) -> Result<Arc<Segment>> {
+        Segment::from_files(self.files()?)
+    }
+}
+
+/// The files of an index, without what only a writer needs. tantivy's own view of them would lack
+/// their footers.
+fn in_memory(directory: &RamDirectory, index: &Index) -> Result<Files> {
+    let mut files = HashMap::new();
+    let mut names = index.directory().list_managed_files();
+    names.insert(PathBuf::from("meta.json"));
+    for name in names {
+        if is_hidden(&name) {
+            continue;
+        }
+        // Some parts of a segment are not written when there is nothing in them.
+        if let Ok(slice) = directory.open_read(&name) {
+            files.insert(name, slice.read_bytes()?);
+        }
+    }
+    Ok(Files::from_owned(files))
+}

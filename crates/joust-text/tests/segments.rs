@@ -1,0 +1,383 @@
+//! Many rows: what is skipped on the way to the best ones, parts and merges on disk, and limits.
+
+use std::sync::Arc;
+
+use joust_text::analysis::{Analysis, Params};
+use joust_text::query::{CombinedFields, Fuzziness, Limits, Match, Operator, Phrase, Query};
+use joust_text::search::{Hit, Plan};
+use joust_text::segment::{Builder, Segment, merge};
+use joust_text::view::{Part, View};
+use joust_text::{Error, Result};
+
+/// A small generator of numbers, so that every run has the same rows.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+
+    /// Few words are frequent and many are rare.
+    fn word(&mut self) -> String {
+        let limit = 1 + self.below(300);
+        format!("w{}", self.below(limit))
+    }
+
+    fn text(&mut self, words: u64) -> String {
+        let count = 1 + self.below(words);
+        (0..count)
+            .map(|_| self.word())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+fn analysis() -> Arc<Analysis> {
+    Arc::new(
+        Analysis::new(&Params {
+            with_position: Some(true),
+            ..Params::default()
+        })
+        .unwrap(),
+    )
+}
+
+/// Rows of each segment with texts of very different lengths, so that their own bounds mislead most.
+fn texts() -> Vec<Vec<(u64, String)>> {
+    let mut random = Random(7);
+    let mut row = 0;
+    [(6_000, 8), (4_000, 300), (3_000, 40)]
+        .into_iter()
+        .map(|(rows, words)| {
+            (0..rows)
+                .map(|_| {
+                    row += 1;
+                    (row, random.text(words))
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn segment(analysis: &Analysis, rows: &[(u64, String)]) -> Arc<Segment> {
+    let mut builder = Builder::in_memory(analysis).unwrap();
+    for (row, text) in rows {
+        builder.add(*row, [text.as_str()]).unwrap();
+    }
+    builder.finish().unwrap().unwrap().open().unwrap()
+}
+
+fn view(segments: &[Arc<Segment>], visible: impl Fn(u64) -> bool + Copy) -> Arc<View> {
+    let parts = segments
+        .iter()
+        .map(|segment| Arc::new(Part::new(segment.clone(), visible).unwrap()))
+        .collect();
+    Arc::new(View::new(analysis(), parts).unwrap())
+}
+
+fn words(terms: &str, operator: Operator) -> Query {
+    Query::Match(Match {
+        column: Some("x".into()),
+        operator,
+        ..Match::new(terms)
+    })
+}
+
+fn plan(view: &Arc<View>, query: &Query) -> Result<Plan> {
+    let columns = vec![("x".to_string(), view.clone())];
+    Plan::new(query, columns, Limits::default(), &|| false)
+}
+
+fn search(view: &Arc<View>, query: &Query, reach: usize) -> Vec<Hit> {
+    plan(view, query)
+        .unwrap()
+        .search(reach, None, &|| false)
+        .unwrap()
+}
+
+fn same(a: &[Hit], b: &[Hit]) {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert!((a.score - b.score).abs() <= 1e-5 * b.score, "{a:?} {b:?}");
+    }
+}
+
+fn queries() -> Vec<Query> {
+    let mut random = Random(99);
+    let mut queries = Vec::new();
+    for round in 0..300 {
+        let operator = match round % 3 {
+            0 => Operator::And,
+            _ => Operator::Or,
+        };
+        let count = 1 + random.below(4);
+        let terms: Vec<String> = (0..count).map(|_| random.word()).collect();
+        queries.push(words(&terms.join(" "), operator));
+    }
+    queries
+}
+
+#[test]
+fn nothing_that_belongs_to_the_best_is_skipped() {
+    let analysis = analysis();
+    let segments: Vec<_> = texts()
+        .iter()
+        .map(|rows| segment(&analysis, rows))
+        .collect();
+    for view in [
+        view(&segments, |_| true),
+        view(&segments, |row| row % 7 == 0),
+    ] {
+        for query in queries() {
+            let everything = search(&view, &query, usize::MAX);
+            for reach in [1, 10, 100] {
+                let best = search(&view, &query, reach);
+                same(&best, &everything[..reach.min(everything.len())]);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_equal_score_come_in_the_order_of_their_ids() {
+    let analysis = analysis();
+    // The lower ids are in the later segments.
+    let segments: Vec<_> = (0..4)
+        .rev()
+        .map(|segment_index| {
+            let rows: Vec<_> = (0..500)
+                .map(|row| (segment_index * 500 + row, "same words".to_string()))
+                .collect();
+            segment(&analysis, &rows)
+        })
+        .collect();
+    let view = view(&segments, |row| row >= 10);
+    let found = search(&view, &words("words same", Operator::Or), 700);
+    let rows: Vec<u64> = found.iter().map(|hit| hit.row).collect();
+    assert_eq!(rows, (10..710).collect::<Vec<u64>>());
+}
+
+#[test]
+fn scores_do_not_depend_on_segments_nor_on_dead_rows() {
+    let analysis = analysis();
+    let texts = texts();
+    let visible = |row: u64| !row.is_multiple_of(3);
+    let spread: Vec<_> = texts.iter().map(|rows| segment(&analysis, rows)).collect();
+    let alive = texts.iter().flatten().filter(|(row, _)| visible(*row));
+    let alone = segment(&analysis, &alive.cloned().collect::<Vec<_>>());
+    let directory = tempfile::tempdir().unwrap();
+    let keep: Vec<(&Segment, &dyn Fn(u64) -> bool)> = spread
+        .iter()
+        .map(|segment| (segment.as_ref(), &visible as &dyn Fn(u64) -> bool))
+        .collect();
+    let merged = merge(&keep, directory.path()).unwrap().unwrap();
+    assert_eq!(merged.documents, u64::from(alone.documents()));
+    let views = [
+        view(&spread, visible),
+        view(&[alone], |_| true),
+        view(&[merged.open().unwrap()], |_| true),
+    ];
+    for query in queries() {
+        let found = views.each_ref().map(|view| search(view, &query, 20));
+        same(&found[0], &found[1]);
+        same(&found[2], &found[1]);
+    }
+}
+
+#[test]
+fn parts_that_did_not_fit_into_memory_become_one_segment() {
+    let analysis = analysis();
+    let texts = texts();
+    let directory = tempfile::tempdir().unwrap();
+    let mut builder = Builder::on_disk(&analysis, directory.path(), 2 << 20).unwrap();
+    for (row, text) in texts.iter().flatten() {
+        builder.add(*row, [text.as_str()]).unwrap();
+    }
+    builder.add(1 << 60, []).unwrap();
+    let built = builder.finish().unwrap().unwrap();
+    assert!(directory.path().join("part-1").exists(), "it was one part");
+    let files = built.files().unwrap();
+    assert!(files.iter().any(|(name, _)| name == "meta.json"));
+    assert!(files.iter().all(|(name, _)| !name.starts_with('.')));
+    // Copied by name, as they are when they are published.
+    let copied = joust_text::segment::Files::new(
+        files
+            .iter()
+            .map(|(name, bytes)| (name.to_string(), bytes.to_vec())),
+    );
+    let disk = view(&[Segment::from_files(copied).unwrap()], |_| true);
+    let memory: Vec<_> = texts.iter().map(|rows| segment(&analysis, rows)).collect();
+    let memory = view(&memory, |_| true);
+    assert_eq!(disk.documents(), 13_000);
+    for query in queries() {
+        same(&search(&disk, &query, 20), &search(&memory, &query, 20));
+    }
+}
+
+#[test]
+fn reading_a_segment_leaves_its_directory_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut builder = Builder::on_disk(&analysis(), directory.path(), 1 << 30).unwrap();
+    builder.add(1, ["a cat"]).unwrap();
+    builder.finish().unwrap().unwrap();
+    let part = directory.path().join("part-0");
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(&part)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let view = view(&[Segment::open(&part).unwrap()], |_| true);
+    assert_eq!(search(&view, &words("cats", Operator::Or), 10).len(), 1);
+    assert_eq!(names(), before);
+}
+
+#[test]
+fn a_phrase_does_not_span_the_texts_of_a_list() {
+    let analysis = analysis();
+    let mut builder = Builder::in_memory(&analysis).unwrap();
+    builder.add(1, ["red green", "blue"]).unwrap();
+    builder.add(2, ["red", "green blue"]).unwrap();
+    let segment = builder.finish().unwrap().unwrap().open().unwrap();
+    let view = view(&[segment], |_| true);
+    let found = search(&view, &phrase("green blue"), 10);
+    assert_eq!(found.iter().map(|hit| hit.row).collect::<Vec<_>>(), [2]);
+}
+
+fn phrase(terms: &str) -> Query {
+    Query::Phrase(Phrase {
+        column: Some("x".into()),
+        terms: terms.into(),
+        slop: 0,
+        granularity: None,
+    })
+}
+
+#[test]
+fn a_phrase_needs_positions() {
+    let analysis = Arc::new(Analysis::new(&Params::default()).unwrap());
+    let segment = segment(&analysis, &[(1, "a cat".to_string())]);
+    let parts = vec![Arc::new(Part::whole(segment).unwrap())];
+    let view = Arc::new(View::new(analysis, parts).unwrap());
+    let error = plan(&view, &phrase("two words")).err().unwrap();
+    assert!(error.to_string().contains("with_position"), "{error}");
+    // One word is a word.
+    assert_eq!(search(&view, &phrase("cats"), 10).len(), 1);
+}
+
+#[test]
+fn words_that_stand_for_too_much_are_refused() {
+    let analysis = analysis();
+    let rows: Vec<_> = (0..3_000).map(|row| (row, format!("x{row}"))).collect();
+    let view = view(&[segment(&analysis, &rows)], |_| true);
+    let terms: Vec<String> = (0..3_000).map(|word| format!("x{word}")).collect();
+    let many = words(&terms.join(" "), Operator::Or);
+    let fuzzy = Query::Best(
+        (0..30)
+            .map(|word| {
+                Query::Match(Match {
+                    column: Some("x".into()),
+                    fuzziness: Fuzziness::Edits(2),
+                    max_expansions: 1_000,
+                    ..Match::new(format!("x{word}00"))
+                })
+            })
+            .collect(),
+    );
+    for query in [many, fuzzy] {
+        let error = plan(&view, &query).err().unwrap();
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+        assert!(error.to_string().contains("2048 terms"), "{error}");
+    }
+}
+
+#[test]
+fn expansions_are_the_nearest_and_the_most_frequent() {
+    let analysis = analysis();
+    let mut rows = vec![(0, "falcon".to_string()), (1, "falcom".to_string())];
+    rows.extend((2..12).map(|row| (row, "falkon".to_string())));
+    let view = view(&[segment(&analysis, &rows)], |_| true);
+    let fuzzy = |max_expansions| {
+        Query::Match(Match {
+            column: Some("x".into()),
+            fuzziness: Fuzziness::Auto,
+            max_expansions,
+            ..Match::new("falcon")
+        })
+    };
+    let rows = |query| -> Vec<u64> {
+        search(&view, &query, 100)
+            .iter()
+            .map(|hit| hit.row)
+            .collect()
+    };
+    assert_eq!(rows(fuzzy(0)), [0]);
+    assert_eq!(rows(fuzzy(2)), [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    // The word itself is best, though the others have more rows or fewer.
+    assert_eq!(rows(fuzzy(50))[0], 0);
+    assert_eq!(rows(fuzzy(50)).len(), 12);
+}
+
+#[test]
+fn a_search_that_nobody_waits_for_ends() {
+    let analysis = analysis();
+    let segments: Vec<_> = texts()
+        .iter()
+        .map(|rows| segment(&analysis, rows))
+        .collect();
+    let view = view(&segments, |_| true);
+    let plan = plan(&view, &words("w0 w1", Operator::Or)).unwrap();
+    let ended = plan.search(10, None, &|| true);
+    assert!(matches!(ended, Err(Error::Interrupted)));
+}
+
+#[test]
+fn combined_columns_are_scored_as_one_text() {
+    let analysis = analysis();
+    let mut random = Random(5);
+    let rows: Vec<(String, String)> = (0..2_000)
+        .map(|_| (random.text(10), random.text(20)))
+        .collect();
+    let column = |text: &dyn Fn(&(String, String)) -> String| {
+        let texts: Vec<(u64, String)> = rows
+            .iter()
+            .enumerate()
+            .map(|(row, texts)| (row as u64, text(texts)))
+            .collect();
+        let halves = texts.chunks(1_200).map(|half| segment(&analysis, half));
+        view(&halves.collect::<Vec<_>>(), |row| row % 5 != 0)
+    };
+    let columns = vec![
+        ("a".to_string(), column(&|(a, _)| a.clone())),
+        ("b".to_string(), column(&|(_, b)| b.clone())),
+    ];
+    let whole = column(&|(a, b)| format!("{a} {b}"));
+    for operator in [Operator::And, Operator::Or] {
+        let combined = Query::CombinedFields(CombinedFields {
+            terms: "w1 w2 w30".into(),
+            columns: vec!["a".into(), "b".into()],
+            boost: None,
+            operator,
+        });
+        let plan = Plan::new(&combined, columns.clone(), Limits::default(), &|| false).unwrap();
+        let found = plan.search(50, None, &|| false).unwrap();
+        let expected = search(&whole, &words("w1 w2 w30", operator), 50);
+        assert!(!expected.is_empty());
+        same(&found, &expected);
+        let even: Vec<_> = columns
+            .iter()
+            .map(|(_, view)| view.restrict(|row| row % 2 == 0))
+            .collect();
+        let found = plan.search(5_000, Some(&even), &|| false).unwrap();
+        let mut expected = search(&whole, &words("w1 w2 w30", operator), 5_000);
+        expected.retain(|hit| hit.row % 2 == 0);
+        same(&found, &expected);
+    }
+}
