@@ -313,7 +313,7 @@ describe("plans of text queries", () => {
     }
     expect(plan).not.toMatch(/`the`/);
     const analyzed = await client.ok("/v1/table/plans/analyze_plan", query);
-    expect(analyzed).toMatch(/hits=2, time=/);
+    expect(analyzed).toMatch(/text: rows=2, time=/);
     expect(analyzed).not.toContain(serving.root);
   });
 });

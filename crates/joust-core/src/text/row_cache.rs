@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::future::Future;
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::compute::interleave;
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::{interleave, take_record_batch};
 use parking_lot::Mutex;
 
 use crate::error::Result;
@@ -47,7 +47,7 @@ impl RowCache {
             let unknown = |row: &&u64| !kept.places.contains_key(*row);
             rows.iter().filter(unknown).copied().collect()
         };
-        let batch = read(missing.clone()).await?;
+        let batch = compact(&read(missing.clone()).await?)?;
         self.0.lock().keep(&missing, batch);
         match self.kept(rows)? {
             Some(columns) => Ok(columns),
@@ -90,6 +90,12 @@ impl RowCache {
         }
         Ok(Some(columns))
     }
+}
+
+/// Copies rows out of the pages that they were read from, which they would keep in memory.
+fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
+    let all = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
+    Ok(take_record_batch(batch, &all)?)
 }
 
 impl Kept {
