@@ -20,7 +20,7 @@ const checks = {
  * looked at would be wasted.
  */
 function clippy() {
-  const unoptimised = ["joust-core", "joust-node", "protoc-path"].flatMap((name) => [
+  const unoptimised = ["joust-core", "joust-node", "joust-text", "protoc-path"].flatMap((name) => [
     "--config",
     `profile.release.package.${name}.opt-level=0`,
   ]);
