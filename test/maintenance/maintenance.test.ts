@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { items, stream, tableOf, type } from "../harness/arrow.js";
-import type { Client } from "../harness/client.js";
+import type { Client, Json } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
@@ -148,6 +148,6 @@ test("an insert that outlasts the version that it was written against is refused
   await untilFirstIsGone(client, "outlasted");
   goOn();
   const reply = await insert;
-  expect([reply.status, (await reply.json()).code]).toEqual([400, 19]);
+  expect([reply.status, ((await reply.json()) as Json).code]).toEqual([400, 19]);
   expect(await client.count("outlasted")).toBe(10 + 3 * 20);
 });

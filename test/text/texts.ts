@@ -18,8 +18,12 @@ export const rows = (rows: readonly Row[]): Uint8Array =>
   });
 
 /** Builds an FTS index and waits for it: its entry in the listing. */
-export async function textIndex(client: Client, id: string, body: object): Promise<Json> {
-  const request = { index_type: "FTS", ...body } as { column: string; name?: string };
+export async function textIndex(
+  client: Client,
+  id: string,
+  body: { column: string; name?: string; [parameter: string]: unknown },
+): Promise<Json> {
+  const request = { index_type: "FTS", ...body };
   await client.ok(`/v1/table/${encodeURIComponent(id)}/create_scalar_index`, request);
   return readyIndex(client, id, request.name ?? `${request.column}_idx`);
 }

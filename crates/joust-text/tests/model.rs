@@ -1,5 +1,7 @@
 //! Searches compared with a plain computation of what they must find.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Corpus, Table, brute_force};

@@ -1,5 +1,7 @@
 //! Many rows: what is skipped on the way to the best ones, parts and merges on disk, and limits.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use joust_text::analysis::{Analysis, Params};

@@ -36,7 +36,7 @@ pub fn add(builder: &mut Builder, batch: &RecordBatch) -> Result<()> {
     let rows = batch
         .column_by_name("_rowid")
         .and_then(|rows| rows.as_primitive_opt::<UInt64Type>());
-    let texts = batch.column_by_name(TEXT).map(|column| texts(column));
+    let texts = batch.column_by_name(TEXT).map(texts);
     let (Some(rows), Some(texts)) = (rows, texts) else {
         return Err(Error::invalid("the table's rows have no ids or no text"));
     };

@@ -102,6 +102,9 @@ impl Highlighter {
 
 #[cfg(test)]
 mod tests {
+    // Literals read better than references to them.
+    #![allow(clippy::needless_pass_by_value)]
+
     use std::sync::Arc;
 
     use super::*;
