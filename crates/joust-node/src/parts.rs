@@ -100,9 +100,11 @@ impl Table {
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let table = self.inner.clone();
         let parts = bytes(parts);
-        promise(env, async move { table.remove_parts(&parts).await }, |()| {
-            ()
-        })
+        promise(
+            env,
+            async move { table.remove_parts(&parts).await },
+            |()| {},
+        )
     }
 }
 
