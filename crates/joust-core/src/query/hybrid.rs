@@ -23,13 +23,26 @@ pub struct HybridRequest {
 
 /// How the two are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
+// By way of a string: given another type, serde_json takes an enum for broken JSON.
+#[serde(try_from = "String")]
 pub enum Method {
     /// A row counts by its places in the two lists.
     #[default]
     Rrf,
     /// A row counts by its score and its distance, each scaled to 0 to 1 over its list.
     Weighted,
+}
+
+impl TryFrom<String> for Method {
+    type Error = String;
+
+    fn try_from(name: String) -> std::result::Result<Self, String> {
+        match name.as_str() {
+            "rrf" => Ok(Self::Rrf),
+            "weighted" => Ok(Self::Weighted),
+            _ => Err(format!("there is no method `{name}`; give rrf or weighted")),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
