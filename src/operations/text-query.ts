@@ -1,6 +1,6 @@
 /**
  * What to search text for, in the forms of the namespace interface and of the LanceDB SDKs. The
- * engine reads it (`crates/joust-core/src/query/text_form.rs`); a test holds the two together.
+ * engine reads it (`crates/joust-text/src/query/form.rs`); a test holds the two together.
  */
 import { type TSchema, Type } from "@sinclair/typebox";
 

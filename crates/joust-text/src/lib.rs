@@ -17,6 +17,7 @@
 pub mod analysis;
 mod error;
 pub mod highlight;
+pub mod object;
 pub mod query;
 pub mod search;
 pub mod segment;

@@ -8,12 +8,10 @@ mod columns;
 mod explain;
 pub(crate) mod expression;
 mod hybrid;
-mod object;
 mod plan;
 mod probes;
 mod request;
 mod text;
-mod text_form;
 mod text_search;
 mod vector;
 
@@ -79,8 +77,7 @@ impl Table {
             })
             .await?;
         let version = dataset.version_id();
-        if let Some(text) = &query.full_text_query {
-            let text = text::decode(text)?;
+        if let Some(text) = &query.text {
             let caches = self.handle().text();
             if let Some(search) = TextSearch::new(&dataset, query, text, caches).await? {
                 return Ok((Planned::Text(Box::new(search)), version));

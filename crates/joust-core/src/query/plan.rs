@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use joust_text::object::Object;
 use joust_text::query::Query as TextQuery;
 use lance::Dataset;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
 
 use super::answer::QUERY_INDEX;
-use super::object::Object;
 use super::request::{Ordering, Query, Vectors};
 use super::{columns, expression, probes, text, vector};
 use crate::error::{Error, Result};
@@ -25,13 +25,13 @@ pub async fn scanner(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
 async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
     let mut scanner = filtered(dataset.clone(), query)?;
     let mut batch = false;
-    let scored = match (vector::dimension(&query.vector)?, &query.full_text_query) {
+    let scored = match (vector::dimension(&query.vector)?, &query.text) {
         (Some(dimension), _) => {
             batch = search_by_vector(&mut scanner, &dataset, query, dimension).await?;
             Some("_distance")
         }
         (None, Some(text)) => {
-            search_by_text(&mut scanner, &dataset, query, &text::decode(text)?)?;
+            search_by_text(&mut scanner, &dataset, query, text)?;
             Some("_score")
         }
         (None, None) => None,

@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use joust_text::object::Object;
+use joust_text::query::{Limits, Query as TextQuery};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::columns::Columns;
 use super::hybrid::HybridRequest;
-use super::object::Object;
-use super::text_form;
 use super::text_search::Highlight;
 use crate::error::{Error, Result};
 
@@ -74,7 +74,10 @@ pub struct Query {
     #[serde(default)]
     pub order_by: Option<Vec<Object<Ordering>>>,
     #[serde(default)]
-    pub full_text_query: Option<serde_json::Value>,
+    full_text_query: Option<serde_json::Value>,
+    /// What `full_text_query` asks.
+    #[serde(skip)]
+    pub text: Option<TextQuery>,
     /// Passages of the texts that were found.
     #[serde(default)]
     pub highlight: Option<Object<Highlight>>,
@@ -131,7 +134,7 @@ impl Query {
         decode::<Self>(body)?.checked()
     }
 
-    fn checked(self) -> Result<Self> {
+    fn checked(mut self) -> Result<Self> {
         if let Some(effort) = self.search_effort
             && !(0.0..=1.0).contains(&effort)
         {
@@ -139,9 +142,9 @@ impl Query {
                 "`search_effort` is {effort}; it must be between 0 and 1"
             )));
         }
-        self.full_text_query
-            .as_ref()
-            .map_or(Ok(()), text_form::check)?;
+        if let Some(text) = self.full_text_query.take() {
+            self.text = Some(joust_text::query::decode(&text, Limits::default())?);
+        }
         Ok(self)
     }
 

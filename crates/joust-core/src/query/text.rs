@@ -1,19 +1,11 @@
 //! Text queries for Lance's native full-text index.
 
-use joust_text::query::{
-    CombinedFields, Fuzziness, Granularity, Limits, Match, Operator, Phrase, Query,
-};
+use joust_text::query::{CombinedFields, Fuzziness, Granularity, Match, Operator, Phrase, Query};
 use lance_index::scalar::FullTextSearchQuery;
 use lance_index::scalar::inverted::DocumentGranularity;
 use lance_index::scalar::inverted::query as native;
-use serde_json::Value;
 
 use crate::error::{Error, Result};
-
-/// Reads a `full_text_query`, in any of its wire forms.
-pub fn decode(value: &Value) -> Result<Query> {
-    Ok(joust_text::query::decode(value, Limits::default())?)
-}
 
 /// The query as Lance has it.
 pub fn native(query: &Query, limit: u64) -> Result<FullTextSearchQuery> {

@@ -80,10 +80,10 @@ impl TextSearch {
     pub async fn new(
         dataset: &Arc<Dataset>,
         query: &Query,
-        text: TextQuery,
+        text: &TextQuery,
         caches: &TextCaches,
     ) -> Result<Option<Self>> {
-        let indexes = indexed(dataset, &text, caches).await?;
+        let indexes = indexed(dataset, text, caches).await?;
         let vector = match &query.vector {
             Vectors::None if indexes.is_none() => return Ok(None),
             Vectors::None => None,
@@ -109,7 +109,8 @@ impl TextSearch {
         let text = match indexes {
             Some(indexes) => {
                 let search = search(query)?;
-                let found = Found::new(dataset.clone(), text, indexes, search, caches).await?;
+                let found =
+                    Found::new(dataset.clone(), text.clone(), indexes, search, caches).await?;
                 if let Some(highlight) = &query.highlight {
                     let columns = highlight.columns.as_deref().unwrap_or_default();
                     output.highlight(found.highlighters(columns)?, highlight.style()?);
@@ -117,7 +118,7 @@ impl TextSearch {
                 Text::Own(Box::new(found))
             }
             None => {
-                let scanner = plan::texts(dataset.clone(), query, &text).await?;
+                let scanner = plan::texts(dataset.clone(), query, text).await?;
                 Text::Native(Box::new(scanner))
             }
         };

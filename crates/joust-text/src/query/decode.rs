@@ -1,53 +1,61 @@
-//! The wire forms of a text query.
+//! Reads a text query in any of its wire forms.
 //!
 //! `{string_query: {query, columns}}` and `{structured_query: {query}}` of the namespace interface,
 //! and `{query, columns}` of the LanceDB SDKs, where `query` is words or a structure. A structure is an
 //! object with one key: `match`, `phrase`, `boost`, `multi_match`, `combined_fields` or `boolean`.
 
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
+use super::form::{Column, Form, ManyColumns, MultiMatch, Structure, Weight, Words};
 use super::limits::Budget;
-use super::{CombinedFields, Fuzziness, Granularity, Limits, Match, Operator, Phrase, Query};
+use super::{CombinedFields, Fuzziness, Limits, Match, Phrase, Query, form};
 use crate::error::{Error, Result};
-
-type Object = Map<String, Value>;
+use crate::object::Object;
 
 /// Reads the value of `full_text_query`.
 pub fn decode(value: &Value, limits: Limits) -> Result<Query> {
-    let fields = value
-        .as_object()
-        .ok_or_else(|| Error::invalid("`full_text_query` must be an object"))?;
-    let inner = match (fields.get("string_query"), fields.get("structured_query")) {
-        (Some(Value::Object(_)), Some(Value::Object(_))) => {
-            return Err(Error::invalid(
-                "`full_text_query` takes `string_query` or `structured_query`, not both",
-            ));
+    let Object(form): Object<Form> = read(value, "")?;
+    let budget = &mut Budget::new(limits);
+    match (form.string_query, form.structured_query, form.query) {
+        (Some(Object(words)), None, None) if form.columns.is_none() => string_query(words, budget),
+        (None, Some(Object(inner)), None) if form.columns.is_none() => {
+            structure(read(&inner.query, ".structured_query.query")?, 1, budget)
         }
-        (Some(Value::Object(inner)), _) | (_, Some(Value::Object(inner))) => inner,
-        _ => fields,
-    };
-    let mut budget = Budget::new(limits);
-    match inner.get("query") {
-        Some(Value::String(words)) => string_query(words, inner.get("columns"), &mut budget),
-        Some(structure @ Value::Object(_)) => query(structure, 1, &mut budget),
+        (None, None, Some(Value::String(query))) => {
+            let columns = form.columns;
+            string_query(Words { query, columns }, budget)
+        }
+        (None, None, Some(query)) if form.columns.is_none() => {
+            structure(read(&query, ".query")?, 1, budget)
+        }
+        (None, None, Some(_)) => Err(Error::invalid(
+            "`full_text_query`: a structure names its columns itself; leave `columns` out",
+        )),
         _ => Err(Error::invalid(
-            "`full_text_query` needs a `query`: words, or a structure of match, phrase, boost, \
-             multi_match or boolean",
+            "`full_text_query` takes one of `string_query`, `structured_query` and `query`",
         )),
     }
 }
 
+fn read<'a, T: Deserialize<'a>>(value: &'a Value, place: &str) -> Result<T> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = match error.path().to_string().as_str() {
+            "." => String::new(),
+            path => format!(".{path}"),
+        };
+        Error::invalid(format!(
+            "the query can't be read: `full_text_query{place}{path}`: {}",
+            error.inner()
+        ))
+    })
+}
+
 /// Words, or a phrase in double quotes, over some columns: a row counts with its best one.
-fn string_query(words: &str, columns: Option<&Value>, budget: &mut Budget) -> Result<Query> {
+fn string_query(Words { query, columns }: Words, budget: &mut Budget) -> Result<Query> {
     budget.clause(1)?;
-    budget.text(words)?;
-    let columns = match columns {
-        None | Some(Value::Null) => Vec::new(),
-        Some(names) => strings(names).ok_or_else(|| {
-            Error::invalid("`columns` of a text query must be an array of column names")
-        })?,
-    };
-    let quoted = words
+    budget.text(&query)?;
+    let quoted = query
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'))
         .filter(|phrase| !phrase.is_empty());
@@ -60,278 +68,113 @@ fn string_query(words: &str, columns: Option<&Value>, budget: &mut Budget) -> Re
         }),
         None => Query::Match(Match {
             column,
-            ..Match::new(words)
+            ..Match::new(query.as_str())
         }),
     };
-    let mut queries: Vec<Query> = Vec::with_capacity(columns.len());
-    for column in columns {
+    let mut queries = Vec::new();
+    for column in columns.unwrap_or_default() {
         budget.clause(2)?;
         queries.push(one(Some(column)));
     }
-    Ok(match queries.len() {
-        0 => one(None),
+    Ok(match queries.is_empty() {
+        true => one(None),
+        false => best(queries),
+    })
+}
+
+/// The best of several; one alone is itself.
+fn best(mut queries: Vec<Query>) -> Query {
+    match queries.len() {
         1 => queries.remove(0),
         _ => Query::Best(queries),
-    })
+    }
 }
 
-fn query(value: &Value, depth: usize, budget: &mut Budget) -> Result<Query> {
+fn structure(query: Structure, depth: usize, budget: &mut Budget) -> Result<Query> {
     budget.clause(depth)?;
-    let one = value.as_object().filter(|object| object.len() == 1);
-    let Some((kind, body)) = one.and_then(|object| object.iter().next()) else {
-        return Err(Error::invalid(
-            "a text query is an object with exactly one of match, phrase, boost, multi_match, \
-             combined_fields, boolean",
-        ));
-    };
-    let body = body
-        .as_object()
-        .ok_or_else(|| Error::invalid(format!("`{kind}` of a text query must be an object")))?;
-    match kind.as_str() {
-        "match" => Ok(Query::Match(match_query(body, budget)?)),
-        "phrase" => Ok(Query::Phrase(phrase(body, budget)?)),
-        "boost" => Ok(Query::Boost {
-            positive: Box::new(part(body, "positive", depth, budget)?),
-            negative: Box::new(part(body, "negative", depth, budget)?),
-            negative_boost: weight(body, "negative_boost")?.unwrap_or(0.5),
-        }),
-        "multi_match" => multi_match(body, depth, budget),
-        "combined_fields" => combined_fields(body, budget),
-        "boolean" => boolean(body, depth, budget),
-        _ => Err(Error::invalid(format!(
-            "`{}` is no text query; use match, phrase, boost, multi_match, combined_fields or \
-             boolean",
-            kind.chars().take(50).collect::<String>()
-        ))),
-    }
+    Ok(match query {
+        Structure::Match(Object(one)) => Query::Match(matching(one, budget)?),
+        Structure::Phrase(Object(phrase)) => {
+            budget.text(&phrase.terms)?;
+            Query::Phrase(Phrase {
+                column: phrase.column.map(|Column(name)| name),
+                terms: phrase.terms,
+                slop: phrase.slop.map_or(0, |slop| slop.0),
+                granularity: phrase.document_granularity,
+            })
+        }
+        Structure::Boost(Object(boost)) => Query::Boost {
+            positive: Box::new(structure(*boost.positive, depth + 1, budget)?),
+            negative: Box::new(structure(*boost.negative, depth + 1, budget)?),
+            negative_boost: boost.negative_boost.map_or(0.5, |Weight(boost)| boost),
+        },
+        Structure::MultiMatch(MultiMatch::Each(queries)) => {
+            let each = queries.into_iter().map(|Object(one)| {
+                budget.clause(depth + 1)?;
+                Ok(Query::Match(matching(one, budget)?))
+            });
+            best(each.collect::<Result<_>>()?)
+        }
+        Structure::MultiMatch(MultiMatch::Words(words)) => in_each(words, depth, budget)?,
+        Structure::CombinedFields(form::CombinedFields(words)) => {
+            for _ in &words.columns {
+                budget.clause(1)?;
+            }
+            budget.text(&words.terms)?;
+            Query::CombinedFields(CombinedFields {
+                terms: words.terms,
+                columns: words.columns,
+                boost: words.boost,
+                operator: words.operator,
+            })
+        }
+        Structure::Boolean(boolean) => {
+            let mut all = |queries: Vec<Structure>| -> Result<Vec<Query>> {
+                let queries = queries.into_iter();
+                queries
+                    .map(|query| structure(query, depth + 1, budget))
+                    .collect()
+            };
+            Query::Boolean {
+                must: all(boolean.must)?,
+                should: all(boolean.should)?,
+                must_not: all(boolean.must_not)?,
+            }
+        }
+    })
 }
 
-fn part(body: &Object, name: &str, depth: usize, budget: &mut Budget) -> Result<Query> {
-    match body.get(name) {
-        Some(value) => query(value, depth + 1, budget),
-        None => Err(Error::invalid(format!("a boost query needs `{name}`"))),
-    }
-}
-
-fn match_query(body: &Object, budget: &mut Budget) -> Result<Match> {
-    let max_expansions = number(body, "max_expansions")?.unwrap_or(50);
+fn matching(one: form::Match, budget: &mut Budget) -> Result<Match> {
+    budget.text(&one.terms)?;
+    let default = Match::new(one.terms);
     Ok(Match {
-        column: column(body)?,
-        terms: terms(body, "terms", budget)?,
-        boost: weight(body, "boost")?.unwrap_or(1.0),
-        fuzziness: fuzziness(body)?,
-        max_expansions: max_expansions as usize,
-        operator: operator(body)?,
-        prefix_length: number(body, "prefix_length")?.unwrap_or(0) as usize,
-        granularity: granularity(body)?,
+        column: one.column.map(|Column(name)| name),
+        boost: one.boost.map_or(default.boost, |Weight(boost)| boost),
+        fuzziness: one.fuzziness.unwrap_or(Fuzziness::Auto),
+        max_expansions: one
+            .max_expansions
+            .map_or(default.max_expansions, |most| most.0 as usize),
+        operator: one.operator.unwrap_or_default(),
+        prefix_length: one.prefix_length.map_or(0, |length| length.0 as usize),
+        granularity: one.document_granularity,
+        terms: default.terms,
     })
 }
 
-fn phrase(body: &Object, budget: &mut Budget) -> Result<Phrase> {
-    Ok(Phrase {
-        column: column(body)?,
-        terms: terms(body, "terms", budget)?,
-        slop: number(body, "slop")?.unwrap_or(0) as u32,
-        granularity: granularity(body)?,
-    })
-}
-
-/// `match_queries`, or the older `{query, columns, boost}`.
-fn multi_match(body: &Object, depth: usize, budget: &mut Budget) -> Result<Query> {
-    let mut queries = Vec::new();
-    match body.get("match_queries") {
-        Some(Value::Array(matches)) => {
-            for one in matches {
-                budget.clause(depth + 1)?;
-                let one = one.as_object().ok_or_else(|| {
-                    Error::invalid("`match_queries` must be an array of match queries")
-                })?;
-                queries.push(Query::Match(match_query(one, budget)?));
-            }
-        }
-        None | Some(Value::Null) => {
-            let terms = terms(body, "query", budget)?;
-            let columns = body.get("columns").and_then(strings).ok_or_else(|| {
-                Error::invalid(
-                    "a multi_match query needs `match_queries`, or `query` and `columns`",
-                )
-            })?;
-            let boosts = boosts(body, columns.len())?;
-            let operator = operator(body)?;
-            for (index, column) in columns.into_iter().enumerate() {
-                budget.clause(depth + 1)?;
-                queries.push(Query::Match(Match {
-                    column: Some(column),
-                    boost: boosts.as_ref().map_or(1.0, |boosts| boosts[index]),
-                    operator,
-                    ..Match::new(terms.clone())
-                }));
-            }
-        }
-        Some(_) => {
-            return Err(Error::invalid(
-                "`match_queries` must be an array of match queries",
-            ));
-        }
+/// The words in each of the columns.
+fn in_each(words: ManyColumns, depth: usize, budget: &mut Budget) -> Result<Query> {
+    budget.text(&words.terms)?;
+    let mut queries = Vec::with_capacity(words.columns.len());
+    for (index, column) in words.columns.into_iter().enumerate() {
+        budget.clause(depth + 1)?;
+        queries.push(Query::Match(Match {
+            column: Some(column),
+            boost: words.boost.as_ref().map_or(1.0, |boosts| boosts[index]),
+            operator: words.operator,
+            ..Match::new(words.terms.as_str())
+        }));
     }
-    match queries.len() {
-        0 => Err(Error::invalid("a multi_match query needs a match query")),
-        1 => Ok(queries.remove(0)),
-        _ => Ok(Query::Best(queries)),
-    }
-}
-
-fn combined_fields(body: &Object, budget: &mut Budget) -> Result<Query> {
-    let columns = body
-        .get("columns")
-        .and_then(strings)
-        .filter(|columns| !columns.is_empty())
-        .ok_or_else(|| Error::invalid("a combined_fields query needs `columns`"))?;
-    for _ in &columns {
-        budget.clause(1)?;
-    }
-    Ok(Query::CombinedFields(CombinedFields {
-        terms: terms(body, "query", budget)?,
-        boost: boosts(body, columns.len())?,
-        operator: operator(body)?,
-        columns,
-    }))
-}
-
-fn boolean(body: &Object, depth: usize, budget: &mut Budget) -> Result<Query> {
-    let mut clauses = |name: &str| -> Result<Vec<Query>> {
-        match body.get(name) {
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::Array(values)) => values
-                .iter()
-                .map(|value| query(value, depth + 1, budget))
-                .collect(),
-            Some(_) => Err(Error::invalid(format!(
-                "`{name}` of a boolean query must be an array of queries"
-            ))),
-        }
-    };
-    let must = clauses("must")?;
-    let should = clauses("should")?;
-    let must_not = clauses("must_not")?;
-    if must.is_empty() && should.is_empty() {
-        return Err(Error::invalid(
-            "a boolean query needs a query in `must` or `should`",
-        ));
-    }
-    Ok(Query::Boolean {
-        must,
-        should,
-        must_not,
-    })
-}
-
-fn terms(body: &Object, name: &str, budget: &mut Budget) -> Result<String> {
-    let terms = body
-        .get(name)
-        .and_then(Value::as_str)
-        .ok_or_else(|| Error::invalid(format!("a text query needs `{name}`: the words")))?;
-    budget.text(terms)?;
-    Ok(terms.to_string())
-}
-
-fn column(body: &Object) -> Result<Option<String>> {
-    match body.get("column") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(name)) if !name.is_empty() => Ok(Some(name.clone())),
-        Some(_) => Err(Error::invalid(
-            "`column` of a text query must be the name of a column",
-        )),
-    }
-}
-
-/// A count.
-fn number(body: &Object, name: &str) -> Result<Option<u64>> {
-    let most = u64::from(u32::MAX);
-    match body.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64().filter(|number| *number <= most) {
-            Some(number) => Ok(Some(number)),
-            None => Err(Error::invalid(format!(
-                "`{name}` of a text query must be a whole number from 0 to {most}"
-            ))),
-        },
-    }
-}
-
-fn weight(body: &Object, name: &str) -> Result<Option<f32>> {
-    match body.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => as_weight(value).map(Some).ok_or_else(|| {
-            Error::invalid(format!(
-                "`{name}` of a text query must be a number that is not negative"
-            ))
-        }),
-    }
-}
-
-fn as_weight(value: &Value) -> Option<f32> {
-    let weight = value.as_f64()? as f32;
-    (weight.is_finite() && weight >= 0.0).then_some(weight)
-}
-
-fn boosts(body: &Object, columns: usize) -> Result<Option<Vec<f32>>> {
-    let wrong =
-        || Error::invalid("`boost` must have a number that is not negative for each column");
-    match body.get("boost") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Array(values)) if values.len() == columns => values
-            .iter()
-            .map(|value| as_weight(value).ok_or_else(wrong))
-            .collect::<Result<_>>()
-            .map(Some),
-        Some(_) => Err(wrong()),
-    }
-}
-
-/// Absent and null mean automatic, as the SDKs and Lance have it.
-fn fuzziness(body: &Object) -> Result<Fuzziness> {
-    match body.get("fuzziness") {
-        None | Some(Value::Null) => Ok(Fuzziness::Auto),
-        Some(Value::String(word)) if word.eq_ignore_ascii_case("auto") => Ok(Fuzziness::Auto),
-        Some(value) => match value.as_u64() {
-            Some(0) => Ok(Fuzziness::Exact),
-            Some(edits) => Ok(Fuzziness::Edits(u8::try_from(edits).unwrap_or(u8::MAX))),
-            None => Err(Error::invalid(
-                "`fuzziness` must be a number of edits, or null for what suits the length of a word",
-            )),
-        },
-    }
-}
-
-fn operator(body: &Object) -> Result<Operator> {
-    match body.get("operator") {
-        None | Some(Value::Null) => Ok(Operator::Or),
-        Some(Value::String(word)) if word.eq_ignore_ascii_case("and") => Ok(Operator::And),
-        Some(Value::String(word)) if word.eq_ignore_ascii_case("or") => Ok(Operator::Or),
-        Some(_) => Err(Error::invalid(
-            "`operator` of a text query must be And or Or",
-        )),
-    }
-}
-
-fn granularity(body: &Object) -> Result<Option<Granularity>> {
-    match body.get("document_granularity") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(word)) if word == "row" => Ok(Some(Granularity::Row)),
-        Some(Value::String(word)) if word == "list_element" => Ok(Some(Granularity::ListElement)),
-        Some(_) => Err(Error::invalid(
-            "`document_granularity` must be row or list_element",
-        )),
-    }
-}
-
-fn strings(value: &Value) -> Option<Vec<String>> {
-    value
-        .as_array()?
-        .iter()
-        .map(|name| name.as_str().map(str::to_string))
-        .collect()
+    Ok(best(queries))
 }
 
 #[cfg(test)]
@@ -342,6 +185,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::query::Operator;
 
     fn read(value: Value) -> Query {
         decode(&value, Limits::default()).unwrap()
@@ -419,23 +263,23 @@ mod tests {
     fn a_refusal_says_what_is_wrong() {
         for (value, part) in [
             (json!("a"), "object"),
-            (json!({}), "needs a `query`"),
-            (json!({"query": 1}), "needs a `query`"),
-            (json!({"query": {}}), "exactly one"),
-            (json!({"query": {"regex": {}}}), "`regex` is no text query"),
-            (json!({"query": {"match": []}}), "must be an object"),
+            (json!({}), "takes one of"),
+            (json!({"query": 1}), "`full_text_query.query`"),
+            (json!({"query": {}}), "single key"),
+            (json!({"query": {"regex": {}}}), "`regex`"),
+            (json!({"query": {"match": []}}), "expected an object"),
             (json!({"query": {"match": {}}}), "`terms`"),
             (
                 json!({"query": {"match": {"terms": "a", "boost": -1}}}),
-                "`boost`",
+                "query.match.boost",
             ),
             (
                 json!({"query": {"match": {"terms": "a", "boost": 1e300}}}),
-                "`boost`",
+                "query.match.boost",
             ),
             (
                 json!({"query": {"match": {"terms": "a", "fuzziness": -1}}}),
-                "number of edits",
+                "0, 1 or 2 edits",
             ),
             (
                 json!({"query": {"match": {"terms": "a", "operator": "xor"}}}),
@@ -447,7 +291,7 @@ mod tests {
             ),
             (
                 json!({"query": {"phrase": {"terms": "a", "slop": 5_000_000_000u64}}}),
-                "`slop`",
+                "query.phrase.slop",
             ),
             (
                 json!({"query": {"boolean": {"must_not": [{"match": {"terms": "a"}}]}}}),
@@ -459,15 +303,15 @@ mod tests {
             ),
             (
                 json!({"query": {"multi_match": {"match_queries": []}}}),
-                "needs a match",
+                "`match_queries`",
             ),
             (
                 json!({"query": "a", "columns": "x"}),
-                "array of column names",
+                "`full_text_query.columns`",
             ),
             (
                 json!({"string_query": {"query": "a"}, "structured_query": {"query": {}}}),
-                "not both",
+                "takes one of",
             ),
         ] {
             let message = refusal(value.clone());
@@ -489,5 +333,77 @@ mod tests {
         assert!(refusal(json!({"query": long})).contains("bytes"));
         let columns = vec!["x"; 300];
         assert!(refusal(json!({"query": "a", "columns": columns})).contains("clauses"));
+    }
+
+    fn refusal_of(json: &str) -> Option<String> {
+        let value = serde_json::from_str(json).unwrap();
+        decode(&value, Limits::default())
+            .err()
+            .map(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_form_is_taken() {
+        for json in [
+            r#"{"string_query":{"query":"a","columns":["b"]}}"#,
+            r#"{"structured_query":{"query":{"match":{"terms":"a","operator":"And","fuzziness":null}}}}"#,
+            r#"{"query":"a","columns":[]}"#,
+            r#"{"query":{"phrase":{"terms":"a b","slop":1}}}"#,
+            r#"{"query":{"multi_match":{"query":"a","columns":["b"],"boost":[2]}}}"#,
+            r#"{"query":{"multi_match":{"match_queries":[{"terms":"a","column":"b"}]}}}"#,
+            r#"{"query":{"combined_fields":{"query":"a","columns":["b"],"operator":"or"}}}"#,
+            r#"{"query":{"boolean":{"should":[{"match":{"terms":"a"}}],"must":[],"must_not":[]}}}"#,
+        ] {
+            assert_eq!(refusal_of(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_member() {
+        for (json, member) in [
+            (
+                r#"{"query":{"match":{"terms":"a","boost":"x"}}}"#,
+                "query.match.boost",
+            ),
+            (
+                r#"{"query":{"match":{"terms":"a","operator":"xor"}}}"#,
+                "And or Or",
+            ),
+            (
+                r#"{"query":{"match":{"terms":"a","fuzziness":3}}}"#,
+                "fuzziness",
+            ),
+            (r#"{"query":{"match":{"terms":"a","boost":-1}}}"#, "boost"),
+            (r#"{"query":{"match":{"terms":"a","column":""}}}"#, "column"),
+            (r#"{"query":{"phrase":{"terms":"a","slop":101}}}"#, "slop"),
+            (
+                r#"{"query":{"combined_fields":{"query":"a","columns":["b"],"boost":[]}}}"#,
+                "boost",
+            ),
+            (
+                r#"{"query":{"boolean":{"must_not":[{"match":{"terms":"a"}}]}}}"#,
+                "should",
+            ),
+            (r#"{"query":{"match":{}}}"#, "terms"),
+            (r#"{"query":{"regex":{}}}"#, "regex"),
+            (r#"{"query":{"match":["a"]}}"#, "expected an object"),
+            (
+                r#"{"query":{"multi_match":{"match_queries":[]}}}"#,
+                "match_queries",
+            ),
+            (
+                r#"{"query":{"match":{"terms":"a"}},"columns":["b"]}"#,
+                "columns",
+            ),
+            (
+                r#"{"string_query":{"query":"a"},"query":"b"}"#,
+                "string_query",
+            ),
+            (r#"{"string_query":{"query":1}}"#, "string_query.query"),
+            ("{}", "string_query"),
+        ] {
+            let text = refusal_of(json).unwrap_or_default();
+            assert!(text.contains(member), "{json}: {text}");
+        }
     }
 }

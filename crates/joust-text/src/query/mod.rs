@@ -2,13 +2,17 @@
 
 mod columns;
 mod decode;
+mod form;
 mod limits;
 
 pub use decode::decode;
 pub use limits::Limits;
 
+use serde::Deserialize;
+
 /// How the words of a match are taken together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Operator {
     And,
     #[default]
@@ -16,7 +20,8 @@ pub enum Operator {
 }
 
 /// How many edits away from a word of the query a word of the text may be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "serde_json::Value")]
 pub enum Fuzziness {
     #[default]
     Exact,
@@ -40,7 +45,8 @@ impl Fuzziness {
 }
 
 /// What counts as one document in a list of texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Granularity {
     Row,
     ListElement,
