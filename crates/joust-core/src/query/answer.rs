@@ -12,8 +12,9 @@ use lance::dataset::ROW_ID;
 use lance::dataset::scanner::Scanner;
 use lance::io::RecordBatchStream;
 
-use super::request::{Query, Vectors};
+use super::request::Query;
 use super::text_search::Rows;
+use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::ipc::{Encoder, Format};
 

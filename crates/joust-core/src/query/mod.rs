@@ -14,6 +14,7 @@ mod request;
 mod text;
 mod text_search;
 mod vector;
+mod vectors;
 
 use std::time::SystemTime;
 

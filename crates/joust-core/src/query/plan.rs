@@ -9,7 +9,8 @@ use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance_index::vector::ApproxMode;
 
 use super::answer::QUERY_INDEX;
-use super::request::{Ordering, Query, Vectors};
+use super::request::{Ordering, Query};
+use super::vectors::Vectors;
 use super::{columns, expression, probes, text, vector};
 use crate::error::{Error, Result};
 

@@ -18,7 +18,8 @@ use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
 use super::hybrid::{Hybrid, Near, rows};
-use super::request::{Query, Vectors};
+use super::request::Query;
+use super::vectors::Vectors;
 use super::{expression, plan};
 use crate::error::{Error, Result};
 use crate::text::{Found, Key, Output, Ranked, Search, TextCaches, indexed};

@@ -8,7 +8,7 @@ use lance::Dataset;
 use lance_linalg::distance::DistanceType;
 
 use super::columns;
-use super::request::Vectors;
+use super::vectors::Vectors;
 use crate::error::{Error, Result};
 
 /// A column that can be searched by vector.
