@@ -67,8 +67,8 @@ export class AdoptingCatalog implements Catalog {
     return this.#found(() => this.catalog.describeNamespace(path));
   }
 
-  dropTable(id: TableId) {
-    return this.#found(() => this.catalog.dropTable(id));
+  dropTable(id: TableId, key?: string) {
+    return this.#found(() => this.catalog.dropTable(id, key));
   }
 
   renameTable(id: TableId, target: TableId) {

@@ -104,8 +104,11 @@ export interface Catalog {
   releaseFirstVersion(key: string): Promise<void>;
   /** A declared table has a version now. */
   confirmTable(key: string): Promise<void>;
-  /** Hides the table and cancels its jobs at once; its files are then removed by the caller, who calls `forgetTable`. */
-  dropTable(id: TableId): Promise<TableRecord>;
+  /**
+   * Hides the table and cancels its jobs at once; its files are then removed by the caller, who
+   * calls `forgetTable`. With a key, only the table of that key: another one of its name stays.
+   */
+  dropTable(id: TableId, key?: string): Promise<TableRecord>;
   /** The files are gone: nothing is left of the table. */
   forgetTable(key: string): Promise<void>;
   /**

@@ -1,20 +1,16 @@
 import { randomUUID } from "node:crypto";
-import type { Insertable, Selectable } from "kysely";
 import type { Declaration, TableId, TableRecord } from "./catalog.js";
 import type { CatalogDatabase, Write } from "./database.js";
-import { locationTaken, namespaceNotFound, tableExists, tableGone } from "./failures.js";
-import { isFree } from "./free-location.js";
+import { locationTaken, tableGone } from "./failures.js";
+import { insertTable, type TableRow } from "./insert-table.js";
+import { liveTable } from "./live-table.js";
 import { newLocation, surelyExists } from "./location.js";
 import { missingTable } from "./lookup.js";
 import { checkTableId } from "./names.js";
 import { keepOutcomes } from "./outcomes.js";
 import { splitPath } from "./path.js";
 import { TABLE_COLUMNS, tableRecord } from "./records.js";
-import type { TablesRow } from "./schema.js";
 import type { Servers } from "./servers.js";
-import { violation } from "./sql-error.js";
-
-type Row = Pick<Selectable<TablesRow>, (typeof TABLE_COLUMNS)[number]>;
 
 /** Thrown inside a transaction; why the table is missing is found out after it. */
 class Missing extends Error {
@@ -61,7 +57,7 @@ export async function registerTable(
   const { id, location } = table;
   checkTableId(id);
   return db.write(async (t) => {
-    const existing = replace ? await liveRow(db, t, id) : undefined;
+    const existing = replace ? await liveTable(db, t, id) : undefined;
     if (existing?.location === location) {
       return { table: tableRecord(await replaceProperties(t, existing.key, table.properties)) };
     }
@@ -147,16 +143,16 @@ async function declareOne(
   }
 }
 
-/** Undefined when only the location is taken. Code 1 without the namespace, 5 when the name is taken. */
-async function insertLive(
+/** See `insertTable`. */
+function insertLive(
   t: Write,
   owner: string,
   { id, properties }: Declaration,
   location: string,
   declared: 0 | 1,
-): Promise<Row | undefined> {
+): Promise<TableRow | undefined> {
   const { parent, name } = splitPath(id);
-  const row: Insertable<TablesRow> = {
+  return insertTable(t, id, {
     key: randomUUID(),
     namespace: parent,
     name,
@@ -167,51 +163,18 @@ async function insertLive(
     declared,
     owner,
     created_at: Date.now(),
-  };
-  const free = await isFree(t, location);
-  const inserted = free
-    ? await t
-        .insertInto("tables")
-        .values(row)
-        .onConflict((c) => c.doNothing())
-        .returning(TABLE_COLUMNS)
-        .executeTakeFirst()
-        .catch((error) => {
-          throw violation(error) === "foreign-key" ? namespaceNotFound(id.slice(0, -1)) : error;
-        })
-    : undefined;
-  if (inserted) return inserted;
-  const named = await t
-    .selectFrom("tables")
-    .select("key")
-    .where("namespace", "=", parent)
-    .where("name", "=", name)
-    .executeTakeFirst();
-  if (named) throw tableExists(id);
-  return undefined;
+  });
 }
 
 async function deregisterOne(db: CatalogDatabase, t: Write, id: TableId): Promise<TableRecord> {
-  const row = await liveRow(db, t, id);
+  const row = await liveTable(db, t, id);
   if (!row) throw new Missing(id);
   await forgetRow(t, row);
   return tableRecord(row);
 }
 
-function liveRow(db: CatalogDatabase, t: Write, id: TableId): Promise<Row | undefined> {
-  const { parent, name } = splitPath(id);
-  return t
-    .selectFrom("tables")
-    .select(TABLE_COLUMNS)
-    .where("namespace", "=", parent)
-    .where("name", "=", name)
-    .where("state", "=", "live")
-    .$if(db.kind === "postgres", (query) => query.forUpdate())
-    .executeTakeFirst();
-}
-
 /** Takes a table out of the catalog. Its files are not to be adopted, nor to become a new table's. */
-async function forgetRow(t: Write, { key, location, declared }: Row): Promise<void> {
+async function forgetRow(t: Write, { key, location, declared }: TableRow): Promise<void> {
   await keepOutcomes(t, key);
   await t.deleteFrom("tables").where("key", "=", key).execute();
   if (declared) return;
@@ -226,7 +189,7 @@ function replaceProperties(
   t: Write,
   key: string,
   properties: Record<string, string>,
-): Promise<Row> {
+): Promise<TableRow> {
   return t
     .updateTable("tables")
     .set({ properties: JSON.stringify(properties), declared: 0 })

@@ -122,8 +122,8 @@ export class SqlCatalog implements Catalog {
     return setTableProperties(this.db, key, properties);
   }
 
-  dropTable(id: TableId) {
-    return dropTable(this.db, this.servers.self, id);
+  dropTable(id: TableId, key?: string) {
+    return dropTable(this.db, this.servers.self, id, key);
   }
 
   forgetTable(key: string) {

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { Insertable, Selectable } from "kysely";
+import type { Selectable } from "kysely";
 import type { TableId, TableRecord } from "./catalog.js";
 import type { CatalogDatabase, Write } from "./database.js";
 import { namespaceNotFound, tableExists, tableGone } from "./failures.js";
-import { isFree } from "./free-location.js";
+import { insertTable } from "./insert-table.js";
+import { liveTable } from "./live-table.js";
 import { newLocation, surelyExists } from "./location.js";
 import { findTable, missingTable } from "./lookup.js";
 import { checkTableId } from "./names.js";
@@ -36,38 +37,9 @@ export async function reserveTable(
   };
   // Files that are there already are not the new table's, and must outlive it.
   if (await surelyExists(row.location)) row.location = newLocation(root, id, true);
-  while (!(await insertTable(db, id, row))) row.location = newLocation(root, id, true);
+  while (!(await db.write((t) => insertTable(t, id, row))))
+    row.location = newLocation(root, id, true);
   return tableRecord(row);
-}
-
-/** False when only the location is taken. Code 1 without the namespace, 5 when the name is taken. */
-function insertTable(
-  db: CatalogDatabase,
-  id: TableId,
-  row: Insertable<TablesRow>,
-): Promise<boolean> {
-  return db.write(async (t) => {
-    const inserted = (await isFree(t, row.location))
-      ? await t
-          .insertInto("tables")
-          .values(row)
-          .onConflict((c) => c.doNothing())
-          .returning("key")
-          .executeTakeFirst()
-          .catch((error) => {
-            throw violation(error) === "foreign-key" ? namespaceNotFound(id.slice(0, -1)) : error;
-          })
-      : undefined;
-    if (inserted) return true;
-    const named = await t
-      .selectFrom("tables")
-      .select("key")
-      .where("namespace", "=", row.namespace ?? "")
-      .where("name", "=", row.name)
-      .executeTakeFirst();
-    if (named) throw tableExists(id);
-    return false;
-  });
 }
 
 export async function publishTable(db: CatalogDatabase, key: string): Promise<void> {
@@ -117,18 +89,12 @@ export async function dropTable(
   db: CatalogDatabase,
   self: string,
   id: TableId,
+  key?: string,
 ): Promise<TableRecord> {
-  const { parent, name } = splitPath(id);
   const dropped = await db.write(async (t) => {
-    const row = await t
-      .selectFrom("tables")
-      .select(TABLE_COLUMNS)
-      .where("namespace", "=", parent)
-      .where("name", "=", name)
-      .where("state", "=", "live")
-      .$if(db.kind === "postgres", (query) => query.forUpdate())
-      .executeTakeFirst();
-    if (row) await hideTables(t, self, [row.key]);
+    const row = await liveTable(db, t, id);
+    if (!row || row.key !== (key ?? row.key)) return undefined;
+    await hideTables(t, self, [row.key]);
     return row;
   });
   if (!dropped) throw await missingTable(db, id);

@@ -1,7 +1,25 @@
+import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import type { Services } from "../services.js";
 import { forgetHandle, storageOptions } from "./open-table.js";
+import { stringMap, transactionId } from "./schemas.js";
 import { stopWrites } from "./table-writes.js";
+
+/** What a dropped table was. */
+export const droppedTable = Type.Object({
+  transaction_id: transactionId,
+  id: Type.Array(Type.String()),
+  location: Type.String(),
+  properties: stringMap,
+});
+
+/** Drops a table and removes its files; with a key, only the table of that key. */
+export async function drop(services: Services, id: readonly string[], key?: string) {
+  const record = await services.catalog.dropTable(id, key);
+  await removeHidden(services, [record]);
+  const { location, properties } = record;
+  return { kind: "json" as const, value: { id: record.id, location, properties } };
+}
 
 /** Tables whose files are removed at the same time. */
 const CONCURRENCY = 16;

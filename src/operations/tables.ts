@@ -6,8 +6,8 @@ import { describeTable, tableExists } from "./describe-table.js";
 import { listAllTables, listTables } from "./list-tables.js";
 import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
-import { branch, count, delimiter, nothing, stringMap, transactionId } from "./schemas.js";
-import { removeHidden } from "./table-removal.js";
+import { branch, count, delimiter, nothing, transactionId } from "./schemas.js";
+import { drop, droppedTable } from "./table-removal.js";
 import { onBranch, readOptions } from "./target.js";
 
 const dropTable = operation({
@@ -18,19 +18,9 @@ const dropTable = operation({
   tag: "Table",
   params: nothing,
   body: { kind: "json", schema: nothing },
-  reply: Type.Object({
-    transaction_id: transactionId,
-    id: Type.Array(Type.String()),
-    location: Type.String(),
-    properties: stringMap,
-  }),
+  reply: droppedTable,
   permission: "write",
-  async handle(services, { id }) {
-    const record = await services.catalog.dropTable(id);
-    await removeHidden(services, [record]);
-    const { location, properties } = record;
-    return { kind: "json", value: { id: record.id, location, properties } };
-  },
+  handle: (services, { id }) => drop(services, id),
 });
 
 const renameTable = operation({

@@ -6,8 +6,8 @@ import { hasCode } from "./has-code.js";
 import { onTable } from "./open-table.js";
 import { operation } from "./operation.js";
 import { nextPageToken, pageRequest } from "./paging.js";
-import { nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
-import { removeHidden } from "./table-removal.js";
+import { nextPage, nothing, page } from "./schemas.js";
+import { drop, droppedTable } from "./table-removal.js";
 
 const shared = { tag: "View", params: nothing } as const;
 
@@ -48,19 +48,14 @@ const dropMaterializedView = operation({
   path: "/v1/materialized_view/{id}/drop",
   summary: "Drop a view and remove its files; the tables that it reads stay",
   body: { kind: "json", schema: nothing },
-  reply: Type.Object({
-    transaction_id: transactionId,
-    id: Type.Array(Type.String()),
-    location: Type.String(),
-    properties: stringMap,
-  }),
+  reply: droppedTable,
   permission: "write",
   async handle(services, { id }) {
-    await onTable(services, id, ({ table }) => table.view());
-    const record = await services.catalog.dropTable(id);
-    await removeHidden(services, [record]);
-    const { location, properties } = record;
-    return { kind: "json", value: { id: record.id, location, properties } };
+    const key = await onTable(services, id, async ({ record, table }) => {
+      await table.view();
+      return record.key;
+    });
+    return drop(services, id, key);
   },
 });
 

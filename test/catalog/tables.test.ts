@@ -66,6 +66,16 @@ describe("tables", () => {
       expect(third.location).toBe(first.location);
     });
 
+    it("are left alone by a drop that means an earlier one of their name", async () => {
+      const store = await newCatalog().open();
+      const { catalog } = store;
+      const first = await makeTable(store, ["t"]);
+      expect(await catalog.dropTable(["t"], first.key)).toEqual(first);
+      const second = await makeTable(store, ["t"]);
+      await expect(catalog.dropTable(["t"], first.key)).rejects.toMatchObject({ code: 4 });
+      expect(await catalog.dropTable(["t"], second.key)).toEqual(second);
+    });
+
     it("leave files that are already there alone", async () => {
       const open = newCatalog();
       const store = await open.open();
