@@ -35,17 +35,25 @@ export async function adoptFound(
     const result: Adoption = { adopted: [], refused: [] };
     for (const path of namespaces) await insertNamespace(t, path, "{}", { found: true });
     for (const table of unknown) {
-      const reason = isValid(() => checkTableId(table.id))
-        ? await insertLive(t, self, table)
-        : "its name is not valid here";
-      if (reason === undefined) result.adopted.push(table);
-      else result.refused.push({ table, reason });
+      if (!isValid(() => checkTableId(table.id))) {
+        result.refused.push({ table, reason: "its name is not valid here" });
+        continue;
+      }
+      const key = await insertLive(t, self, table);
+      if (key === undefined) {
+        result.refused.push({ table, reason: "its name belongs to another table" });
+      } else if (await mayExist(table.location)) {
+        result.adopted.push(table);
+      } else {
+        // What was seen there was of a table that this server dropped or withdrew in the meantime.
+        await t.deleteFrom("tables").where("key", "=", key).execute();
+      }
     }
     return result;
   });
 }
 
-/** Undefined when the table was taken in, else why not. */
+/** The new row's key; undefined when its name or its location is taken. */
 async function insertLive(t: Write, owner: string, table: FoundTable): Promise<string | undefined> {
   const { parent, name } = splitPath(table.id);
   const inserted = await t
@@ -64,7 +72,7 @@ async function insertLive(t: Write, owner: string, table: FoundTable): Promise<s
     .onConflict((c) => c.doNothing())
     .returning("key")
     .executeTakeFirst();
-  return inserted ? undefined : "its name belongs to another table";
+  return inserted?.key;
 }
 
 /** Declared tables whose first version somebody has written are tables like others. */

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { adoptTables } from "../../src/catalog/adoption.js";
@@ -102,6 +102,24 @@ describe("tables of other tools", () => {
       root.put(["a", "new"]);
       await catalog.look();
       expect((await catalog.listTables(["a"], {})).items).toEqual(["new"]);
+    });
+
+    it("that are removed while the catalog takes them in are not there", async () => {
+      const test = newCatalog();
+      const { catalog } = await test.open();
+      const location = join(test.root, "t.lance");
+      mkdirSync(location);
+      const table = {
+        location,
+        // Read after the files were seen, before the catalog has a row.
+        get id() {
+          rmSync(location, { recursive: true, force: true });
+          return ["t"];
+        },
+      };
+      const { adopted, refused } = await catalog.adopt({ tables: [table], namespaces: [] });
+      expect({ adopted, refused }).toEqual({ adopted: [], refused: [] });
+      await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
     });
 
     it("take their name before a create does", async () => {
