@@ -1,36 +1,16 @@
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { beforeAll, describe, expect, it } from "vitest";
-import { items, stream, type } from "../harness/arrow.js";
-import type { Json } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
+import { describe, expect, it } from "vitest";
+import { items } from "../harness/arrow.js";
 import { useServer } from "../harness/use-server.js";
 import { doneJob, endedJob } from "../jobs/waiting.js";
+import { backfilling } from "./backfilling.js";
 
 const serving = useServer();
 
-const compute = (id: string, name: string, computed: string) =>
-  serving.client.ok(`/v1/table/${id}/add_columns`, { new_columns: [{ name, computed }] });
-const start = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/backfill_column`, body);
-async function fill(id: string, column: string, more: object = {}): Promise<Json> {
-  const { job_id } = await serving.client.ok(`/v1/table/${id}/backfill_column`, {
-    column,
-    ...more,
-  });
-  return doneJob(serving.client, job_id);
-}
+const { compute, start, fill, values } = backfilling(serving);
 
-/** A column's values by id. */
-async function values(id: string, column: string): Promise<Map<number, unknown>> {
-  const rows = await serving.client.query(id, {
-    vector: {},
-    k: 100_000,
-    columns: { column_names: ["id", column] },
-  });
-  return new Map(rows.toArray().map((row) => [Number(row.id), row[column]]));
-}
 const version = async (id: string): Promise<number> =>
   (await serving.client.ok(`/v1/table/${id}/describe`)).version;
 
@@ -276,152 +256,4 @@ describe("a backfill", () => {
       { numRuns: 12, endOnFailure: true },
     );
   }, 120_000);
-});
-
-describe("rows that cannot be computed", () => {
-  let job: string;
-  beforeAll(async () => {
-    await serving.client.createTable("bad", items(100));
-    await serving.client.insert("bad", items(20, { from: 100 }));
-    await compute("bad", "ratio", "100 / (id % 10)");
-    const answer = await start("bad", { column: "ratio" });
-    job = answer.json.job_id;
-  });
-  const errors = (body: object = {}) => serving.client.post("/v1/table/bad/errors", body);
-
-  it("are null, counted, and do not keep the others from being filled", async () => {
-    expect(await doneJob(serving.client, job)).toMatchObject({
-      rows_assigned: 108,
-      rows_failed: 12,
-    });
-    for (const [id, ratio] of await values("bad", "ratio")) {
-      expect(ratio === null ? null : Number(ratio)).toBe(
-        id % 10 === 0 ? null : Math.trunc(100 / (id % 10)),
-      );
-    }
-  });
-
-  it("are listed with the reason", async () => {
-    const { records, fragments, truncated } = (await errors()).json;
-    expect(truncated).toBe(false);
-    expect(records).toHaveLength(12);
-    expect(records[0]).toEqual({
-      job_id: job,
-      fragment_id: 0,
-      row_offset: 0,
-      column: "ratio",
-      function: "sql",
-      function_version: "",
-      table_version: 3,
-      error_type: "InvalidInput",
-      error_message: expect.stringMatching(/divide by zero/i),
-      created_at_millis: expect.any(Number),
-    });
-    expect(fragments).toEqual([
-      { job_id: job, fragment_id: 0, rows_skipped: 10, rows_recorded: 10 },
-      { job_id: job, fragment_id: 1, rows_skipped: 2, rows_recorded: 2 },
-    ]);
-    expect((await errors({ limit: 5 })).json).toMatchObject({ truncated: true });
-    expect((await errors({ limit: 5 })).json.records).toHaveLength(5);
-    expect((await errors({ job_id: job, column: "ratio" })).json.records).toHaveLength(12);
-    expect((await errors({ column: "other" })).json.records).toEqual([]);
-  });
-
-  it("are asked for sensibly", async () => {
-    expectFailure(await errors({ job_id: "nobody" }), 404, 10);
-    expectFailure(await errors({ limit: 0 }), 400, 13, /limit/);
-    expectFailure(await errors({ limit: "x" }), 400, 13, /limit/);
-    expectFailure(await errors({ column: 3 }), 400, 13, /column/);
-    expectFailure(await serving.client.post("/v1/table/missing/errors", {}), 404, 4);
-  });
-});
-
-describe("a backfill is refused", () => {
-  beforeAll(async () => {
-    await serving.client.createTable("t", items(10));
-    await compute("t", "c", "id");
-  });
-
-  it.each<[string, object, number, number, RegExp]>([
-    ["without a column", {}, 400, 13, /column/],
-    ["for an empty column", { column: "" }, 400, 13, /column/],
-    ["for a column that is no text", { column: 7 }, 400, 13, /column/],
-    ["for an unknown column", { column: "nope" }, 404, 12, /nope/],
-    ["for a column that is not computed", { column: "price" }, 400, 13, /`price` is not computed/],
-    ["for a part of a column", { column: "vector.item" }, 404, 12, /vector\.item/],
-    ["with a broken condition", { column: "c", where: "id <" }, 400, 13, /./],
-    ["with a blank condition", { column: "c", where: " " }, 400, 13, /empty/],
-    ["with a condition on nothing", { column: "c", where: "nope = 1" }, 404, 12, /nope/],
-    ["with a condition that is no text", { column: "c", where: 1 }, 400, 13, /where/],
-    ["for an unknown version", { column: "c", read_version: 99 }, 404, 11, /99/],
-    ["for a negative version", { column: "c", read_version: -1 }, 400, 13, /read_version/],
-    ["for a huge version", { column: "c", read_version: 2 ** 60 }, 404, 11, /version/],
-    ["for half a version", { column: "c", read_version: 1.5 }, 400, 13, /read_version/],
-    ["without fragments", { column: "c", num_frags: 0 }, 400, 13, /num_frags/],
-    ["without concurrency", { column: "c", concurrency: 0 }, 400, 13, /concurrency/],
-    ["with concurrency as text", { column: "c", concurrency: "2" }, 400, 13, /concurrency/],
-    ["with a tuning key of a wrong type", { column: "c", task_size: "x" }, 400, 13, /task_size/],
-    ["on an unknown branch", { column: "c", branch: "nope" }, 404, 22, /nope/],
-  ])("%s", async (_, body, status, code, detail) => {
-    expectFailure(await start("t", body), status, code, detail);
-  });
-
-  it("on what does not exist", async () => {
-    expectFailure(await start("missing", { column: "c" }), 404, 4);
-    expectFailure(await start("no$t", { column: "c" }), 404, 1);
-    expectFailure(await start("$", { column: "c" }), 400, 13);
-  });
-
-  it("without the right to write", async () => {
-    const answer = await serving.client
-      .withKey("wrong")
-      .post("/v1/table/t/backfill_column", { column: "c" });
-    expectFailure(answer, 401, 16);
-  });
-});
-
-describe("a column that a Python function computes", () => {
-  it("ends its backfill with the reason, and its payload is never run", async () => {
-    await serving.client.createTable("python", items(10));
-    const marker = join(serving.root, "unpickled");
-    // Unpickling this would make the file.
-    const pickle = `cos\nsystem\n(S'touch ${marker}'\ntR.`;
-    await serving.client.ok("/v1/table/python/add_columns", {
-      new_columns: [
-        {
-          name: "score",
-          virtual_column: {
-            input_columns: ["id"],
-            data_type: { type: "float32" },
-            udf: Buffer.from(pickle).toString("base64"),
-            udf_name: "scorer",
-          },
-        },
-      ],
-    });
-    const answer = await start("python", { column: "score" });
-    expect(answer.status).toBe(202);
-    const job = await endedJob(serving.client, answer.json.job_id);
-    expect(job).toMatchObject({
-      job_state: "FAILED",
-      failure: {
-        message: expect.stringMatching(/`score`.*`scorer`.*no executor for Python functions/),
-        retryable: false,
-      },
-    });
-    expect(existsSync(marker)).toBe(false);
-    const { status, properties } = await serving.client.ok(
-      `/v1/transaction/${answer.json.job_id}/describe`,
-    );
-    expect(status).toBe("Failed");
-    expect(properties.error).toBe(job.failure.message);
-    expect(await serving.client.count("python", { predicate: "score is null" })).toBe(10);
-  });
-});
-
-it("a column that cannot be computed any more says why", async () => {
-  await serving.client.createTable("gone", stream({ id: [type.i64, [1n]], x: [type.i64, [2n]] }));
-  await compute("gone", "c", "x + 1");
-  await serving.client.ok("/v1/table/gone/drop_columns", { columns: ["x"] });
-  expectFailure(await start("gone", { column: "c" }), 404, 12, /x/);
 });

@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
-    Query, Statement, TableFactor, Visit, Visitor,
+    Expr, ObjectName, Query, Statement, TableFactor, Visit, Visitor,
 };
 
+use super::growth::{Growth, growth};
 use crate::error::{Error, Result};
 
 /// Tables, subqueries and CTEs in FROMs.
@@ -28,43 +28,6 @@ const MAX_QUERIES: usize = 64;
 const MAX_GROWTH: u64 = 64;
 /// Operands in all the columns of a query, which are held together.
 const MAX_OPERANDS: u64 = 500;
-
-/// Functions whose result holds each argument once; so do those that begin with `array_` or `list_`.
-const JOINING: &[&str] = &[
-    "concat",
-    "make_array",
-    "make_list",
-    "struct",
-    "row",
-    "named_struct",
-    "map",
-    "make_map",
-    "overlay",
-    "arrays_zip",
-];
-/// Functions that repeat one argument as often as others say: a separator, or a replacement.
-const REPEATING: &[&str] = &[
-    "concat_ws",
-    "replace",
-    "regexp_replace",
-    "array_to_string",
-    "list_to_string",
-    "array_join",
-    "list_join",
-    "array_replace",
-    "list_replace",
-    "array_replace_n",
-    "list_replace_n",
-    "array_replace_all",
-    "list_replace_all",
-];
-/// Two of them in one another are beyond the limit.
-const REPEATING_FACTOR: u64 = 16;
-/// Aggregates that hold all rows in one value.
-const COLLECTING: &[&str] = &["array_agg", "string_agg", "listagg"];
-const COLLECTING_FACTOR: u64 = 8;
-/// Their lambda may put the whole list into each of its items.
-const UNAVAILABLE: &[&str] = &["array_transform", "list_transform"];
 
 /// Refuses a query that could take too long to plan or ask for too much memory.
 pub fn check(query: &Statement) -> Result<()> {
@@ -163,35 +126,6 @@ impl Limits {
         let frame = self.frame();
         frame.repeated = frame.repeated.saturating_mul(factor);
     }
-
-    fn function(&mut self, function: &Function) -> Checked {
-        let name = function.name.0.last().and_then(|part| part.as_ident());
-        let name = name
-            .map(|name| name.value.to_ascii_lowercase())
-            .unwrap_or_default();
-        let name = name.as_str();
-        let args: &[FunctionArg] = match &function.args {
-            FunctionArguments::List(list) => &list.args,
-            _ => &[],
-        };
-        if UNAVAILABLE.contains(&name) {
-            return refuse(format!("the function `{name}` is not available in views"));
-        }
-        if COLLECTING.contains(&name) {
-            if function.over.is_some() {
-                return refuse(format!(
-                    "`{name}` with OVER would put all rows into each row; use it with GROUP BY"
-                ));
-            }
-            self.repeat(COLLECTING_FACTOR);
-        } else if REPEATING.contains(&name) {
-            self.repeat(REPEATING_FACTOR.max(args.len() as u64));
-        } else if JOINING.contains(&name) || name.starts_with("array_") || name.starts_with("list_")
-        {
-            return self.join(args.iter().filter(|arg| !is_literal_argument(arg)).count());
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 impl Visitor for Limits {
@@ -269,19 +203,14 @@ impl Visitor for Limits {
             frame.repeated = 1;
         }
         frame.depth += 1;
-        match expr {
-            Expr::Function(function) => self.function(function),
-            Expr::BinaryOp {
-                left,
-                op: BinaryOperator::StringConcat,
-                right,
-            } if !is_literal(left) && !is_literal(right) => self.join(2),
-            Expr::Array(array) => self.join(not_literal(&array.elem)),
-            Expr::Tuple(values) | Expr::Struct { values, .. } => self.join(not_literal(values)),
-            Expr::Dictionary(fields) => self.join(fields.len()),
-            Expr::Map(map) => self.join(map.entries.len()),
-            Expr::Overlay { .. } => self.join(2),
-            _ => ControlFlow::Continue(()),
+        match growth(expr) {
+            Growth::None => ControlFlow::Continue(()),
+            Growth::Joins(operands) => self.join(operands),
+            Growth::Repeats(factor) => {
+                self.repeat(factor);
+                ControlFlow::Continue(())
+            }
+            Growth::Unbounded(why) => refuse(why),
         }
     }
 
@@ -293,25 +222,6 @@ impl Visitor for Limits {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn not_literal(values: &[Expr]) -> usize {
-    values.iter().filter(|value| !is_literal(value)).count()
-}
-
-fn is_literal(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(_) => true,
-        Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), Expr::Value(_)),
-        _ => false,
-    }
-}
-
-fn is_literal_argument(argument: &FunctionArg) -> bool {
-    matches!(
-        argument,
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if is_literal(expr)
-    )
 }
 
 #[cfg(test)]

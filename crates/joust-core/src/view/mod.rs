@@ -7,6 +7,7 @@
 
 mod create;
 mod definition;
+mod growth;
 mod limits;
 mod query;
 mod refresh;
