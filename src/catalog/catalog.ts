@@ -73,7 +73,11 @@ export interface Catalog {
   /** Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken. */
   reserveTable(
     id: TableId,
-    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+    options: {
+      properties: Record<string, string>;
+      storageOptions: Record<string, string>;
+      key?: string;
+    },
   ): Promise<TableRecord>;
   /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
   publishTable(key: string): Promise<void>;

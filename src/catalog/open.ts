@@ -1,6 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { JobStore } from "../jobs/store.js";
+import type { Requests } from "../requests/requests.js";
+import { RequestStore } from "../requests/store.js";
 import type { Logger } from "../telemetry/logger.js";
 import { TransactionStore } from "../transactions/store.js";
 import type { Transactions } from "../transactions/transactions.js";
@@ -30,6 +32,7 @@ export interface OpenCatalog {
   readonly jobs: JobStore;
   readonly transactions: Transactions;
   readonly uploads: Uploads;
+  readonly requests: Requests;
   close(): Promise<void>;
 }
 
@@ -50,6 +53,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       jobs: new JobStore(db, servers),
       transactions: new TransactionStore(db),
       uploads: new UploadStore(db, servers),
+      requests: new RequestStore(db, servers),
       async close() {
         try {
           if (role === "server") await servers.leave();

@@ -114,6 +114,19 @@ export interface UploadPartsRow {
   contents: string;
 }
 
+/** A request that takes effect once; see src/requests. */
+export interface RequestsRow {
+  /** Made of its key. */
+  id: string;
+  fingerprint: string;
+  attempt: string;
+  /** The server that is at it; null when none is, or when it is done. */
+  owner: string | null;
+  /** JSON text: what was answered; null before that. */
+  reply: string | null;
+  created_at: number;
+}
+
 export interface ApiKeysRow {
   id: string;
   name: string;
@@ -139,6 +152,7 @@ export interface CatalogSchema {
   jobs: JobsRow;
   uploads: UploadsRow;
   upload_parts: UploadPartsRow;
+  requests: RequestsRow;
   api_keys: ApiKeysRow;
   servers: ServersRow;
 }

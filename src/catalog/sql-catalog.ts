@@ -85,7 +85,11 @@ export class SqlCatalog implements Catalog {
 
   reserveTable(
     id: TableId,
-    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+    options: {
+      properties: Record<string, string>;
+      storageOptions: Record<string, string>;
+      key?: string;
+    },
   ) {
     return reserveTable(this.db, this.servers.self, this.root, id, options);
   }

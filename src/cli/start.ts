@@ -67,7 +67,7 @@ async function startOn(
     log,
   });
   const unwatch = watchUnfinished(unfinished);
-  const { transactions, uploads } = store;
+  const { transactions, uploads, requests } = store;
   const upkeep = startMaintenance({
     engine,
     catalog,
@@ -83,6 +83,7 @@ async function startOn(
     jobs,
     transactions,
     uploads,
+    requests,
     maintenance: upkeep,
     log,
   };
