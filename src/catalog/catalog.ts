@@ -79,6 +79,12 @@ export interface Catalog {
       key?: string;
     },
   ): Promise<TableRecord>;
+  /** Keys of tables that other servers dropped and that this one has not left; see departures.ts. */
+  droppedElsewhere(): Promise<string[]>;
+  /** This server works on a dropped table no more. */
+  leaveTable(key: string): Promise<void>;
+  /** Resolves when no other server works on a dropped table. Code 17 when one takes too long. */
+  othersGone(key: string): Promise<void>;
   /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
   publishTable(key: string): Promise<void>;
   /** Gives a reserved name up. */

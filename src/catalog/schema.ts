@@ -143,6 +143,20 @@ export interface ServersRow {
   alive_until: number;
 }
 
+/** A server that works no more on a dropped table. */
+export interface DeparturesRow {
+  table_key: string;
+  server: string;
+}
+
+/** What one server at a time does for all. */
+export interface DutiesRow {
+  name: string;
+  owner: string;
+  /** When it was last done. */
+  done_at: number;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -155,4 +169,6 @@ export interface CatalogSchema {
   requests: RequestsRow;
   api_keys: ApiKeysRow;
   servers: ServersRow;
+  departures: DeparturesRow;
+  duties: DutiesRow;
 }

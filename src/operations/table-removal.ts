@@ -20,12 +20,41 @@ export async function removeHidden(
   }
 }
 
+/** How often tables are looked for that other servers dropped, ms. */
+const INTERVAL = 250;
+
+/** Ends this server's work on tables that others drop; gives back how to stop. */
+export function watchDrops(services: Services): () => Promise<void> {
+  const { catalog, jobs, log } = services;
+  const leave = async () => {
+    for (const key of await catalog.droppedElsewhere()) {
+      await Promise.all([stopWrites(key), jobs.cancelTable(key)]);
+      forgetHandle(services, key);
+      await catalog.leaveTable(key);
+    }
+  };
+  let leaving: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    leaving ??= leave()
+      .catch((err) => log.warn({ err }, "tables that other servers dropped could not be left"))
+      .finally(() => {
+        leaving = undefined;
+      });
+  }, INTERVAL);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await leaving;
+  };
+}
+
 async function removeOne(services: Services, record: TableRecord): Promise<void> {
   const { catalog, engine, jobs, log } = services;
   try {
     // What still writes would put files back after the removal.
     await Promise.all([stopWrites(record.key), jobs.cancelTable(record.key)]);
     forgetHandle(services, record.key);
+    await catalog.othersGone(record.key);
     await engine.removeTable(record.location, storageOptions(services, record));
     await catalog.forgetTable(record.key);
   } catch (error) {
