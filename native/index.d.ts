@@ -26,6 +26,8 @@ export declare class Engine {
    * `<root>/__manifest`.
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
+  /** Forgets what is known of the files there: they are another table's now, or nobody's. */
+  closeTable(location: string): void
   /** Removes all files of a table; succeeds when there are none. */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */

@@ -38,6 +38,9 @@ export interface Page<T> {
   pageToken?: string;
 }
 
+/** A table that is in no namespace any more. */
+export type DroppedTable = Pick<TableRecord, "key" | "location">;
+
 export interface Catalog {
   /** mode exist_ok keeps what is there; overwrite empties it first: `emptied` are the tables whose files the caller must remove. */
   createNamespace(
@@ -79,8 +82,8 @@ export interface Catalog {
       key?: string;
     },
   ): Promise<TableRecord>;
-  /** Keys of tables that other servers dropped and that this one has not left; see departures.ts. */
-  droppedElsewhere(): Promise<string[]>;
+  /** Tables that other servers dropped and that this one has not left; see departures.ts. */
+  droppedElsewhere(): Promise<DroppedTable[]>;
   /** This server works on a dropped table no more. */
   leaveTable(key: string): Promise<void>;
   /** Resolves when no other server works on a dropped table. Code 17 when one takes too long. */

@@ -8,6 +8,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import { ErrorCode, JoustError } from "../errors.js";
+import type { DroppedTable } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
 import type { Servers } from "./servers.js";
 import { available } from "./sql-error.js";
@@ -17,11 +18,14 @@ const PATIENCE = 10_000;
 const LOOK_EVERY = 50;
 
 /** Tables that others dropped and that this server has not left yet. */
-export async function droppedElsewhere(db: CatalogDatabase, { self }: Servers): Promise<string[]> {
+export async function droppedElsewhere(
+  db: CatalogDatabase,
+  { self }: Servers,
+): Promise<DroppedTable[]> {
   const rows = await available(
     db.read
       .selectFrom("tables")
-      .select("key")
+      .select(["key", "location"])
       .where("state", "=", "dropped")
       .where("owner", "<>", self)
       .where("key", "not in", (e) =>
@@ -31,7 +35,7 @@ export async function droppedElsewhere(db: CatalogDatabase, { self }: Servers): 
   );
   // Writes that begin from here on must not be told that it lives.
   if (rows.length > 0) db.reader?.expire();
-  return rows.map(({ key }) => key);
+  return rows;
 }
 
 /** This server works on a dropped table no more. */
@@ -63,10 +67,15 @@ export async function othersGone(
   key: string,
 ): Promise<void> {
   for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {
-    const { rows } = await available(
-      servers.atWorkOn(sql<string>`${key}`).$castTo<{ id: string }>().execute(db.read),
+    const at = await available(
+      db.read
+        .selectFrom("servers")
+        .select("id")
+        .where("id", "in", servers.atWorkOn(sql`${key}`))
+        .limit(1)
+        .executeTakeFirst(),
     );
-    if (rows.length === 0) return;
+    if (!at) return;
     await delay(LOOK_EVERY);
   }
   throw new JoustError(

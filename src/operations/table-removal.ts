@@ -1,7 +1,7 @@
 import type { TableRecord } from "../catalog/catalog.js";
 import type { Services } from "../services.js";
-import { forgetHandle, storageOptions } from "./open-table.js";
-import { stopWrites } from "./table-writes.js";
+import { storageOptions } from "./open-table.js";
+import { letGo } from "./table-writes.js";
 
 /** Tables whose files are removed at the same time. */
 const CONCURRENCY = 16;
@@ -25,12 +25,11 @@ const INTERVAL = 250;
 
 /** Ends this server's work on tables that others drop; gives back how to stop. */
 export function watchDrops(services: Services): () => Promise<void> {
-  const { catalog, jobs, log } = services;
+  const { catalog, log } = services;
   const leave = async () => {
-    for (const key of await catalog.droppedElsewhere()) {
-      await Promise.all([stopWrites(key), jobs.cancelTable(key)]);
-      forgetHandle(services, key);
-      await catalog.leaveTable(key);
+    for (const table of await catalog.droppedElsewhere()) {
+      await letGo(services, table);
+      await catalog.leaveTable(table.key);
     }
   };
   let leaving: Promise<void> | undefined;
@@ -49,11 +48,10 @@ export function watchDrops(services: Services): () => Promise<void> {
 }
 
 async function removeOne(services: Services, record: TableRecord): Promise<void> {
-  const { catalog, engine, jobs, log } = services;
+  const { catalog, engine, log } = services;
   try {
     // What still writes would put files back after the removal.
-    await Promise.all([stopWrites(record.key), jobs.cancelTable(record.key)]);
-    forgetHandle(services, record.key);
+    await letGo(services, record);
     await catalog.othersGone(record.key);
     await engine.removeTable(record.location, storageOptions(services, record));
     await catalog.forgetTable(record.key);
