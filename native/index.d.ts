@@ -26,6 +26,8 @@ export declare class Engine {
    * `<root>/__manifest`.
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
+  /** Forgets what is known of the files there: they are another table's now, or nobody's. */
+  closeTable(location: string): void
   /** Removes all files of a table; succeeds when there are none. */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
@@ -136,6 +138,12 @@ export declare class Table {
   analyzePlan(body: Uint8Array, options: QueryOptions, task: Task): Promise<string>
   /** The same table on a branch; `main` or nothing is the main branch. Touches no storage. */
   onBranch(branch?: string | undefined | null): Table
+  /**
+   * The same table, changed for a request that is to take effect once; `request` is unique to it.
+   * `since` (ms since the epoch): an attempt that began then may have made the commit. Append,
+   * create, overwrite, merge, update and delete then answer what it did.
+   */
+  once(request: string, since?: number | undefined | null): Table
   /** All versions of this branch, oldest first. */
   listVersions(): Promise<Array<TableVersion>>
   describeVersion(version: number): Promise<TableVersion>

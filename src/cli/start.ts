@@ -17,6 +17,7 @@ import { viewRefresh } from "../jobs/view-refresh.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
+import { watchDrops } from "../operations/table-removal.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
 import { watchUploads } from "../uploads/clean-up.js";
@@ -67,7 +68,7 @@ async function startOn(
     log,
   });
   const unwatch = watchUnfinished(unfinished);
-  const { transactions, uploads } = store;
+  const { transactions, uploads, requests } = store;
   const upkeep = startMaintenance({
     engine,
     catalog,
@@ -83,10 +84,12 @@ async function startOn(
     jobs,
     transactions,
     uploads,
+    requests,
     maintenance: upkeep,
     log,
   };
   const unwatchUploads = watchUploads(services);
+  const unwatchDrops = watchDrops(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -109,7 +112,7 @@ async function startOn(
       if (!(await server.drain(config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
-      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads()]);
+      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads(), unwatchDrops()]);
       await jobs.stop();
       await store.close();
     },

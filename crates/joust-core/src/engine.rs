@@ -135,14 +135,14 @@ impl Engine {
         location: &str,
         storage_options: StorageOptions,
     ) -> Result<()> {
-        self.close(location);
+        self.close_table(location);
         root::remove(&self.shared.caches, location, storage_options).await?;
-        self.close(location);
+        self.close_table(location);
         Ok(())
     }
 
-    /// Closes a table and all its branches.
-    fn close(&self, location: &str) {
+    /// Closes a table and all its branches: what is known of the files there is forgotten.
+    pub fn close_table(&self, location: &str) {
         self.shared.handles.lock().retain(|address, handle| {
             let other = address.location != location;
             if !other {

@@ -119,6 +119,12 @@ impl Engine {
         })
     }
 
+    /// Forgets what is known of the files there: they are another table's now, or nobody's.
+    #[napi]
+    pub fn close_table(&self, location: String) {
+        self.inner.close_table(&location);
+    }
+
     /// Removes all files of a table; succeeds when there are none.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn remove_table<'env>(

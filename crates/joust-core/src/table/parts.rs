@@ -139,11 +139,7 @@ impl Table {
 
     /// Removes the files of parts that will not be committed.
     pub async fn remove_parts(&self, parts: &[Vec<u8>]) -> Result<()> {
-        let (store, table) = self.handle.store().await?;
-        let base = match self.handle.branch() {
-            Some(branch) => branch.split('/').fold(table.join("tree"), Path::join),
-            None => table,
-        };
+        let (store, base) = self.handle.files().await?;
         let data = base.join("data");
         for part in parts {
             let (_, fragments) = read(part)?;

@@ -26,6 +26,9 @@ use queue::{Rows, Waiting};
 impl Table {
     /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
     pub async fn append(&self, upload: UploadReader) -> Result<Written> {
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(earlier.written());
+        }
         let (_, batches) = decode(upload).await?;
         let rows = match gather(batches).await? {
             Gathered::Whole { schema, batches } => Rows::Gathered { schema, batches },
@@ -54,7 +57,7 @@ impl Table {
 
     /// Waits until the rows are committed.
     async fn enqueue(&self, rows: Rows) -> Result<Written> {
-        let (waiting, answer) = Waiting::new(rows);
+        let (waiting, answer) = Waiting::new(rows, |rows| self.mark(move || rows));
         if self.handle.appends.push(waiting)? {
             tokio::spawn(group::commit_all(self.clone()));
         }
