@@ -98,9 +98,10 @@ async function startOn(
     operations,
     translations: lancedb,
     page: docsPage,
+    health: () => ({ memory: engine.memory() }),
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
-    openUpload: (onDrain) => new Upload(onDrain),
+    openUpload: (onDrain) => new Upload(engine, onDrain),
   });
   const port = await server.listen(config.host, config.port);
   return {

@@ -17,6 +17,7 @@ impl Table {
     pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
         let _turn = self.handle.changing.lock().await;
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         let predicate = crate::query::predicate(&dataset, predicate)?;
         let deleted = DeleteBuilder::new(dataset, predicate)
             .execute()

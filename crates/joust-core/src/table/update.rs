@@ -37,6 +37,7 @@ impl Table {
         }
         let _turn = self.handle.changing.lock().await;
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;
         let before = dataset.version_id();

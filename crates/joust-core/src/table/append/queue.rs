@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use crate::error::{Code, Error, Result};
+use crate::memory::Reservation;
 use crate::table::Written;
 use crate::table::gather::size;
 
@@ -25,6 +26,8 @@ pub(super) enum Rows {
     Gathered {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
+        /// Taken for the copy that is written.
+        _memory: Reservation,
     },
     /// In files of its own, which no version names yet.
     Staged {
