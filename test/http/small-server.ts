@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
 import type { Config } from "../../src/config/config.js";
 import { Engine, Upload } from "../../src/engine/index.js";
+import { BodyRoom } from "../../src/http/body-room.js";
 import { Server } from "../../src/http/server.js";
 import {
   type Body,
@@ -27,6 +28,7 @@ export interface SmallServerOptions {
   translations?: readonly Translation[];
   authenticator?: Authenticator;
   config?: Partial<Config>;
+  bodyRoom?: BodyRoom;
 }
 
 /** The HTTP server with a few operations of the test's own, for one test file. */
@@ -39,6 +41,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     translations: options.translations ?? [],
     page: () => undefined,
     health: () => ({}),
+    bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
     openUpload: (onDrain) => new Upload(engine, onDrain),
   });
