@@ -7,6 +7,7 @@ import { removeUnfinished, watchUnfinished } from "../catalog/unfinished.js";
 import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
+import { BodyRoom } from "../http/body-room.js";
 import { Server } from "../http/server.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
@@ -101,9 +102,11 @@ async function startOn(
     operations,
     translations: lancedb,
     page: docsPage,
+    health: () => ({ memory: engine.memory() }),
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
-    openUpload: (onDrain) => new Upload(onDrain),
+    openUpload: (onDrain) => new Upload(engine, onDrain),
+    bodyRoom: BodyRoom.of(config.memoryBytes),
   });
   const port = await server.listen(config.host, config.port);
   return {

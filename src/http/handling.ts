@@ -8,6 +8,7 @@ import { type OnceBody, once } from "../requests/once.js";
 import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
 import { parseJson, UploadSink, WholeSink, wrongMediaType } from "./body.js";
+import type { BodyRoom } from "./body-room.js";
 import { RequestCall } from "./call.js";
 import { contextOf, keyOf } from "./common-fields.js";
 import type { Exchange, Sink } from "./exchange.js";
@@ -31,6 +32,7 @@ export interface Rooms {
   readonly authenticator: Authenticator;
   /** Makes the engine's end of an upload. */
   openUpload(onDrain: () => void): Upload;
+  readonly bodyRoom: BodyRoom;
 }
 
 /**
@@ -42,6 +44,7 @@ export class Handling {
   /** Complete, unless it is an upload. */
   #body: Uint8Array | undefined;
   #upload: Upload | undefined;
+  #sink: WholeSink | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
   /** What is wrong with the request, for those who may know. */
@@ -120,7 +123,10 @@ export class Handling {
     } else if (this.#takesJson && exchange.headers.announcesBody) {
       const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
       const complete = keyInBody ? this.#takeKey : this.#takeBody;
-      exchange.receive(new WholeSink(limit, complete, this.#fail));
+      const sink = new WholeSink(limit, rooms.bodyRoom, complete, this.#fail);
+      this.#sink = sink;
+      exchange.onAbort(() => sink.discard());
+      exchange.receive(sink);
     } else {
       this.#body = nothing;
     }
@@ -246,20 +252,21 @@ export class Handling {
       final = { ...final, status: operation.status };
     }
     if (translation?.reply && this.#call) final = translation.reply(final, this.#call);
-    this.#dropUpload();
+    this.#dropBody();
     this.exchange.answer(final);
   };
 
   readonly #fail = (error: unknown): void => {
-    this.#dropUpload();
+    this.#dropBody();
     const failure = asJoustError(error);
     const translated = this.route.translation?.failure?.(failure) ?? failure;
     if (translated instanceof JoustError) this.exchange.fail(translated);
     else this.exchange.answer(translated);
   };
 
-  /** What is still to come of an upload is not wanted any more. */
-  #dropUpload(): void {
+  /** What has come of the body is used up; what is still to come of an upload is not wanted any more. */
+  #dropBody(): void {
+    this.#sink?.discard();
     if (!this.exchange.bodyEnded) this.#upload?.abort();
   }
 }

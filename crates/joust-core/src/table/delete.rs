@@ -20,6 +20,7 @@ impl Table {
             return self.deleted_earlier(&earlier).await;
         }
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         let predicate = crate::query::predicate(&dataset, predicate)?;
         let delete = DeleteBuilder::new(dataset, predicate).execute();
         let deleted = self

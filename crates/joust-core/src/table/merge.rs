@@ -76,6 +76,7 @@ impl Table {
             return self.merged_earlier(&earlier, &merge).await;
         }
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(&dataset, column));

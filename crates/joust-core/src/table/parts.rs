@@ -60,6 +60,7 @@ impl Table {
             found => found?,
         };
         check_not_view(&dataset)?;
+        let _memory = self.memory_for_writing().await?;
         let (sent, batches) = decode(upload).await?;
         if overwrite {
             for field in sent.fields() {

@@ -40,6 +40,7 @@ impl Table {
             return Ok(earlier.updated());
         }
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;
         let before = dataset.version_id();

@@ -91,6 +91,7 @@ impl Table {
         destination: WriteDestination<'_>,
         params: WriteParams,
     ) -> Result<Written> {
+        let _memory = self.memory_for_writing().await?;
         let (schema, batches) = decode(upload).await?;
         for field in schema.fields() {
             check_column(field.name())?;

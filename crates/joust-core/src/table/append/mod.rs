@@ -17,10 +17,11 @@ use lance::dataset::{InsertBuilder, WriteMode};
 pub(super) use queue::Queue;
 
 use super::Table;
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, gather, size};
 use super::write::{Watch, Written, onto, refused};
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
+use crate::memory::Use;
 use queue::{Rows, Waiting};
 
 impl Table {
@@ -31,13 +32,21 @@ impl Table {
         }
         let (_, batches) = decode(upload).await?;
         let rows = match gather(batches).await? {
-            Gathered::Whole { schema, batches } => Rows::Gathered { schema, batches },
+            Gathered::Whole { schema, batches } => {
+                let bytes = batches.iter().map(size).sum();
+                Rows::Gathered {
+                    schema,
+                    batches,
+                    _memory: self.engine().memory().take(Use::Upload, bytes).await?,
+                }
+            }
             Gathered::Long(batches) => return self.append_long(batches).await,
         };
         self.enqueue(rows).await
     }
 
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
+        let _memory = self.memory_for_writing().await?;
         let newest = self.changeable().await?;
         let params = onto(&newest, WriteMode::Append);
         let watch = Arc::new(Watch::default());

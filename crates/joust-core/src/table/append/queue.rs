@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::durability::Mark;
 use crate::error::{Code, Error, Result};
+use crate::memory::Reservation;
 use crate::table::Written;
 use crate::table::gather::size;
 
@@ -26,6 +27,8 @@ pub(super) enum Rows {
     Gathered {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
+        /// Taken for the copy that is written.
+        _memory: Reservation,
     },
     /// In files of its own, which no version names yet.
     Staged {
