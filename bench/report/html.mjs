@@ -30,21 +30,25 @@ function recallChart({ results, contenders }, hueOf) {
   );
   if (vectors.length === 0) return "";
   const clients = Math.max(...vectors.map((result) => result.clients));
-  const series = contenders.map(({ title }) => ({
-    name: title,
-    hue: hueOf(title),
-    points: vectors
+  const series = contenders.map(({ title }) => {
+    const all = vectors
       .filter((result) => result.contender === title && result.clients === clients)
       .map(({ recall, rate }) => /** @type {const} */ ([recall ?? 0, rate]))
-      .sort(([a], [b]) => a - b),
-  }));
+      .sort(([a], [b]) => a - b);
+    return { name: title, hue: hueOf(title), points: best(all), loose: all };
+  });
   const chart = lineChart({
     series: series.filter(({ points }) => points.length > 0),
-    x: "recall of the ten nearest",
+    x: "recall of the ten nearest; a line joins what nothing of the same contender beats in both",
     y: `requests/s, ${clients} clients; further up and right is better`,
     logY: true,
   });
   return `<h2>Vectors: speed and recall</h2>${chart}`;
+}
+
+/** Those than which no other is as good and faster. @param {readonly (readonly [number, number])[]} points by recall */
+function best(points) {
+  return points.filter(([, rate], i) => points.slice(i + 1).every(([, other]) => other < rate));
 }
 
 /** @param {string} title @param {readonly Result[]} results @param {Report} report */

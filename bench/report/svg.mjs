@@ -9,6 +9,8 @@ export function escaped(text) {
     .replaceAll('"', "&quot;");
 }
 
+/** @typedef {readonly [number, number]} Point */
+
 /**
  * Horizontal bars, in the order that they come.
  *
@@ -28,15 +30,15 @@ export function barChart(bars) {
 }
 
 /**
- * Points joined by lines, one line for each series.
+ * Points joined by lines, one line for each series; `loose` ones are on no line.
  *
  * @param {{
- *   series: readonly { name: string, hue: number, points: readonly (readonly [number, number])[] }[],
+ *   series: readonly { name: string, hue: number, points: readonly Point[], loose?: readonly Point[] }[],
  *   x: string, y: string, logX?: boolean, logY?: boolean,
  * }} chart
  */
 export function lineChart({ series, x, y, logX = false, logY = false }) {
-  const points = series.flatMap((one) => one.points);
+  const points = series.flatMap((one) => [...one.points, ...(one.loose ?? [])]);
   const horizontal = axis(
     points.map(([value]) => value),
     logX,
@@ -65,10 +67,14 @@ export function lineChart({ series, x, y, logX = false, logY = false }) {
     `<text class="faint" x="295" y="288" text-anchor="middle">${escaped(x)}</text>`,
     `<text class="faint" x="70" y="12">${escaped(y)}</text>`,
   ];
-  const lines = series.map(({ name, hue, points: own }, i) => {
+  const lines = series.map(({ name, hue, points: own, loose = [] }, i) => {
     const at = own.map(([a, b]) => [horizontal.at(a), vertical.at(b)]);
     const path = at.map(([a, b]) => `${a},${b}`).join(" ");
-    const dots = at.map(([a, b]) => `<circle class="hue-${hue}" cx="${a}" cy="${b}" r="4"/>`);
+    const dot = (a, b, r) => `<circle class="hue-${hue}" cx="${a}" cy="${b}" r="${r}"/>`;
+    const dots = [
+      ...at.map(([a, b]) => dot(a, b, 4)),
+      ...loose.map(([a, b]) => dot(horizontal.at(a), vertical.at(b), 2)),
+    ];
     return `<polyline class="line-${hue}" points="${path}"/>${dots.join("")}
 <circle class="hue-${hue}" cx="545" cy="${30 + i * 20}" r="5"/><text x="556" y="${34 + i * 20}">${escaped(name)}</text>`;
   });
