@@ -1,4 +1,5 @@
 /** @import { Report, Result } from "../types.js" */
+import { judgeGoals } from "../goals.mjs";
 import { columns } from "./columns.mjs";
 import { figure } from "./format.mjs";
 import { htmlTable, hues, page } from "./page.mjs";
@@ -18,6 +19,7 @@ export function htmlReport(report) {
     ...[...byScenario(report.results)].map(([title, results]) =>
       section(title, results, report, hueOf),
     ),
+    goalTable(report),
     builtTable(report),
     gapTable(report),
   ]);
@@ -77,6 +79,19 @@ function section(title, results, report, hueOf) {
   }));
   const rows = results.map((result) => columns.map(({ cell }) => cell(result, report)));
   return `<h2>${escaped(title)}</h2>${charts.join("")}${htmlTable(heads, rows)}`;
+}
+
+/** @param {Report} report */
+function goalTable(report) {
+  const goals = judgeGoals(report);
+  if (goals.length === 0) return "";
+  const heads = [{ head: "goal", words: true }, { head: "reached" }, { head: "" }];
+  const rows = goals.map(({ goal, reached, met }) => [
+    goal,
+    figure(reached),
+    met ? "met" : "missed",
+  ]);
+  return `<h2>Goals</h2>${htmlTable(heads, rows)}`;
 }
 
 /** @param {Report} report */

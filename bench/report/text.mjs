@@ -1,4 +1,5 @@
 /** @import { Report, Result } from "../types.js" */
+import { judgeGoals } from "../goals.mjs";
 import { columns } from "./columns.mjs";
 import { count, figure, size } from "./format.mjs";
 
@@ -8,6 +9,7 @@ export function textReport(report) {
   for (const [title, results] of byScenario(report.results)) {
     lines.push(title, ...table(results, report), "");
   }
+  lines.push(...goalLines(report));
   if (report.built.length > 0) {
     lines.push("built");
     lines.push(
@@ -29,6 +31,16 @@ export function summary({ dataset, machine, loader, seconds }) {
     `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
     `load: ${loader}, closed loop, on the same machine; ${count(seconds)} s in all`,
   ].join("\n");
+}
+
+/** @param {Report} report */
+function goalLines(report) {
+  const goals = judgeGoals(report);
+  if (goals.length === 0) return [];
+  const lines = goals.map(
+    ({ goal, reached, met }) => `  ${met ? "met   " : "missed"}  ${goal}: ${figure(reached)}`,
+  );
+  return ["goals", ...lines, ""];
 }
 
 /** @param {import("../types.js").Gap} gap */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { judgeGoals } from "../../bench/goals.mjs";
 import { Rounds } from "../../bench/measure/rounds.mjs";
 import { htmlReport } from "../../bench/report/html.mjs";
 import { scaleHtml, scaleText } from "../../bench/report/scale.mjs";
@@ -12,7 +13,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const scenario = (key: string) => scenarios.find((one) => one.key === key) as Scenario;
 
-function rounds(key: string, contender: string, rates: readonly number[]): Result[] {
+function rounds(key: string, contender: string, rates: number[], recall = 0.9): Result[] {
   const measured = new Rounds(scenario(key), 8);
   for (const rate of rates) {
     measured.add(contender, {
@@ -26,7 +27,7 @@ function rounds(key: string, contender: string, rates: readonly number[]): Resul
       cpuSeconds: 3,
       residentBytes: 2 ** 30,
       rows: 10,
-      recall: 0.9,
+      recall,
     });
   }
   return measured.results();
@@ -73,6 +74,34 @@ test("the table shows every result, compares it with joust, and names who is abs
   expect(text).toMatch(/8 +other +50 +8 +9 +10 +30 +1 GiB +0.900 +10 +0.25 +1 FAILED/);
   expect(text).toContain("absent one: it is not installed");
   expect(text).toContain("100,000 rows");
+});
+
+test("goals are judged where both sides were measured", () => {
+  const contenders = [
+    { key: "joust", title: "joust" },
+    { key: "lance", title: "Lance" },
+    { key: "chroma", title: "Chroma" },
+  ];
+  const results = [
+    ...rounds("vector-pq", "joust", [300]),
+    ...rounds("vector-pq", "Lance", [100]),
+    ...rounds("text", "joust", [300]),
+    ...rounds("text", "Lance", [100]),
+    ...rounds("vector-graph-64", "joust", [400], 0.981),
+    ...rounds("vector-graph-256", "joust", [200], 0.999),
+    ...rounds("vector-graph-32", "Chroma", [500], 0.9),
+    ...rounds("vector-graph-64", "Chroma", [100], 0.984),
+  ];
+  const judged = judgeGoals({ ...report(1), contenders, results });
+  expect(judged.map(({ goal, reached, met }) => [goal, reached, met])).toEqual([
+    ["vector-pq: 2 times Lance", 3, true],
+    ["text: 8 times Lance", 3, false],
+    ["recall 0.979 and more (vector-graph-64 to vector-graph-64): 1.5 times Chroma", 4, true],
+    ["vector-pq: p99 within 5 times p50", 1.25, true],
+    ["text: p99 within 5 times p50", 1.25, true],
+    ["vector-graph-64: p99 within 5 times p50", 1.25, true],
+    ["vector-graph-256: p99 within 5 times p50", 1.25, true],
+  ]);
 });
 
 test("the page needs nothing from elsewhere and shows what is in names as text", () => {
