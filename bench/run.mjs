@@ -28,6 +28,8 @@ export async function runBench(options, tell) {
     ({ quick }) => quick || !options.quick || options.scenarios.length > 0,
   );
   const scratch = mkdtempSync(join(tmpdir(), "joust-bench-"));
+  const clean = () => rmSync(scratch, { recursive: true, force: true });
+  process.once("exit", clean);
   /** @type {Seat[]} */
   const seats = [];
   try {
@@ -65,7 +67,8 @@ export async function runBench(options, tell) {
     };
   } finally {
     for (const seat of seats) await seat.leave();
-    rmSync(scratch, { recursive: true, force: true });
+    process.off("exit", clean);
+    clean();
   }
 }
 

@@ -1,8 +1,17 @@
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
+import { signalAll, tree } from "../measure/processes.mjs";
 
 /** Lance logs a warning for each query of some programs, which would be measured too. */
 const QUIET = { LANCE_LOG: "error", LANCEDB_LOG: "error", RUST_LOG: "error" };
+
+/** Programs that have not ended yet. @type {Set<number>} */
+const alive = new Set();
+
+// Whoever interrupts a run must not be left with servers, half of which are stopped and would stay so.
+process.once("exit", () => {
+  for (const pid of alive) signalAll(tree(pid), "SIGKILL");
+});
 
 /**
  * A program that is measured. Its standard input and output are pipes; what it complains of is shown.
@@ -16,10 +25,13 @@ export function startProgram(command, args, { env = {}, quiet = false } = {}) {
     env: { ...process.env, ...QUIET, ...env },
     stdio: ["pipe", "pipe", quiet ? "ignore" : "inherit"],
   });
+  const pid = child.pid ?? 0;
+  if (pid !== 0) alive.add(pid);
   const ended = new Promise((resolve) => {
     child.once("exit", resolve);
     child.once("error", resolve);
   });
+  ended.then(() => alive.delete(pid));
   const stop = async () => {
     child.stdin.destroy();
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
@@ -28,7 +40,7 @@ export function startProgram(command, args, { env = {}, quiet = false } = {}) {
     await ended;
     clearTimeout(impatient);
   };
-  return { child, pid: child.pid ?? 0, ended, stop };
+  return { child, pid, ended, stop };
 }
 
 /**

@@ -13,20 +13,25 @@
  */
 export async function nearest(source, queries, k, admitted) {
   const names = /** @type {Name[]} */ (Object.keys(admitted));
+  const admits = names.map((name) => admitted[name]);
   const targets = queries.map((query) => Float32Array.from(query));
   const lengths = targets.map((target) => Math.sqrt(dot(target, 0, target)));
   const best = names.map(() => targets.map(() => new Nearest(k)));
+  /** @type {number[]} */
+  const open = [];
   let id = 0;
   for await (const { vectors, texts } of source.batches()) {
     for (let row = 0; row < texts.length; row++, id++) {
-      const open = names.flatMap((name, i) => (admitted[name](id) ? [i] : []));
+      // No new array for each row: there may be millions.
+      open.length = 0;
+      for (let i = 0; i < admits.length; i++) if (admits[i](id)) open.push(i);
       if (open.length === 0) continue;
       const at = row * source.dimensions;
       const length = source.distance === "dot" ? 0 : norm(vectors, at, source.dimensions);
       for (let q = 0; q < targets.length; q++) {
         const product = dot(vectors, at, targets[q]);
         const distance = distanceOf(source.distance, product, length, lengths[q]);
-        for (const i of open) best[i][q].offer(id, distance);
+        for (let i = 0; i < open.length; i++) best[open[i]][q].offer(id, distance);
       }
     }
   }
@@ -51,7 +56,10 @@ function norm(vectors, at, dimensions) {
 function dot(vectors, at, target) {
   const size = target.length;
   // Four sums, which the processor makes at the same time.
-  let [a, b, c, d] = [0, 0, 0, 0];
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
   let i = 0;
   for (; i + 3 < size; i += 4) {
     a += vectors[at + i] * target[i];

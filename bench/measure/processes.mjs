@@ -43,10 +43,10 @@ export function residentBytes(pids) {
 }
 
 /**
- * Lets processes rest (`SIGSTOP`) or go on (`SIGCONT`).
+ * Lets processes rest (`SIGSTOP`), go on (`SIGCONT`) or end.
  *
  * @param {readonly number[]} pids
- * @param {"SIGSTOP" | "SIGCONT"} signal
+ * @param {"SIGSTOP" | "SIGCONT" | "SIGKILL"} signal
  */
 export function signalAll(pids, signal) {
   for (const pid of pids) {

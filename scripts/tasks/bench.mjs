@@ -11,6 +11,8 @@ import { scenarios } from "../../bench/scenarios.mjs";
 /** `npm run bench -- [SCENARIO...] [OPTION...]`: see bench/README.md. */
 export async function run(args) {
   const options = parseArguments(args);
+  // By way of `exit`, at which the servers that were started are ended.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
   if (options.help) return show(usage);
   if (options.list) return show(listing());
   return options.scale ? scale(options) : compare(options);
