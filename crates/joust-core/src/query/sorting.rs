@@ -9,7 +9,8 @@ use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 
-use super::request::{Query, Vectors};
+use super::request::Query;
+use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::table::rows_in;
 
