@@ -26,6 +26,8 @@ export interface RunnerOptions {
   catalog: Pick<Catalog, "tableByKey">;
   kinds: readonly JobKind[];
   log: Logger;
+  /** Jobs of other kinds are left to others; else they fail. */
+  onlyKinds?: boolean;
   /** Jobs that run at the same time, over all tables (default 2). */
   maxRunning?: number;
 }
@@ -175,7 +177,10 @@ class JobRunner implements Jobs {
     this.#fillAgain = false;
     while (!this.#stopping && this.#running.size < this.#maxRunning) {
       const busy = [...this.#running.values()].map(({ job }) => job.table);
-      const job = await this.#store.claim(busy);
+      const job = await this.#store.claim(
+        busy,
+        this.options.onlyKinds ? [...this.#kinds.keys()] : undefined,
+      );
       if (!job) return;
       this.#launch(job);
     }

@@ -95,8 +95,11 @@ export class JobStore {
     return row && jobRecord(row);
   }
 
-  /** Starts the job that has waited longest, of a table that is not `busy` and has none running. */
-  async claim(busy: readonly string[]): Promise<JobRecord | undefined> {
+  /**
+   * Starts the job that has waited longest, of one of these kinds and of a table that is not `busy` and
+   * has none running.
+   */
+  async claim(busy: readonly string[], kinds?: readonly string[]): Promise<JobRecord | undefined> {
     const now = Date.now();
     const claimed = this.db.write(async (t) => {
       const next = await t
@@ -104,6 +107,7 @@ export class JobStore {
         .select("id")
         .where("state", "=", "QUEUED")
         .where("paused", "=", 0)
+        .$if(kinds !== undefined, (query) => query.where("kind", "in", kinds ?? []))
         .$if(busy.length > 0, (query) => query.where("table_key", "not in", busy))
         .where("table_key", "not in", (e) =>
           e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING"),
