@@ -3,6 +3,7 @@ import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
 import type {
+  JobCount,
   JobErrors,
   JobKind,
   JobOutcome,
@@ -93,6 +94,14 @@ class JobRunner implements Jobs {
 
   errors(table: string, job?: string): Promise<JobErrors[]> {
     return this.#store.errors(table, job);
+  }
+
+  counts(): Promise<JobCount[]> {
+    return this.#store.counts();
+  }
+
+  running(): number {
+    return this.#running.size;
   }
 
   listAll(page: PageRequest): Promise<Page<ListedJob>> {

@@ -10,6 +10,7 @@ import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type {
+  JobCount,
   JobErrors,
   JobOutcome,
   JobProgress,
@@ -266,6 +267,16 @@ export class JobStore {
       })),
       ...(last && { pageToken: encodePageToken(listing, [String(last.created_at), last.id]) }),
     };
+  }
+
+  counts(): Promise<JobCount[]> {
+    const query = this.db.read
+      .selectFrom("jobs")
+      .select((e) => ["kind", "state", e.fn.countAll<number>().as("count")] as const)
+      .groupBy(["kind", "state"])
+      .orderBy("kind")
+      .orderBy("state");
+    return available(query.execute());
   }
 
   /** Keeps a job that has not ended from running, or lets it run again; false when it has ended. */

@@ -28,7 +28,15 @@ const ROUND_PAUSE = 5;
 export interface Maintenance {
   /** A table was written to. */
   touched(key: string): void;
+  progress(): MaintenanceProgress;
   stop(): Promise<void>;
+}
+
+export interface MaintenanceProgress {
+  /** Written through this server and not looked at since. */
+  readonly tablesToLookAt: number;
+  /** When this server last ended a round of all tables, ms since the epoch; absent before the first. */
+  readonly lastRoundMillis?: number;
 }
 
 export interface MaintenanceOptions {
@@ -60,6 +68,7 @@ class Watch implements Maintenance {
   readonly #timers: NodeJS.Timeout[];
   #looking = Promise.resolve();
   #round: Promise<void> | undefined;
+  #rounded: number | undefined;
   #stopping = false;
 
   constructor(private readonly options: MaintenanceOptions) {
@@ -79,6 +88,13 @@ class Watch implements Maintenance {
       written.writes++;
       written.last = Date.now();
     }
+  }
+
+  progress(): MaintenanceProgress {
+    return {
+      tablesToLookAt: this.#written.size,
+      ...(this.#rounded !== undefined && { lastRoundMillis: this.#rounded }),
+    };
   }
 
   async stop(): Promise<void> {
@@ -130,6 +146,7 @@ class Watch implements Maintenance {
       }
       pageToken = page.pageToken;
     } while (pageToken !== undefined);
+    this.#rounded = Date.now();
   }
 
   async #care(key: string, now: number): Promise<void> {
