@@ -119,7 +119,7 @@ export declare class Table {
    * Removes versions that were committed longer ago than `age_ms`; tagged ones, those that branches
    * start from, and the newest stay.
    */
-  cleanUp(ageMs: number, task: Task): Promise<CleanedUp>
+  cleanUp(ageMs: number, below: number | undefined | null, task: Task): Promise<CleanedUp>
   /** Writes one part of a larger write against a version; nobody sees it. */
   writePart(upload: Upload, overwrite: boolean, version: number): Promise<PartResult>
   /**

@@ -120,6 +120,10 @@ export class AdoptingCatalog implements Catalog {
     return this.#found(() => this.catalog.registerTable(table, options));
   }
 
+  takeDuty(name: string, interval: number) {
+    return this.catalog.takeDuty(name, interval);
+  }
+
   droppedElsewhere() {
     return this.catalog.droppedElsewhere();
   }

@@ -82,6 +82,8 @@ export interface Catalog {
       key?: string;
     },
   ): Promise<TableRecord>;
+  /** True once in `interval` ms, over all servers: then it is this one's turn. */
+  takeDuty(name: string, interval: number): Promise<boolean>;
   /** Tables that other servers dropped and that this one has not left; see departures.ts. */
   droppedElsewhere(): Promise<DroppedTable[]>;
   /** This server works on a dropped table no more. */

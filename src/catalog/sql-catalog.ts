@@ -3,6 +3,7 @@ import { adoptFound } from "./adopt-found.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
 import { droppedElsewhere, leaveTable, othersGone } from "./departures.js";
+import { takeDuty } from "./duties.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
@@ -145,6 +146,10 @@ export class SqlCatalog implements Catalog {
 
   unfinishedTables() {
     return claimUnfinished(this.db, this.servers);
+  }
+
+  takeDuty(name: string, interval: number) {
+    return takeDuty(this.db, this.servers, name, interval);
   }
 
   droppedElsewhere() {

@@ -5,6 +5,7 @@ import { openCatalog } from "../catalog/open.js";
 import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
 import { createLogger } from "../telemetry/logger.js";
+import { takeFlag } from "./flag.js";
 
 /** `joust key create|list|revoke`: works on the catalog directly, also while a server runs on it. */
 export async function key(args: readonly string[]): Promise<void> {
@@ -66,15 +67,4 @@ async function withKeys(
   } finally {
     await store.close();
   }
-}
-
-/** Takes `--flag value` or `--flag=value` out of the arguments. */
-function takeFlag(args: readonly string[], flag: string): { value?: string; rest: string[] } {
-  const at = args.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`));
-  if (at < 0) return { rest: [...args] };
-  const arg = args[at] as string;
-  const inline = arg.includes("=");
-  const value = inline ? arg.slice(flag.length + 1) : args[at + 1];
-  if (value === undefined) throw new ConfigError(`${flag} needs a value`);
-  return { value, rest: [...args.slice(0, at), ...args.slice(at + (inline ? 1 : 2))] };
 }

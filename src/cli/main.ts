@@ -11,6 +11,9 @@ const help = `joust serves Lance tables over HTTP.
                                         makes an API key and prints it once
   joust key list [ROOT] [options]       lists the keys, without their secrets
   joust key revoke ID [ROOT] [options]  makes a key useless
+  joust maintain [ROOT] [--table NAME] [options]
+                                        compacts, brings indexes up to date and removes old versions,
+                                        also while servers run on ROOT; says what was done
   joust --help | --version
 
 Options, as flags, as JOUST_... in the environment (JOUST_LOG_LEVEL) or in a TOML file, in this order of strength:
@@ -26,12 +29,15 @@ async function main(args: readonly string[]): Promise<void> {
   } else if (command === "serve") {
     const { serve } = await import("./serve.js");
     await serve(rest);
+  } else if (command === "maintain") {
+    const { maintain } = await import("./maintain.js");
+    await maintain(rest);
   } else if (command === "key") {
     const { key } = await import("./key.js");
     await key(rest);
   } else {
     const asked = command === undefined ? "no command is given" : `${command} is no command`;
-    throw new ConfigError(`${asked}: try joust serve, joust key or joust --help`);
+    throw new ConfigError(`${asked}: try joust serve, joust key, joust maintain or joust --help`);
   }
 }
 

@@ -64,7 +64,7 @@ async function startOn(
       compaction(engine, storageOptions),
       viewRefresh({ engine, catalog, storageOptions }),
       maintenance(engine, storageOptions),
-      cleanUp(engine, storageOptions),
+      cleanUp(engine, storageOptions, store.uploads),
     ],
     log,
   });

@@ -63,6 +63,13 @@ export interface ListedJob {
   table: string[];
 }
 
+/** Jobs of one kind that are in one state. */
+export interface JobCount {
+  kind: string;
+  state: JobState;
+  count: number;
+}
+
 export interface JobRequest {
   kind: string;
   table: string;
@@ -83,6 +90,10 @@ export interface Jobs {
   errors(table: string, job?: string): Promise<JobErrors[]>;
   /** Jobs of all tables, newest first. */
   listAll(page: PageRequest): Promise<Page<ListedJob>>;
+  /** How many there are of each kind and state, over all servers. */
+  counts(): Promise<JobCount[]>;
+  /** How many this server is at. */
+  running(): number;
   /** Code 10 when unknown. */
   describe(id: string): Promise<JobRecord>;
   /** Cancels a job that has not ended; gives back what it is then. Code 10 when unknown. */

@@ -1,4 +1,5 @@
 import type { CompactOptions, Engine } from "../engine/index.js";
+import type { Uploads } from "../uploads/uploads.js";
 import { given } from "./given.js";
 import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
@@ -33,13 +34,21 @@ export interface CleanUpSpec {
   age_ms: number;
 }
 
-/** Removes old versions and the files that only they name. */
-export const cleanUp = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
+/**
+ * Removes old versions and the files that only they name. A version that the parts of an open upload
+ * are written against stays, with all that came after it.
+ */
+export const cleanUp = (
+  engine: Engine,
+  storageOptions: Record<string, string>,
+  uploads: Pick<Uploads, "oldestVersion">,
+): JobKind => ({
   kind: "clean_up",
   async run({ table, spec, signal }) {
     const { age_ms } = JSON.parse(spec) as CleanUpSpec;
     const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
-    const removed = await withTask(signal, (task) => target.cleanUp(age_ms, task));
+    const below = await uploads.oldestVersion(table.key);
+    const removed = await withTask(signal, (task) => target.cleanUp(age_ms, below, task));
     return { result: { versions_removed: removed.versions, bytes_removed: removed.bytes } };
   },
 });

@@ -3,6 +3,7 @@ import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
 import type {
+  JobCount,
   JobErrors,
   JobKind,
   JobOutcome,
@@ -26,6 +27,8 @@ export interface RunnerOptions {
   catalog: Pick<Catalog, "tableByKey">;
   kinds: readonly JobKind[];
   log: Logger;
+  /** Jobs of other kinds are left to others; else they fail. */
+  onlyKinds?: boolean;
   /** Jobs that run at the same time, over all tables (default 2). */
   maxRunning?: number;
 }
@@ -91,6 +94,14 @@ class JobRunner implements Jobs {
 
   errors(table: string, job?: string): Promise<JobErrors[]> {
     return this.#store.errors(table, job);
+  }
+
+  counts(): Promise<JobCount[]> {
+    return this.#store.counts();
+  }
+
+  running(): number {
+    return this.#running.size;
   }
 
   listAll(page: PageRequest): Promise<Page<ListedJob>> {
@@ -175,7 +186,10 @@ class JobRunner implements Jobs {
     this.#fillAgain = false;
     while (!this.#stopping && this.#running.size < this.#maxRunning) {
       const busy = [...this.#running.values()].map(({ job }) => job.table);
-      const job = await this.#store.claim(busy);
+      const job = await this.#store.claim(
+        busy,
+        this.options.onlyKinds ? [...this.#kinds.keys()] : undefined,
+      );
       if (!job) return;
       this.#launch(job);
     }

@@ -10,6 +10,7 @@ import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type {
+  JobCount,
   JobErrors,
   JobOutcome,
   JobProgress,
@@ -95,8 +96,11 @@ export class JobStore {
     return row && jobRecord(row);
   }
 
-  /** Starts the job that has waited longest, of a table that is not `busy` and has none running. */
-  async claim(busy: readonly string[]): Promise<JobRecord | undefined> {
+  /**
+   * Starts the job that has waited longest, of one of these kinds and of a table that is not `busy` and
+   * has none running.
+   */
+  async claim(busy: readonly string[], kinds?: readonly string[]): Promise<JobRecord | undefined> {
     const now = Date.now();
     const claimed = this.db.write(async (t) => {
       const next = await t
@@ -104,6 +108,7 @@ export class JobStore {
         .select("id")
         .where("state", "=", "QUEUED")
         .where("paused", "=", 0)
+        .$if(kinds !== undefined, (query) => query.where("kind", "in", kinds ?? []))
         .$if(busy.length > 0, (query) => query.where("table_key", "not in", busy))
         .where("table_key", "not in", (e) =>
           e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING"),
@@ -262,6 +267,16 @@ export class JobStore {
       })),
       ...(last && { pageToken: encodePageToken(listing, [String(last.created_at), last.id]) }),
     };
+  }
+
+  counts(): Promise<JobCount[]> {
+    const query = this.db.read
+      .selectFrom("jobs")
+      .select((e) => ["kind", "state", e.fn.countAll<number>().as("count")] as const)
+      .groupBy(["kind", "state"])
+      .orderBy("kind")
+      .orderBy("state");
+    return available(query.execute());
   }
 
   /** Keeps a job that has not ended from running, or lets it run again; false when it has ended. */

@@ -1,9 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
-import type { Engine } from "../engine/index.js";
+import type { Engine, Table } from "../engine/index.js";
 import type { Jobs } from "../jobs/jobs.js";
-import type { CleanUpSpec } from "../jobs/maintenance.js";
-import { specName } from "../operations/job-request.js";
 import type { Logger } from "../telemetry/logger.js";
+import { queueCleanUp, queueMaintenance } from "./chores.js";
 import { type Settings, settingsOf } from "./settings.js";
 
 /** How often written tables are looked at, ms. */
@@ -16,24 +16,42 @@ const QUIET = 3_000;
 const CLEAN_UP_PART = 1 / 8;
 const CLEAN_UP_AT_LEAST = 60_000;
 const CLEAN_UP_AT_MOST = 3_600_000;
+/** How often all tables are looked at, ms: some are written by other tools, or were by a server before. */
+const ROUND = 600_000;
+/** How often somebody asks whether a round is due, ms. */
+const ROUND_ASKED = 30_000;
+const ROUND_PAGE = 1_000;
+/** Between two tables of a round, ms: there is time. */
+const ROUND_PAUSE = 5;
 
 /** Keeps tables fit without being asked. */
 export interface Maintenance {
   /** A table was written to. */
   touched(key: string): void;
+  progress(): MaintenanceProgress;
   stop(): Promise<void>;
+}
+
+export interface MaintenanceProgress {
+  /** Written through this server and not looked at since. */
+  readonly tablesToLookAt: number;
+  /** When this server last ended a round of all tables, ms since the epoch; absent before the first. */
+  readonly lastRoundMillis?: number;
 }
 
 export interface MaintenanceOptions {
   readonly engine: Engine;
-  readonly catalog: Pick<Catalog, "tableByKey">;
-  readonly jobs: Pick<Jobs, "enqueue">;
+  readonly catalog: Pick<Catalog, "table" | "tableByKey" | "listAllTables" | "takeDuty">;
+  readonly jobs: Pick<Jobs, "enqueue" | "list">;
   readonly storageOptions: Readonly<Record<string, string>>;
   readonly settings: Settings;
   readonly log: Logger;
 }
 
-/** Watches writes and queues jobs for the tables that need them. */
+/**
+ * Watches writes and queues jobs for the tables that need them. From time to time one of the servers
+ * looks at all tables.
+ */
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   return new Watch(options);
 }
@@ -47,14 +65,20 @@ class Watch implements Maintenance {
   readonly #written = new Map<string, Written>();
   /** When a table was last cleaned up, or first written to. */
   readonly #cleaned = new Map<string, number>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: NodeJS.Timeout[];
   #looking = Promise.resolve();
+  #round: Promise<void> | undefined;
+  #rounded: number | undefined;
+  #stopping = false;
 
   constructor(private readonly options: MaintenanceOptions) {
-    this.#timer = setInterval(() => {
+    const look = setInterval(() => {
       this.#looking = this.#looking.then(() => this.#look());
     }, INTERVAL);
-    this.#timer.unref();
+    const round = setInterval(() => this.#goRound(), ROUND_ASKED);
+    this.#timers = [look, round];
+    for (const timer of this.#timers) timer.unref();
+    this.#goRound();
   }
 
   touched(key: string): void {
@@ -66,9 +90,17 @@ class Watch implements Maintenance {
     }
   }
 
-  stop(): Promise<void> {
-    clearInterval(this.#timer);
-    return this.#looking;
+  progress(): MaintenanceProgress {
+    return {
+      tablesToLookAt: this.#written.size,
+      ...(this.#rounded !== undefined && { lastRoundMillis: this.#rounded }),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all([this.#looking, this.#round]);
   }
 
   async #look(): Promise<void> {
@@ -84,6 +116,39 @@ class Watch implements Maintenance {
     }
   }
 
+  #goRound(): void {
+    this.#round ??= this.#lookAtAll()
+      .catch((err) => this.options.log.warn({ err }, "the tables could not be looked at"))
+      .finally(() => {
+        this.#round = undefined;
+      });
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const { catalog, settings, log } = this.options;
+    if (!settings.on || !(await catalog.takeDuty("maintenance round", ROUND))) return;
+    let pageToken: string | undefined;
+    do {
+      const page = await catalog.listAllTables(
+        { limit: ROUND_PAGE, ...(pageToken && { pageToken }) },
+        { declared: false },
+      );
+      for (const id of page.items) {
+        if (this.#stopping) return;
+        try {
+          const { key } = await catalog.table(id);
+          await this.#care(key, Date.now());
+        } catch (err) {
+          // Dropped meanwhile, or files that cannot be read: others are looked at all the same.
+          log.debug({ err, table: id }, "a table could not be looked at for its maintenance");
+        }
+        await delay(ROUND_PAUSE);
+      }
+      pageToken = page.pageToken;
+    } while (pageToken !== undefined);
+    this.#rounded = Date.now();
+  }
+
   async #care(key: string, now: number): Promise<void> {
     const { catalog, engine, jobs, storageOptions } = this.options;
     const record = await catalog.tableByKey(key);
@@ -92,15 +157,19 @@ class Watch implements Maintenance {
     if (!settings.on) return;
     const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
     const due = await table.upkeep();
-    if (due.compactTo !== undefined || due.unindexedRows > 0) {
-      const [kind, spec] = ["maintenance", "{}"];
-      await jobs.enqueue({ kind, table: key, name: specName(kind, spec), spec });
+    if (due.compactTo !== undefined || due.unindexedRows > 0) await queueMaintenance(jobs, record);
+    if (await this.#mayCleanUp(record, table, settings, now)) {
+      await queueCleanUp(jobs, record, settings.keepVersionsMs);
     }
-    if (this.#mayCleanUp(key, settings, now)) await this.#cleanUp(record, settings);
   }
 
   /** Versions come and go slowly: a table is not listed for each write. */
-  #mayCleanUp(key: string, { keepVersionsMs }: Settings, now: number): boolean {
+  async #mayCleanUp(
+    { key }: TableRecord,
+    table: Table,
+    { keepVersionsMs }: Settings,
+    now: number,
+  ): Promise<boolean> {
     const interval = Math.min(
       Math.max(keepVersionsMs * CLEAN_UP_PART, CLEAN_UP_AT_LEAST),
       CLEAN_UP_AT_MOST,
@@ -108,13 +177,13 @@ class Watch implements Maintenance {
     const last = this.#cleaned.get(key);
     if (last !== undefined && now - last < interval) return false;
     this.#cleaned.set(key, now);
-    return true;
-  }
-
-  async #cleanUp({ key }: TableRecord, { keepVersionsMs }: Settings): Promise<void> {
-    const wanted: CleanUpSpec = { age_ms: keepVersionsMs };
-    const [kind, spec] = ["clean_up", JSON.stringify(wanted)];
-    // No name that an index could have: clients would find the index being made.
-    await this.options.jobs.enqueue({ kind, table: key, name: specName(kind, spec), spec });
+    // Another server may have done it.
+    const jobs = await this.options.jobs.list(key);
+    const done = jobs.filter((job) => job.kind === "clean_up" && job.state === "DONE").at(-1);
+    if (done === undefined) return true;
+    if (now - done.updatedMillis < interval) return false;
+    // All but the newest version were old enough then.
+    const { timestampMillis } = await table.describe();
+    return done.updatedMillis < timestampMillis + keepVersionsMs;
   }
 }

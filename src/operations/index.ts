@@ -1,4 +1,5 @@
 import { apiPage } from "../openapi/openapi-json.js";
+import { getMetrics } from "../telemetry/metrics.js";
 import { alterTableAddColumns } from "./add-columns.js";
 import { alterColumns } from "./alter-columns.js";
 import { alterTableBackfillColumns } from "./backfill.js";
@@ -61,4 +62,9 @@ export const contract: readonly Operation[] = (
 ).map(recorded);
 
 /** Everything the server answers, apart from the probes of its health. */
-export const operations: readonly Operation[] = [...contract, ...lancedbOnly, apiPage(contract)];
+export const operations: readonly Operation[] = [
+  ...contract,
+  ...lancedbOnly,
+  apiPage(contract),
+  getMetrics,
+];

@@ -95,7 +95,7 @@ export function tableHandle(services: Services, record: TableRecord): Table {
 
 /** A dropped table's handle is of no more use. */
 export function forgetHandle(
-  services: Services,
+  services: Pick<Services, "engine">,
   table: Pick<TableRecord, "key" | "location">,
 ): void {
   handlesOf(services.engine).delete(table.key);

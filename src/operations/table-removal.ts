@@ -42,7 +42,9 @@ export async function removeHidden(
 const INTERVAL = 250;
 
 /** Ends this server's work on tables that others drop; gives back how to stop. */
-export function watchDrops(services: Services): () => Promise<void> {
+export function watchDrops(
+  services: Pick<Services, "catalog" | "jobs" | "engine" | "log">,
+): () => Promise<void> {
   const { catalog, log } = services;
   const leave = async () => {
     for (const table of await catalog.droppedElsewhere()) {

@@ -68,7 +68,10 @@ async function stopWrites(key: string): Promise<void> {
 }
 
 /** Ends what this server does with a table that is not its own any more. */
-export async function letGo(services: Services, table: DroppedTable): Promise<void> {
+export async function letGo(
+  services: Pick<Services, "jobs" | "engine">,
+  table: DroppedTable,
+): Promise<void> {
   await Promise.all([stopWrites(table.key), services.jobs.cancelTable(table.key)]);
   forgetHandle(services, table);
 }

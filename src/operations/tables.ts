@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { checkName } from "../catalog/names.js";
 import { defaultDelimiter } from "../http/identifier.js";
+import { maintenanceSchema, maintenanceState } from "../maintenance/state.js";
 import { createTable } from "./create-table.js";
 import { describeTable, tableExists } from "./describe-table.js";
 import { listAllTables, listTables } from "./list-tables.js";
@@ -94,12 +95,14 @@ const getTableStats = operation({
         p99: count,
       }),
     }),
+    maintenance: maintenanceSchema,
   }),
   permission: "read",
   async handle(services, { id, payload, fresh }) {
-    const stats = await onTable(services, id, ({ table }) =>
-      onBranch(table, payload.branch).stats(readOptions({}, fresh)),
-    );
+    const { stats, maintenance } = await onTable(services, id, async ({ record, table }) => ({
+      stats: await onBranch(table, payload.branch).stats(readOptions({}, fresh)),
+      maintenance: await maintenanceState(services, record, table),
+    }));
     return {
       kind: "json",
       value: {
@@ -112,6 +115,7 @@ const getTableStats = operation({
           num_small_fragments: stats.numSmallFragments,
           lengths: stats.lengths,
         },
+        maintenance,
       },
     };
   },

@@ -4,7 +4,7 @@ import type { CatalogDatabase, Write } from "../catalog/database.js";
 import { tableGone } from "../catalog/failures.js";
 import type { UploadsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
-import { violation } from "../catalog/sql-error.js";
+import { available, violation } from "../catalog/sql-error.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type {
   Completion,
@@ -181,6 +181,19 @@ export class UploadStore implements Uploads {
         .executeTakeFirst();
       return row && this.#remainsOf(t, row);
     });
+  }
+
+  async oldestVersion(table: string): Promise<number | undefined> {
+    const { version } = await available(
+      this.db.read
+        .selectFrom("uploads")
+        .select((e) => e.fn.min("version").as("version"))
+        .where("table_key", "=", table)
+        .where("branch", "=", "")
+        .where("state", "in", ["open", "committing"])
+        .executeTakeFirstOrThrow(),
+    );
+    return version ?? undefined;
   }
 
   async remains(): Promise<Remains[]> {

@@ -35,8 +35,14 @@ describe("joust", () => {
   });
 
   it.each([
-    [[], "joust: no command is given: try joust serve, joust key or joust --help\n"],
-    [["server"], "joust: server is no command: try joust serve, joust key or joust --help\n"],
+    [
+      [],
+      "joust: no command is given: try joust serve, joust key, joust maintain or joust --help\n",
+    ],
+    [
+      ["server"],
+      "joust: server is no command: try joust serve, joust key, joust maintain or joust --help\n",
+    ],
     [["serve", "--prot", "1"], "joust: --prot is no option: did you mean --port?\n"],
     [["serve", "--port", "x"], 'joust: --port must be an integer from 0 to 65535, got "x"\n'],
     [["key"], "joust: joust key takes create, list or revoke\n"],

@@ -11,8 +11,14 @@ test("the server's own jobs have names that no index has", async () => {
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const maintenance = startMaintenance({
     engine: { table: () => ({ upkeep: async () => ({ unindexedRows: 1 }) }) } as unknown as Engine,
-    catalog: { tableByKey: async () => record } as unknown as Catalog,
-    jobs: { enqueue: async (job: JobRequest) => void queued.push(job) } as unknown as Jobs,
+    catalog: {
+      tableByKey: async () => record,
+      takeDuty: async () => false,
+    } as unknown as Catalog,
+    jobs: {
+      enqueue: async (job: JobRequest) => void queued.push(job),
+      list: async () => [],
+    } as unknown as Jobs,
     storageOptions: {},
     settings: { on: true, keepVersionsMs: 1_000 },
     log: pino({ level: "silent" }),

@@ -28,6 +28,12 @@ describe("table statistics", () => {
         num_small_fragments: 2,
         lengths: { min: 8, max: 30, mean: 19, p25: 8, p50: 8, p75: 30, p99: 30 },
       },
+      maintenance: expect.objectContaining({
+        state: expect.stringMatching(/^(idle|queued|running)$/),
+        compaction_due: false,
+        num_unindexed_rows: 0,
+        keep_versions_ms: 7 * 24 * 3600 * 1000,
+      }),
     });
     // Vectors alone take 40 * 8 * 4 bytes.
     expect(found.total_bytes).toBeGreaterThan(40 * 8 * 4);

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::progress::{Progress, reporter};
 use crate::promise::promise;
-use crate::table::{Table, millis};
+use crate::table::{Table, millis, version_number};
 use crate::task::Task;
 
 /// What a table's next maintenance has to do.
@@ -67,10 +67,12 @@ impl Table {
         &self,
         env: &'env Env,
         age_ms: f64,
+        below: Option<f64>,
         task: &Task,
     ) -> napi::Result<PromiseRaw<'env, CleanedUp>> {
         let table = self.inner.clone();
-        let work = async move { table.clean_up(millis(age_ms)).await };
+        let below = below.map(version_number);
+        let work = async move { table.clean_up(millis(age_ms), below).await };
         promise(env, task.guard(work), |done| CleanedUp {
             versions: done.versions as f64,
             bytes: done.bytes as f64,

@@ -1,0 +1,34 @@
+import type { TableRecord } from "../catalog/catalog.js";
+import type { JobRecord, Jobs } from "../jobs/jobs.js";
+import type { CleanUpSpec } from "../jobs/maintenance.js";
+import { specName } from "../operations/job-request.js";
+
+/** Kinds of the jobs that keep tables fit. */
+export const chores: ReadonlySet<string> = new Set(["maintenance", "clean_up"]);
+
+/** Queues the job that puts fragments together and lets indexes cover new rows. */
+export const queueMaintenance = (
+  jobs: Pick<Jobs, "enqueue">,
+  { key }: Pick<TableRecord, "key">,
+): Promise<JobRecord> => queue(jobs, key, "maintenance", {});
+
+/** Queues the job that removes versions older than `keepVersionsMs`. */
+export const queueCleanUp = (
+  jobs: Pick<Jobs, "enqueue">,
+  { key }: Pick<TableRecord, "key">,
+  keepVersionsMs: number,
+): Promise<JobRecord> => {
+  const wanted: CleanUpSpec = { age_ms: keepVersionsMs };
+  return queue(jobs, key, "clean_up", wanted);
+};
+
+function queue(
+  jobs: Pick<Jobs, "enqueue">,
+  table: string,
+  kind: string,
+  wanted: object,
+): Promise<JobRecord> {
+  const spec = JSON.stringify(wanted);
+  // No name that an index could have: clients would find the index being made.
+  return jobs.enqueue({ kind, table, name: specName(kind, spec), spec });
+}

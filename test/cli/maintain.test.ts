@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { items } from "../harness/arrow.js";
+import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+import { readyIndex } from "../indexes/waiting.js";
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+const maintain = (...args: string[]) =>
+  new Promise<{ code: number; out: string; err: string }>((resolve) => {
+    const settings = { env: { PATH: process.env.PATH }, timeout: 60_000 };
+    execFile(process.execPath, [main, "maintain", ...args], settings, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    });
+  });
+
+/** A server that leaves tables alone. */
+const serve = (root: string) => startServer({ root, args: ["--maintenance", "off"] });
+
+/** One fragment that an index covers and 20 that it does not: such are not put together. */
+async function worn(server: Server, table: string, properties = "{}"): Promise<void> {
+  const { client } = server;
+  await client.createTable(table, items(300), { properties });
+  await client.ok(`/v1/table/${table}/create_scalar_index`, { column: "id", index_type: "BTREE" });
+  await readyIndex(client, table, "id_idx");
+  for (let n = 0; n < 20; n++) await client.insert(table, items(2, { from: 1_000 + 2 * n }));
+}
+
+const stats = async (server: Server, table: string) => ({
+  fragments: (await server.client.ok(`/v1/table/${table}/stats`)).fragment_stats.num_fragments,
+  unindexed: (await server.client.ok(`/v1/table/${table}/index/id_idx/stats`)).num_unindexed_rows,
+  rows: await server.client.count(table),
+});
+
+describe("joust maintain", () => {
+  let root: string;
+  let server: Server;
+  beforeAll(async () => {
+    root = tempDir("maintain");
+    server = await serve(root);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    removeDir(root);
+  });
+
+  it("maintains one table beside a server, and says what it did", async () => {
+    await worn(server, "one");
+    await worn(server, "left");
+    const before = await stats(server, "one");
+    expect(before).toEqual({ fragments: 21, unindexed: 40, rows: 340 });
+    const told = await maintain(root, "--table", "one", "--keep-versions", "0s");
+    expect(told).toMatchObject({ code: 0, err: "" });
+    expect(told.out).toMatch(
+      /^one: 20 fragments became 1; brought up to date: id_idx; removed \d+ old versions, \d+ bytes\n$/,
+    );
+    expect(await stats(server, "one")).toEqual({ fragments: 2, unindexed: 0, rows: 340 });
+    expect(await stats(server, "left")).toEqual(before);
+    expect(await server.client.count("one", { predicate: "id = 1039" })).toBe(1);
+    const { jobs } = await server.client.ok("/v1/jobs/list", {});
+    const kinds = jobs.filter((job: { table: string }) => job.table === "one");
+    expect(kinds.map((job: { job_type: string }) => job.job_type)).toEqual(
+      expect.arrayContaining(["maintenance", "clean_up"]),
+    );
+  });
+
+  it("maintains all tables of a root that nobody serves, but those that say no", async () => {
+    await worn(server, "own", '{"joust.maintenance":"off"}');
+    await server.client.createNamespace("space");
+    await worn(server, "space$inner");
+    await server.stop();
+    const told = await maintain(root);
+    expect(told).toMatchObject({ code: 0, err: "" });
+    expect(told.out.trim().split("\n").sort()).toEqual([
+      "left: 20 fragments became 1; brought up to date: id_idx",
+      "one: nothing to do",
+      "own: left alone, as its property joust.maintenance says",
+      "space$inner: 20 fragments became 1; brought up to date: id_idx",
+    ]);
+    expect((await maintain(root, "--table=own")).out).toMatch(/^own: 20 fragments became 1/);
+    server = await serve(root);
+    for (const table of ["left", "own", "space$inner"]) {
+      expect(await stats(server, table)).toEqual({ fragments: 2, unindexed: 0, rows: 340 });
+    }
+  });
+
+  it("says when there is no such table", async () => {
+    const told = await maintain(root, "--table", "none");
+    expect(told).toMatchObject({ code: 1, out: "" });
+    expect(told.err).toMatch(/^joust: [^\n]*none[^\n]*\n$/);
+  });
+});

@@ -1,0 +1,72 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface HoldingProxy {
+  readonly url: string;
+  /** Keeps requests back that match, until `release`. */
+  hold(matches: (method: string, path: string) => boolean): void;
+  /** How many are kept back. */
+  held(): number;
+  /** Hands the next request that matches on, but drops the connection in place of its answer. */
+  loseAnswer(matches: (method: string, path: string) => boolean): void;
+  /** How many answers were lost. */
+  lost(): number;
+  /** Lets them, and all that come, through. */
+  release(): void;
+  stop(): Promise<void>;
+}
+
+/** An HTTP proxy that hands requests on as they are, signed headers included. */
+export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
+  const { hostname, port } = new URL(target);
+  let matches = (_method: string, _path: string): boolean => false;
+  let waiting: (() => void)[] = [];
+  let loses: typeof matches | undefined;
+  let lost = 0;
+
+  const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const { method, url: path, headers } = incoming;
+    const loseThis = loses?.(method ?? "", path ?? "") ?? false;
+    if (loseThis) loses = undefined;
+    const onward = request({ hostname, port, method, path, headers }, (answer) => {
+      if (loseThis) {
+        lost++;
+        outgoing.destroy();
+        return;
+      }
+      outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+      answer.pipe(outgoing);
+    });
+    onward.on("error", () => outgoing.destroy());
+    incoming.pipe(onward);
+  };
+  const server = createServer((incoming, outgoing) => {
+    if (matches(incoming.method ?? "", incoming.url ?? "")) {
+      waiting.push(() => pass(incoming, outgoing));
+    } else pass(incoming, outgoing);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+
+  const release = (): void => {
+    matches = () => false;
+    for (const go of waiting) go();
+    waiting = [];
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold(which) {
+      matches = which;
+    },
+    held: () => waiting.length,
+    loseAnswer(which) {
+      loses = which;
+    },
+    lost: () => lost,
+    release,
+    stop() {
+      release();
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { expect, it, onTestFinished } from "vitest";
+import { items } from "../harness/arrow.js";
+import type { Client, Json } from "../harness/client.js";
+import { eventually } from "../harness/eventually.js";
+import { startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const stats = (client: Client, table: string): Promise<Json> =>
+  client.ok(`/v1/table/${table}/stats`);
+
+it("a table that nobody writes to is caught up with all the same", {
+  timeout: 60_000,
+}, async () => {
+  const root = tempDir("round");
+  onTestFinished(() => removeDir(root));
+  const before = await startServer({ root, args: ["--maintenance", "off"] });
+  await before.client.createTable("idle", items(10));
+  for (let n = 0; n < 20; n++) await before.client.insert("idle", items(1, { from: 100 + n }));
+  expect((await stats(before.client, "idle")).maintenance).toEqual({
+    state: "off",
+    compaction_due: true,
+    num_unindexed_rows: 0,
+    keep_versions_ms: 7 * 24 * 3600 * 1000,
+  });
+  await before.stop();
+
+  const server = await startServer({ root });
+  onTestFinished(async () => void (await server.stop()));
+  const after = await eventually("it is compacted", async () => {
+    const now = await stats(server.client, "idle");
+    return now.fragment_stats.num_fragments === 1 && now.maintenance.state === "idle" && now;
+  });
+  expect(after.maintenance).toMatchObject({ compaction_due: false, num_unindexed_rows: 0 });
+  expect(after.maintenance.last_maintained_millis).toBeGreaterThan(0);
+  expect(after.num_rows).toBe(30);
+});
