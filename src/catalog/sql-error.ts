@@ -40,7 +40,7 @@ export function rethrow(error: unknown): never {
     throw Object.assign(
       new JoustError(
         ErrorCode.ServiceUnavailable,
-        "the catalog database cannot be reached or is busy: try again",
+        "the catalog database cannot be reached, is busy or has no space: try again",
       ),
       { cause: error },
     );

@@ -39,7 +39,6 @@ export async function checkIndex({ client }: Server, batches: readonly Batch[]):
 
 /** The catalog lists what exists: what was answered, nothing half made, no files of nobody. */
 export async function checkCatalog(server: Server, tables: Map<string, Known>): Promise<void> {
-  const { client, root } = server;
   const listed = [
     ...(await namesOf(server, "$")),
     ...(await namesOf(server, "space")).map((name) => `space$${name}`),
@@ -49,8 +48,17 @@ export async function checkCatalog(server: Server, tables: Map<string, Known>): 
     if (known !== "unknown") expect(there, `table ${id}`).toBe(known === "there");
     tables.set(id, there ? "there" : "gone");
   }
-  const locations = new Set<string>();
-  for (const id of [...listed, "rows"]) {
+  await checkFiles(server, [...listed, "rows"]);
+}
+
+/** The tables of the root are whole, and no files are there besides theirs and those that are `known`. */
+export async function checkFiles(
+  { client, root }: Server,
+  tables: readonly string[],
+  known: readonly string[] = [],
+): Promise<void> {
+  const locations = new Set(known.map((name) => join(root, name)));
+  for (const id of tables) {
     const path = `/v1/table/${encodeURIComponent(id)}`;
     locations.add((await client.ok(`${path}/describe`)).location);
     expect(await client.count(id), id).toBeGreaterThanOrEqual(0);
@@ -60,7 +68,8 @@ export async function checkCatalog(server: Server, tables: Map<string, Known>): 
   expect(strays, "directories of no table").toEqual([]);
 }
 
-async function namesOf({ client }: Server, namespace: string): Promise<string[]> {
+/** The tables of a namespace. */
+export async function namesOf({ client }: Server, namespace: string): Promise<string[]> {
   const names: string[] = [];
   let token: string | undefined;
   do {

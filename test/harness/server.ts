@@ -30,6 +30,8 @@ export interface Server {
   output(): string;
   /** Resident memory now, bytes (Linux). */
   rss(): number;
+  /** When the process has ended, however that was. */
+  readonly exited: Promise<unknown>;
   /** SIGTERM, waits for the end, removes the root if it is ours; the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   /** SIGKILL; the root stays, for a second start on it. */
@@ -64,6 +66,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     pid: running.pid,
     client: new Client(url, key),
     output: running.output,
+    exited: running.exited,
     rss: () => residentBytes(running.pid),
     async stop(signal) {
       const code = await running.stop(signal);

@@ -5,6 +5,8 @@
 //! translated here, once, into a code and a cleaned sentence; the original is kept as `source`
 //! for the server's own log.
 
+mod storage;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -59,14 +61,17 @@ impl Error {
         Self::new(Code::InvalidInput, message)
     }
 
-    /// A failure that is not the client's: code 18. The cause goes to the log only.
+    /// A failure that is not the client's: code 18, or 17 when the storage is full, read-only or broken.
+    /// The cause goes to the log only.
     pub fn internal(
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
+        let (code, message) =
+            storage::failure(&source).unwrap_or_else(|| (Code::Internal, message.into()));
         Self {
-            code: Code::Internal,
-            message: message.into(),
+            code,
+            message,
             source: Some(Arc::new(source)),
         }
     }
@@ -127,6 +132,13 @@ impl From<lance::Error> for Error {
         }
         if is_exhausted(&error) {
             return exhausted();
+        }
+        if let Some((code, message)) = storage::failure(&error) {
+            return Self {
+                code,
+                message,
+                source: Some(Arc::new(error)),
+            };
         }
         let (code, message) = match &error {
             L::InvalidInput { source, .. } | L::NotSupported { source, .. } => {

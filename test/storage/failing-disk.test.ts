@@ -1,0 +1,161 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { items, stream, type } from "../harness/arrow.js";
+import type { Answer } from "../harness/client.js";
+import { Faults, hasFaults } from "../harness/faults.js";
+import { type Server, startServer } from "../harness/server.js";
+import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const MiB = 1024 * 1024;
+const EIO = 5;
+
+/** Changes of every kind; each answers with a failure while the disk fails. */
+const changes: Record<string, (server: Server) => Promise<Answer>> = {
+  insert: ({ client }) => client.post("/v1/table/t/insert", items(10, { from: 5_000 })),
+  create: ({ client }) => client.post("/v1/table/new/create", items(10)),
+  delete: ({ client }) => client.post("/v1/table/t/delete", { predicate: "id < 5" }),
+  update: ({ client }) => client.post("/v1/table/t/update", { updates: [["name", "'x'"]] }),
+  merge: ({ client }) =>
+    client.post("/v1/table/t/merge_insert", items(10, { from: 95 }), {
+      on: "id",
+      when_not_matched_insert_all: "true",
+    }),
+  "add a column": ({ client }) =>
+    client.post("/v1/table/t/add_columns", {
+      new_columns: [{ name: "double", expression: "price * 2" }],
+    }),
+  tag: ({ client }) => client.post("/v1/table/t/tags/create", { tag: "x", version: 1 }),
+};
+
+/** Nothing was changed, nothing half written is to be seen, and reads go on. */
+async function expectUnchanged({ client, root }: Server): Promise<void> {
+  expect(await client.count("t")).toBe(100);
+  expect(await client.count("t", { predicate: "name = 'x'" })).toBe(0);
+  expect((await client.query("t", { vector: { single_vector: [] }, k: 200 })).numRows).toBe(100);
+  const { schema } = await client.ok("/v1/table/t/describe");
+  expect(schema.fields).toHaveLength(5);
+  expect((await client.post("/v1/table/new/exists")).status).toBe(404);
+  expect(readdirSync(root).filter((name) => name.endsWith(".lance"))).toEqual(["t.lance"]);
+}
+
+/** Once the disk is well again every change is made. */
+async function expectWell(server: Server): Promise<void> {
+  for (const [name, change] of Object.entries(changes)) {
+    const answer = await change(server);
+    expect([name, answer.status, answer.status < 300 ? "" : answer.text]).toEqual([
+      name,
+      answer.status,
+      "",
+    ]);
+  }
+  expect(await server.client.count("new")).toBe(10);
+  expect(await server.client.count("t")).toBe(110);
+}
+
+async function expectFailures(server: Server, message: RegExp): Promise<void> {
+  for (const [name, change] of Object.entries(changes)) {
+    const answer = await change(server);
+    expect([name, answer.status, answer.json.code]).toEqual([name, 503, 17]);
+    expect(answer.json.error, name).toMatch(message);
+    expect(answer.headers.get("retry-after"), name).not.toBeNull();
+  }
+}
+
+async function serve(
+  root: string,
+  options: { args?: string[]; env?: Record<string, string> } = {},
+) {
+  const server = await startServer({
+    root,
+    args: ["--maintenance", "off", ...(options.args ?? [])],
+    ...(options.env && { env: options.env }),
+  });
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  await server.client.createTable("t", items(100));
+  return server;
+}
+
+/** A disk of its own, and the catalog elsewhere or on it too. */
+function disk(mebibytes: number): { disk: SmallDisk; root: string; elsewhere: string } {
+  const disk = new SmallDisk(mebibytes);
+  onTestFinished(() => disk.remove());
+  const dir = tempDir("catalog");
+  onTestFinished(() => removeDir(dir));
+  return { disk, root: join(disk.path, "root"), elsewhere: join(dir, "catalog.db") };
+}
+
+describe.skipIf(smallDiskMissing)("on a disk", () => {
+  it("that is full, changes fail with what is wrong, and work when there is space", async () => {
+    const { disk: small, root, elsewhere } = disk(48);
+    const server = await serve(root, { args: ["--catalog", elsewhere] });
+    small.fill(0);
+    await expectFailures(server, /^the storage is full/);
+    await expectUnchanged(server);
+    small.empty();
+    await expectWell(server);
+  }, 60_000);
+
+  it("that is full with the catalog on it too, nothing is lost either", async () => {
+    const { disk: small, root } = disk(48);
+    const server = await serve(root);
+    small.fill(0);
+    await expectFailures(server, /^the storage is full|^the catalog database .* has no space/);
+    await expectUnchanged(server);
+    small.empty();
+    await expectWell(server);
+  }, 60_000);
+
+  it("that a long insert fills, what it had written is removed", async () => {
+    const { disk: small, root, elsewhere } = disk(48);
+    const server = await serve(root, { args: ["--catalog", elsewhere] });
+    const texts = Array.from({ length: 1_000 }, () => randomBytes(12_000).toString("base64"));
+    const long = stream({
+      id: [type.i64, texts.map((_, row) => BigInt(row))],
+      name: [type.text, texts],
+    });
+    small.fill(4 * MiB);
+    const before = small.free;
+    const answer = await server.client.post("/v1/table/t/insert", long);
+    expect([answer.status, answer.json.error]).toEqual([
+      503,
+      "the storage is full; send the request again when there is space",
+    ]);
+    expect(small.free).toBeGreaterThan(before - MiB / 2);
+    small.empty();
+    await expectUnchanged(server);
+    await expectWell(server);
+  }, 60_000);
+
+  it("that became read-only, changes fail with what is wrong, and work when it is not", async () => {
+    const { disk: small, root, elsewhere } = disk(48);
+    const server = await serve(root, { args: ["--catalog", elsewhere] });
+    small.setReadOnly(true);
+    await expectFailures(server, /^the storage is read-only/);
+    await expectUnchanged(server);
+    small.setReadOnly(false);
+    await expectWell(server);
+  }, 60_000);
+});
+
+describe.skipIf(!hasFaults)("on a disk that reports errors", () => {
+  it.each([true, false])(
+    "nothing is lost (the catalog is spared: %s)",
+    async (spared) => {
+      const root = tempDir("faulty");
+      onTestFinished(() => removeDir(root));
+      const faults = new Faults(root);
+      const server = await serve(root, { env: faults.env });
+      faults.failWith(EIO, spared);
+      await expectFailures(server, /^the storage reports an input or output error|^the catalog/);
+      await expectUnchanged(server);
+      faults.failWith(0);
+      await expectWell(server);
+    },
+    60_000,
+  );
+});
