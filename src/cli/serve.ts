@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { loadConfig } from "../config/load.js";
 import { createLogger } from "../telemetry/logger.js";
 
@@ -7,8 +8,9 @@ export async function serve(args: readonly string[]): Promise<void> {
   const log = createLogger(config.logLevel);
   // One request's forgotten promise must not end the server for all others.
   process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
-  // Lance reads this once, when it is loaded.
-  if (config.cpuThreads !== undefined) process.env.LANCE_CPU_THREADS = String(config.cpuThreads);
+  // Lance reads this once, when it is loaded; left to itself it would compute with two cores fewer.
+  const threads = config.cpuThreads ?? process.env.LANCE_CPU_THREADS ?? availableParallelism();
+  process.env.LANCE_CPU_THREADS = String(threads);
   const { start } = await import("./start.js");
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
