@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 /** @typedef {ReturnType<typeof parseArguments>} Options */
 
 const QUICK = { rows: 5_000, dimensions: 64, clients: [8], seconds: 1, rounds: 1 };
-const FULL = { dimensions: 128, clients: [1, 8], seconds: 3, rounds: 3 };
+const FULL = { rows: undefined, dimensions: 128, clients: [1, 8], seconds: 3, rounds: 3 };
 const SCALE_ROWS = [100_000, 1_000_000];
 
 export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
@@ -12,13 +12,15 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --list                  the scenarios and the contenders
   --contenders=A,B        only those; default: all
   --data=FILE             an Arrow IPC stream (.arrows) or a file of ann-benchmarks (.hdf5)
-  --rows=N                rows of the table; default: 100000, or all of the file
+  --rows=N                rows of the table; default: 100000, or all of the file;
+                          with --quick 5000 of either
   --dimensions=N          of generated vectors; default: 128
   --seed=N                of generated data; default: 1
   --clients=N,M           clients that ask at the same time; default: 1,8
   --seconds=N             of each measurement; default: 3
   --rounds=N              measurements of each, in turn with the others; default: 3
   --scale[=N,M]           tables of growing size; default: 100000,1000000 rows
+  --cores=N,M             the same with so many cores for each contender (needs taskset)
   --no-install            leave out contenders that are not installed
   --out=FOLDER            where the results go; default: bench/results`;
 
@@ -45,16 +47,19 @@ export function parseArguments(args) {
       seconds: { type: "string" },
       rounds: { type: "string" },
       scale: { type: "string" },
+      cores: { type: "string" },
       out: { type: "string" },
     },
   });
-  const defaults = { rows: undefined, ...(values.quick ? QUICK : FULL) };
+  const defaults = values.quick ? QUICK : FULL;
   const one = (name, least = 1) => {
     const text = values[name];
     return text === undefined ? undefined : integer(name, text, least);
   };
   const list = (name) => values[name]?.split(",").map((text) => integer(name, text, 1));
   const scale = list("scale");
+  const cores = list("cores");
+  if (scale && cores) throw new Error("one series at a time: leave --scale or --cores out");
   if (scale && values.data !== undefined) {
     throw new Error("a scale series is of generated rows: leave --data or --scale out");
   }
@@ -66,13 +71,14 @@ export function parseArguments(args) {
     scenarios: positionals,
     contenders: values.contenders?.split(","),
     data: values.data,
-    rows: one("rows") ?? (values.data === undefined ? defaults.rows : undefined),
+    rows: one("rows") ?? defaults.rows,
     dimensions: one("dimensions") ?? (scale ? 64 : defaults.dimensions),
     seed: one("seed", 0) ?? 1,
     clients: list("clients") ?? defaults.clients,
     seconds: one("seconds") ?? defaults.seconds,
     rounds: one("rounds") ?? defaults.rounds,
     scale,
+    cores,
     out: values.out,
   };
 }

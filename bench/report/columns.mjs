@@ -15,6 +15,7 @@ export const columns = [
   { head: "p95 ms", cell: ({ p95 }) => figure(p95) },
   { head: "p99 ms", cell: ({ p99 }) => figure(p99) },
   { head: "CPU s/1,000", cell: ({ cpuSecondsPer1000 }) => figure(cpuSecondsPer1000) },
+  { head: "main thread", cell: ({ mainThreadCpu }) => percent(mainThreadCpu) },
   { head: "resident", cell: ({ residentBytes }) => size(residentBytes) },
   { head: "recall", cell: ({ recall }) => (recall === undefined ? "" : recall.toFixed(3)) },
   { head: "rows", cell: ({ rows }) => figure(rows) },
@@ -22,18 +23,22 @@ export const columns = [
   { head: "notes", cell: notes },
 ];
 
+/** @param {number | undefined} share */
+function percent(share) {
+  return share === undefined ? "" : `${Math.round(share * 100)} %`;
+}
+
 /** @param {Result} result */
 function spread({ rates: [least, most], rounds }) {
   return rounds > 1 ? `${figure(least)} to ${figure(most)}` : "";
 }
 
-/** How its speed compares with that of the first contender. @param {Result} result @param {Report} report */
+/** How its speed compares with joust's. @param {Result} result @param {Report} report */
 function share({ scenario, clients, rate }, { results, contenders }) {
+  const joust = contenders.find(({ key }) => key === "joust")?.title;
   const ours = results.find(
     (other) =>
-      other.contender === contenders[0]?.title &&
-      other.scenario === scenario &&
-      other.clients === clients,
+      other.contender === joust && other.scenario === scenario && other.clients === clients,
   );
   return ours ? `${figure(rate / ours.rate)}` : "";
 }
