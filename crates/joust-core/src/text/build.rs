@@ -11,6 +11,7 @@ use lance::index::{DatasetIndexExt, IndexSegment};
 use lance_table::format::Fragment;
 use uuid::Uuid;
 
+use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
 use super::files::{Scratch, blocking, publish, withdraw};
 use super::source;
@@ -28,7 +29,7 @@ const ATTEMPTS: usize = 3;
 /// What an index is built of.
 pub struct Target<'a> {
     pub name: &'a str,
-    pub column: &'a str,
+    pub column: &'a TextColumn,
 }
 
 /// A segment that is in no table yet.
@@ -100,9 +101,9 @@ pub async fn commit(
 ) -> Result<u64> {
     let field = dataset
         .schema()
-        .field(target.column)
+        .field(&target.column.field)
         .map(|field| field.id)
-        .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column)))?;
+        .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column.field)))?;
     let mut unpublished = Unpublished {
         dataset,
         segments: Vec::new(),
@@ -116,6 +117,7 @@ pub async fn commit(
             format: FORMAT,
             analysis: analysis.clone(),
             documents: made.documents,
+            json_keys: target.column.keys.clone(),
         };
         segments.push(IndexSegment::new(
             uuid,
@@ -129,7 +131,7 @@ pub async fn commit(
     }
     let mut newest = table.newest().await?.as_ref().clone();
     newest
-        .commit_existing_index_segments(target.name, target.column, segments)
+        .commit_existing_index_segments(target.name, &target.column.field, segments)
         .await
         .map_err(rearranged)?;
     unpublished.segments.clear();
@@ -191,7 +193,7 @@ fn groups(dataset: &Dataset) -> Vec<Vec<Fragment>> {
 /// A segment of some fragments.
 pub async fn segment_of(
     dataset: &Arc<Dataset>,
-    column: &str,
+    column: &TextColumn,
     analysis: &Analysis,
     fragments: Vec<Fragment>,
     report: &mut (dyn FnMut(u64) + Send),
@@ -212,6 +214,7 @@ pub async fn segment_of(
     // The rows are read while the ones before are indexed.
     let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
     let (done, mut indexed) = tokio::sync::mpsc::unbounded_channel();
+    let indexed_column = column.clone();
     let index = blocking(move || {
         while let Some(batch) = receiver.blocking_recv() {
             let Some(batch): Option<arrow::array::RecordBatch> = batch else {
@@ -220,7 +223,7 @@ pub async fn segment_of(
                     Some(built) => Ok((built.documents, Some(built.files()?))),
                 };
             };
-            source::add(&mut builder, &batch)?;
+            source::add(&mut builder, &batch, &indexed_column)?;
             let _ = done.send(batch.num_rows() as u64);
         }
         // Whoever wanted the index has gone.

@@ -13,8 +13,10 @@
 mod build;
 mod caches;
 mod catch_up;
+mod column;
 mod entry;
 mod files;
+mod json;
 mod memo;
 mod row_cache;
 mod rows;
@@ -27,6 +29,7 @@ mod visible;
 pub(crate) use build::{Target, build, check};
 pub(crate) use caches::TextCaches;
 pub(crate) use catch_up::catch_up;
+pub(crate) use column::TextColumn;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
 pub(crate) use rows::{Key, Output, Ranked};
 pub(crate) use search::{Found, Search, indexed, prewarm};
