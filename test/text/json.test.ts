@@ -88,6 +88,20 @@ describe("a text index on JSON", () => {
     expectFailure(await client.post("/v1/table/two/query", gone), 400, 13, /meta.title/);
   });
 
+  it("finds rows whose JSON is returned as in any other query", async () => {
+    const { client } = serving;
+    await client.createTable("returned", first);
+    await textIndex(client, "returned", { column: "meta" });
+    const meta = async (query: object) => {
+      const found = await client.query("returned", { k: 1, vector: {}, ...query });
+      const field = found.schema.fields.find(({ name }) => name === "meta");
+      return { type: `${field?.type}`, metadata: field?.metadata, document: found.get(0)?.meta };
+    };
+    const plain = await meta({ filter: "id = 2" });
+    expect(plain.metadata?.get("ARROW:extension:name")).toBe("arrow.json");
+    expect(await meta(words("whales"))).toEqual(plain);
+  });
+
   it("is refused on a path of what is no JSON", async () => {
     const { client } = serving;
     const create = (column: string) =>

@@ -1,11 +1,22 @@
 //! Texts within JSON.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::DataType;
-use lance_arrow::json::{JsonValues, json_field};
+use arrow::datatypes::{DataType, Field};
+use lance_arrow::ARROW_EXT_NAME_KEY;
+use lance_arrow::json::{ARROW_JSON_EXT_NAME, JsonValues, is_json_field, json_field};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+
+/// A field of the schema as it is returned: JSON is stored in a form of its own and returned as text.
+pub fn as_returned(field: Field) -> Field {
+    if !is_json_field(&field) {
+        return field;
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.insert(ARROW_EXT_NAME_KEY.into(), ARROW_JSON_EXT_NAME.into());
+    field.with_metadata(metadata)
+}
 
 /// For each row the strings from the place on that `keys` lead to, in an order that is always the
 /// same; of an array, those of each element. A column comes as it is stored or as text.

@@ -14,6 +14,7 @@ mod build;
 mod caches;
 mod catch_up;
 mod column;
+mod describe;
 mod entry;
 mod files;
 mod json;

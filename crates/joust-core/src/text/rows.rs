@@ -350,7 +350,7 @@ impl Output {
             _ => None,
         };
         match own {
-            Some(own) => Field::from(own)
+            Some(own) => super::json::as_returned(Field::from(own))
                 .with_name(name)
                 .with_data_type(data_type.clone()),
             None => Field::new(name, data_type.clone(), true),

@@ -1,9 +1,7 @@
 //! A text query over the indexes of a table.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use futures::TryStreamExt;
 use joust_text::highlight::Highlighter;
@@ -38,9 +36,9 @@ pub struct Search {
 /// A search that can be run, explained, and run again.
 pub struct Found {
     dataset: Arc<Dataset>,
-    indexes: Vec<Indexed>,
-    plan: Arc<Plan>,
-    search: Search,
+    pub(super) indexes: Vec<Indexed>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) search: Search,
 }
 
 /// Whether the text indexes of joust answer a query; `None` leaves it to Lance.
@@ -266,93 +264,6 @@ impl Found {
             Ok((column, highlighter))
         });
         highlighters.collect()
-    }
-
-    /// The search in words.
-    pub fn describe(&self) -> String {
-        use std::fmt::Write;
-        let mut out = String::new();
-        let reach = match self.search.reach {
-            reach if reach >= i64::MAX as u64 => "all".to_string(),
-            reach => reach.to_string(),
-        };
-        let _ = writeln!(out, "TextMatch: rows={reach}");
-        if let Some(filter) = &self.search.filter {
-            let when = match self.search.prefilter {
-                true => "before",
-                false => "after",
-            };
-            let filter: Vec<&str> = filter.split_whitespace().collect();
-            let filter = filter.join(" ");
-            let _ = writeln!(out, "  filter {when} the search: {filter}");
-        }
-        for line in self.plan.describe().lines() {
-            let _ = writeln!(out, "  {line}");
-        }
-        for (index, (column, view)) in self.indexes.iter().zip(self.plan.columns()) {
-            let segments = index.entries.len();
-            let filled = index.filled();
-            let (mut rows, mut tail) = (0_u64, 0_u64);
-            for (place, part) in view.parts().iter().enumerate() {
-                let visible = u64::from(part.visible().count());
-                match place < filled {
-                    true => rows += visible,
-                    false => tail += visible,
-                }
-            }
-            let _ = writeln!(
-                out,
-                "  index `{}` on `{column}`: {segments} segments with {rows} rows, {tail} rows in \
-                 the tail",
-                index.name
-            );
-        }
-        out
-    }
-}
-
-/// What was done in some parts.
-#[derive(Default)]
-struct Done {
-    rows: u64,
-    time: Duration,
-}
-
-impl Done {
-    fn add(&mut self, step: &Step) {
-        self.rows += step.rows;
-        self.time += step.time;
-    }
-}
-
-impl Found {
-    /// Each segment by itself, and the tail as a whole.
-    fn describe_steps(&self, steps: &[Step]) -> String {
-        use std::fmt::Write;
-        let mut out = String::new();
-        for (number, index) in self.indexes.iter().enumerate() {
-            let filled = index.filled();
-            let mut segments: BTreeMap<usize, Done> = BTreeMap::new();
-            let mut tail: Option<Done> = None;
-            for step in steps.iter().filter(|step| step.column == number) {
-                match step.part < filled {
-                    true => segments.entry(step.part).or_default().add(step),
-                    false => tail.get_or_insert_default().add(step),
-                }
-            }
-            let segments = segments
-                .into_iter()
-                .map(|(part, done)| (format!("segment {}", part + 1), done));
-            let tail = tail.into_iter().map(|done| ("tail".to_string(), done));
-            for (part, Done { rows, time }) in segments.chain(tail) {
-                let name = &index.name;
-                let _ = writeln!(
-                    out,
-                    "text, index `{name}`, {part}: rows={rows}, time={time:?}"
-                );
-            }
-        }
-        out
     }
 }
 
