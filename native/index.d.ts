@@ -19,6 +19,8 @@ export declare class Engine {
    * share one open dataset.
    */
   table(location: string, storageOptions?: Record<string, string> | undefined | null): Table
+  /** What requests and jobs hold in memory at this moment. */
+  memory(): MemoryUsage
   /** Creates the root if need be and proves that it can be written. */
   openRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
   /**
@@ -26,6 +28,8 @@ export declare class Engine {
    * `<root>/__manifest`.
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
+  /** Forgets what is known of the files there: they are another table's now, or nobody's. */
+  closeTable(location: string): void
   /** Removes all files of a table; succeeds when there are none. */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
@@ -42,7 +46,9 @@ export declare class QueryResult {
   first(): Buffer
   /** The next part, null at the end. */
   next(): Promise<Buffer | null>
-  /** Stops the work; harmless after the end. */
+  /** Whether memory is held until `cancel` is called. */
+  get held(): boolean
+  /** Stops the work and gives back its memory; harmless after the end. */
   cancel(): void
 }
 
@@ -136,6 +142,12 @@ export declare class Table {
   analyzePlan(body: Uint8Array, options: QueryOptions, task: Task): Promise<string>
   /** The same table on a branch; `main` or nothing is the main branch. Touches no storage. */
   onBranch(branch?: string | undefined | null): Table
+  /**
+   * The same table, changed for a request that is to take effect once; `request` is unique to it.
+   * `since` (ms since the epoch): an attempt that began then may have made the commit. Append,
+   * create, overwrite, merge, update and delete then answer what it did.
+   */
+  once(request: string, since?: number | undefined | null): Table
   /** All versions of this branch, oldest first. */
   listVersions(): Promise<Array<TableVersion>>
   describeVersion(version: number): Promise<TableVersion>
@@ -213,8 +225,11 @@ export declare class Task {
 
 /** An Arrow IPC stream on its way in. */
 export declare class Upload {
-  /** `onDrain` is called when a full queue has emptied enough to push again. */
-  constructor(onDrain: () => void)
+  /**
+   * Takes its memory from `engine`. `onDrain` is called when a full queue has emptied enough to push
+   * again.
+   */
+  constructor(engine: Engine, onDrain: () => void)
   /** Copies the chunk into the engine; false: stop until `onDrain`. */
   push(chunk: Uint8Array): boolean
   /** The body is complete. */
@@ -369,9 +384,11 @@ export interface DropIndexResult {
 
 /** What an engine may use; absent values suit a server that has the machine to itself. */
 export interface EngineOptions {
-  /** Memory for opened index data, bytes. */
+  /** What everything together may hold in memory, bytes. */
+  memoryBytes?: number
+  /** The part of it for opened index data, bytes. */
   indexCacheBytes?: number
-  /** Memory for manifests, schemas and file metadata, bytes. */
+  /** The part of it for manifests, schemas and file metadata, bytes. */
   metadataCacheBytes?: number
   /**
    * How long a handle on a remote store may answer without asking the store for a newer version,
@@ -451,6 +468,25 @@ export interface IndexStats {
   numIndexedRows: number
   numUnindexedRows: number
   numIndices: number
+}
+
+/** The memory budget and what is taken of it at a moment, bytes. */
+export interface MemoryUsage {
+  /** All of it. */
+  budget: number
+  /** The share of caches: opened index data, file metadata, text search. */
+  caches: number
+  /** The share of requests and jobs, which the following are taken from. */
+  work: number
+  uploads: number
+  queries: number
+  /** Updates, deletes and merges. */
+  changes: number
+  jobs: number
+  /** Requests and jobs that wait for memory. */
+  waiting: number
+  /** Requests that were refused for want of memory, since the start. */
+  refused: number
 }
 
 /** How an upload's rows meet a table's. */

@@ -3,6 +3,7 @@ import type { Catalog } from "./catalog/catalog.js";
 import type { Config } from "./config/config.js";
 import type { Jobs } from "./jobs/jobs.js";
 import type { Maintenance } from "./maintenance/maintenance.js";
+import type { Requests } from "./requests/requests.js";
 import type { Logger } from "./telemetry/logger.js";
 import type { Transactions } from "./transactions/transactions.js";
 import type { Uploads } from "./uploads/uploads.js";
@@ -15,6 +16,7 @@ export interface Services {
   readonly jobs: Jobs;
   readonly transactions: Transactions;
   readonly uploads: Uploads;
+  readonly requests: Requests;
   readonly maintenance: Maintenance;
   readonly log: Logger;
 }

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { root, targetDir } from "./paths.mjs";
 
+/** @type {NodeJS.ProcessEnv | undefined} */
 let environment;
 
 /**
@@ -14,20 +15,27 @@ export function cargoEnvironment() {
   return environment;
 }
 
+/** @returns {NodeJS.ProcessEnv} */
 function prepare() {
   mkdirSync(join(root, "native", "typedefs"), { recursive: true });
+  /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, CARGO_TARGET_DIR: targetDir };
   env.PROTOC ??= protoc(env);
   return env;
 }
 
+/** @param {NodeJS.ProcessEnv} env */
 function protoc(env) {
   const args = ["run", "--quiet", "--release", "--package", "protoc-path"];
   try {
-    const options = { cwd: root, env, stdio: ["ignore", "pipe", "inherit"] };
-    return execFileSync("cargo", args, options).toString().trim();
+    const output = execFileSync("cargo", args, {
+      cwd: root,
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    return output.toString().trim();
   } catch (error) {
-    if (error.code !== "ENOENT") throw error;
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== "ENOENT") throw error;
     throw new Error("cargo was not found: install Rust 1.94 or newer from https://rustup.rs");
   }
 }
@@ -35,6 +43,14 @@ function protoc(env) {
 /**
  * Runs cargo; resolves with its exit code. `onOutput(chunk)` gets what it writes to the streams
  * that `options.stdio` makes pipes.
+ *
+ * @param {readonly string[]} args
+ * @param {{
+ *   env?: NodeJS.ProcessEnv,
+ *   stdio?: import("node:child_process").StdioOptions,
+ *   onOutput?: (chunk: Buffer) => void,
+ * }} [options]
+ * @returns {Promise<number>}
  */
 export function cargo(args, { env = {}, stdio = "inherit", onOutput = () => {} } = {}) {
   return new Promise((resolve, reject) => {

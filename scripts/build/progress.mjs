@@ -26,7 +26,7 @@ export class CompileProgress {
 
   write(chunk) {
     const pieces = (this.#rest + chunk.toString()).split(/[\r\n]/);
-    this.#rest = pieces.pop();
+    this.#rest = pieces.pop() ?? "";
     for (const piece of pieces) this.#line(stripControls(piece));
   }
 

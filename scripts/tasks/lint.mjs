@@ -10,6 +10,7 @@ const node = (path, ...args) => command(process.execPath, [bin(path), ...args]);
 const checks = {
   "biome (format and lint)": () => node("@biomejs/biome/bin/biome", "check", "--error-on-warnings"),
   "types of the sources": () => node("typescript/bin/tsc", "--noEmit", "--project", root),
+  "types of the benchmark": () => node("typescript/bin/tsc", "--project", join(root, "bench")),
   "types of the tests": () => node("typescript/bin/tsc", "--project", join(root, "test")),
   rustfmt: () => cargo(["fmt", "--all", "--check"]),
   clippy,

@@ -6,6 +6,8 @@ import type { Role } from "./roles.js";
 
 /** Who sends a request. */
 export interface Identity {
+  /** Tells callers apart. */
+  readonly id: string;
   /** The key's name. */
   readonly name: string;
   readonly role: Role;
@@ -40,14 +42,16 @@ export class KeyAuthenticator implements Authenticator {
   }
 }
 
-const outsideIdentity: Identity = { name: "--api-key", role: "admin" };
+const outsideIdentity: Identity = { id: "--api-key", name: "--api-key", role: "admin" };
 
 /** The store looks up by index, which may tell by its timing how much of a hash is right; this does not. */
 const matching = (hash: Buffer, record: KeyRecord | null | undefined): Identity | undefined =>
   record && timingSafeEqual(hash, record.hash) ? record : undefined;
 
 /** `--auth none`: whoever connects may do everything. */
-export const anyone: Authenticator = { identify: () => ({ name: "anyone", role: "admin" }) };
+export const anyone: Authenticator = {
+  identify: () => ({ id: "anyone", name: "anyone", role: "admin" }),
+};
 
 /** @throws JoustError (code 16) for a caller whom nobody knows. */
 export function known(identity: Identity | undefined): Identity {

@@ -106,10 +106,7 @@ export class AdoptingCatalog implements Catalog {
   }
 
   /** A table that another tool has just written takes its name. */
-  async reserveTable(
-    id: TableId,
-    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
-  ) {
+  async reserveTable(id: TableId, options: Parameters<Catalog["reserveTable"]>[1]) {
     const written = await surelyExists(newLocation(this.options.root, id));
     await this.#refresh(written ? 0 : this.#listingAge);
     return this.#found(() => this.catalog.reserveTable(id, options));
@@ -121,6 +118,18 @@ export class AdoptingCatalog implements Catalog {
 
   registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
     return this.#found(() => this.catalog.registerTable(table, options));
+  }
+
+  droppedElsewhere() {
+    return this.catalog.droppedElsewhere();
+  }
+
+  leaveTable(key: string) {
+    return this.catalog.leaveTable(key);
+  }
+
+  othersGone(key: string) {
+    return this.catalog.othersGone(key);
   }
 
   claimFirstVersion(key: string) {

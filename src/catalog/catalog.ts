@@ -38,6 +38,9 @@ export interface Page<T> {
   pageToken?: string;
 }
 
+/** A table that is in no namespace any more. */
+export type DroppedTable = Pick<TableRecord, "key" | "location">;
+
 export interface Catalog {
   /** mode exist_ok keeps what is there; overwrite empties it first: `emptied` are the tables whose files the caller must remove. */
   createNamespace(
@@ -73,8 +76,18 @@ export interface Catalog {
   /** Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken. */
   reserveTable(
     id: TableId,
-    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+    options: {
+      properties: Record<string, string>;
+      storageOptions: Record<string, string>;
+      key?: string;
+    },
   ): Promise<TableRecord>;
+  /** Tables that other servers dropped and that this one has not left; see departures.ts. */
+  droppedElsewhere(): Promise<DroppedTable[]>;
+  /** This server works on a dropped table no more. */
+  leaveTable(key: string): Promise<void>;
+  /** Resolves when no other server works on a dropped table. Code 17 when one takes too long. */
+  othersGone(key: string): Promise<void>;
   /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
   publishTable(key: string): Promise<void>;
   /** Gives a reserved name up. */

@@ -1,6 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { JobStore } from "../jobs/store.js";
+import type { Requests } from "../requests/requests.js";
+import { RequestStore } from "../requests/store.js";
 import type { Logger } from "../telemetry/logger.js";
 import { TransactionStore } from "../transactions/store.js";
 import type { Transactions } from "../transactions/transactions.js";
@@ -11,8 +13,8 @@ import { openPostgres } from "./postgres/open.js";
 import { Servers } from "./servers.js";
 import { SqlCatalog } from "./sql-catalog.js";
 import { rethrow } from "./sql-error.js";
+import { Members } from "./sqlite/members.js";
 import { openSqlite } from "./sqlite/open.js";
-import { takeServerLock } from "./sqlite/server-lock.js";
 
 export interface CatalogOptions {
   /** Where tables are: an absolute path or a URI. */
@@ -30,6 +32,7 @@ export interface OpenCatalog {
   readonly jobs: JobStore;
   readonly transactions: Transactions;
   readonly uploads: Uploads;
+  readonly requests: Requests;
   close(): Promise<void>;
 }
 
@@ -39,10 +42,9 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   const postgres = /^postgres(ql)?:\/\//.test(url);
   // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
   if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
-  const lock = !postgres && role === "server" ? takeServerLock(url) : undefined;
+  const db = await (postgres ? openPostgres(url, log) : openSqlite(url)).catch(rethrow);
   try {
-    const db = await (postgres ? openPostgres(url, log) : openSqlite(url)).catch(rethrow);
-    const servers = new Servers(db, log);
+    const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();
     return {
       catalog: new SqlCatalog(db, servers, root),
@@ -50,17 +52,17 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       jobs: new JobStore(db, servers),
       transactions: new TransactionStore(db),
       uploads: new UploadStore(db, servers),
+      requests: new RequestStore(db, servers),
       async close() {
         try {
           if (role === "server") await servers.leave();
         } finally {
           await db.close();
-          lock?.release();
         }
       },
     };
   } catch (error) {
-    lock?.release();
+    await db.close();
     throw error;
   }
 }

@@ -114,6 +114,19 @@ export interface UploadPartsRow {
   contents: string;
 }
 
+/** A request that takes effect once; see src/requests. */
+export interface RequestsRow {
+  /** Made of its key. */
+  id: string;
+  fingerprint: string;
+  attempt: string;
+  /** The server that is at it; null when none is, or when it is done. */
+  owner: string | null;
+  /** JSON text: what was answered; null before that. */
+  reply: string | null;
+  created_at: number;
+}
+
 export interface ApiKeysRow {
   id: string;
   name: string;
@@ -130,6 +143,20 @@ export interface ServersRow {
   alive_until: number;
 }
 
+/** A server that works no more on a dropped table. */
+export interface DeparturesRow {
+  table_key: string;
+  server: string;
+}
+
+/** What one server at a time does for all. */
+export interface DutiesRow {
+  name: string;
+  owner: string;
+  /** When it was last done. */
+  done_at: number;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -139,6 +166,9 @@ export interface CatalogSchema {
   jobs: JobsRow;
   uploads: UploadsRow;
   upload_parts: UploadPartsRow;
+  requests: RequestsRow;
   api_keys: ApiKeysRow;
   servers: ServersRow;
+  departures: DeparturesRow;
+  duties: DutiesRow;
 }

@@ -2,40 +2,57 @@ import { randomUUID } from "node:crypto";
 import { type RawBuilder, sql } from "kysely";
 import type { Logger } from "../telemetry/logger.js";
 import type { CatalogDatabase } from "./database.js";
+import type { Members } from "./sqlite/members.js";
 
 /** How long a server that has gone silent keeps what it owns, ms. */
 export const LEASE = 30_000;
 const HEARTBEAT = 10_000;
-/** SQLite: there is one server, and its lock ends with it. */
+/** SQLite: how often the others' locks are tried, ms. */
+const LOOK_AFTER = 1_000;
+/** SQLite: a server lives as long as it holds its lock. */
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
-/** The servers at work on one catalog: who owns unfinished tables and running jobs. */
+/**
+ * The servers at work on one catalog: who owns unfinished tables and running jobs.
+ *
+ * On Postgres a server lives as long as it renews its lease. On SQLite all servers are on one machine,
+ * where their locks tell.
+ */
 export class Servers {
   readonly self = randomUUID();
-  #heartbeat: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly db: CatalogDatabase,
     private readonly log: Logger,
+    /** SQLite only. */
+    private readonly members?: Members,
   ) {}
 
-  /** Registers this process; its lease is renewed until `leave`. */
+  /** Registers this process, until `leave`. */
   async join(): Promise<void> {
-    await this.db.write(async (t) => {
-      if (this.db.kind === "sqlite") await t.deleteFrom("servers").execute();
-      else await t.deleteFrom("servers").where("alive_until", "<", this.#now()).execute();
-    });
+    this.members?.take(this.self);
+    await this.#forgetGone();
     await this.#renew();
-    if (this.db.kind === "sqlite") return;
-    this.#heartbeat = setInterval(() => {
-      this.#renew().catch((err) => this.log.warn({ err }, "the server's lease was not renewed"));
-    }, HEARTBEAT);
-    this.#heartbeat.unref();
+    const work = this.members ? () => this.#forgetGone() : () => this.#renew();
+    this.#timer = setInterval(
+      () => {
+        work().catch((err) =>
+          this.log.warn({ err }, "the list of servers was not brought up to date"),
+        );
+      },
+      this.members ? LOOK_AFTER : HEARTBEAT,
+    );
+    this.#timer.unref();
   }
 
   async leave(): Promise<void> {
-    clearInterval(this.#heartbeat);
-    await this.db.write((t) => t.deleteFrom("servers").where("id", "=", this.self).execute());
+    clearInterval(this.#timer);
+    try {
+      await this.db.write((t) => t.deleteFrom("servers").where("id", "=", this.self).execute());
+    } finally {
+      this.members?.release(this.self);
+    }
   }
 
   /** SQL: the ids of the servers that are alive. */
@@ -43,11 +60,35 @@ export class Servers {
     return sql`(select id from servers where alive_until >= ${this.#now()})`;
   }
 
+  /** SQL: the ids of the other servers that are alive and may still be at work on a dropped table. */
+  atWorkOn(tableKey: RawBuilder<string>): RawBuilder<string> {
+    return sql`(
+      select id from servers where alive_until >= ${this.#now()} and id <> ${this.self}
+      and id not in (select server from departures where departures.table_key = ${tableKey}))`;
+  }
+
+  async #forgetGone(): Promise<void> {
+    const { members } = this;
+    if (!members) {
+      await this.db.write((t) =>
+        t.deleteFrom("servers").where("alive_until", "<", this.#now()).execute(),
+      );
+      return;
+    }
+    const others = await this.db.read
+      .selectFrom("servers")
+      .select("id")
+      .where("id", "<>", this.self)
+      .execute();
+    const gone = others.map(({ id }) => id).filter((id) => members.isGone(id));
+    if (gone.length === 0) return;
+    await this.db.write((t) => t.deleteFrom("servers").where("id", "in", gone).execute());
+  }
+
   async #renew(): Promise<void> {
-    const until =
-      this.db.kind === "sqlite"
-        ? sql<number>`${FOREVER}`
-        : sql<number>`${this.#now()} + ${sql.lit(LEASE)}`;
+    const until = this.members
+      ? sql<number>`${FOREVER}`
+      : sql<number>`${this.#now()} + ${sql.lit(LEASE)}`;
     await this.db.write((t) =>
       t
         .insertInto("servers")

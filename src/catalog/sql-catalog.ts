@@ -2,6 +2,7 @@ import type { RootContents } from "../../native/index.js";
 import { adoptFound } from "./adopt-found.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
+import { droppedElsewhere, leaveTable, othersGone } from "./departures.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
@@ -85,7 +86,11 @@ export class SqlCatalog implements Catalog {
 
   reserveTable(
     id: TableId,
-    options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+    options: {
+      properties: Record<string, string>;
+      storageOptions: Record<string, string>;
+      key?: string;
+    },
   ) {
     return reserveTable(this.db, this.servers.self, this.root, id, options);
   }
@@ -140,6 +145,18 @@ export class SqlCatalog implements Catalog {
 
   unfinishedTables() {
     return claimUnfinished(this.db, this.servers);
+  }
+
+  droppedElsewhere() {
+    return droppedElsewhere(this.db, this.servers);
+  }
+
+  leaveTable(key: string) {
+    return leaveTable(this.db, this.servers, key);
+  }
+
+  othersGone(key: string) {
+    return othersGone(this.db, this.servers, key);
   }
 
   /** Takes in what other tools put into the root; see adopt-found.ts. */

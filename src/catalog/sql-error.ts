@@ -18,6 +18,9 @@ export function violation(error: unknown): "unique" | "foreign-key" | undefined 
 /** Postgres asks for the transaction to be run again: serialization failure, deadlock. */
 export const isRetryable = (error: unknown): boolean => ["40001", "40P01"].includes(codeOf(error));
 
+/** SQLite: another process has the file. */
+export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQLITE_BUSY");
+
 const UNAVAILABLE = [
   // A second process holds the file too long, or the disk is full, broken or gone.
   /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/,

@@ -19,12 +19,16 @@ export async function reserveTable(
   self: string,
   root: string,
   id: TableId,
-  options: { properties: Record<string, string>; storageOptions: Record<string, string> },
+  options: {
+    properties: Record<string, string>;
+    storageOptions: Record<string, string>;
+    key?: string;
+  },
 ): Promise<TableRecord> {
   checkTableId(id);
   const { parent, name } = splitPath(id);
   const row: Selectable<TablesRow> = {
-    key: randomUUID(),
+    key: options.key ?? randomUUID(),
     namespace: parent,
     name,
     location: newLocation(root, id),

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Engine } from "../../native/index.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Catalog, TableRecord } from "./catalog.js";
@@ -22,6 +23,13 @@ export async function claimUnfinished(
       .set({ state: "dropped", namespace: null, owner: servers.self })
       .where("state", "<>", "live")
       .where("owner", "not in", servers.alive())
+      // Nobody but its owner knows of a table that is only reserved.
+      .where((e) =>
+        e.or([
+          e("state", "=", "reserved"),
+          sql<boolean>`not exists ${servers.atWorkOn(sql.ref("tables.key"))}`,
+        ]),
+      )
       .returning(TABLE_COLUMNS)
       .execute(),
   );

@@ -7,6 +7,7 @@ import { removeUnfinished, watchUnfinished } from "../catalog/unfinished.js";
 import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
+import { BodyRoom } from "../http/body-room.js";
 import { Server } from "../http/server.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
@@ -17,6 +18,7 @@ import { viewRefresh } from "../jobs/view-refresh.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
+import { watchDrops } from "../operations/table-removal.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
 import { watchUploads } from "../uploads/clean-up.js";
@@ -67,7 +69,7 @@ async function startOn(
     log,
   });
   const unwatch = watchUnfinished(unfinished);
-  const { transactions, uploads } = store;
+  const { transactions, uploads, requests } = store;
   const upkeep = startMaintenance({
     engine,
     catalog,
@@ -83,10 +85,12 @@ async function startOn(
     jobs,
     transactions,
     uploads,
+    requests,
     maintenance: upkeep,
     log,
   };
   const unwatchUploads = watchUploads(services);
+  const unwatchDrops = watchDrops(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -98,9 +102,11 @@ async function startOn(
     operations,
     translations: lancedb,
     page: docsPage,
+    health: () => ({ memory: engine.memory() }),
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
-    openUpload: (onDrain) => new Upload(onDrain),
+    openUpload: (onDrain) => new Upload(engine, onDrain),
+    bodyRoom: BodyRoom.of(config.memoryBytes),
   });
   const port = await server.listen(config.host, config.port);
   return {
@@ -109,7 +115,7 @@ async function startOn(
       if (!(await server.drain(config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
-      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads()]);
+      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads(), unwatchDrops()]);
       await jobs.stop();
       await store.close();
     },

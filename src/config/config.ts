@@ -20,6 +20,8 @@ export interface Config {
   readonly maintenance: Settings;
   /** An answered write on a local disk survives a power cut. */
   readonly synced: boolean;
+  /** What everything together may hold in memory; the caches are a part of it. */
+  readonly memoryBytes: number;
   readonly indexCacheBytes?: number;
   readonly metadataCacheBytes?: number;
   readonly stalenessMs?: number;

@@ -25,6 +25,12 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
       `--auth none is for loopback addresses: ${given.host} can be reached from elsewhere, so use keys or --host 127.0.0.1`,
     );
   }
+  const caches = (given["index-cache"] ?? 0) + (given["metadata-cache"] ?? 0);
+  if (caches > given.memory / 2) {
+    throw new ConfigError(
+      "--index-cache and --metadata-cache together must be at most half of --memory: requests need the rest",
+    );
+  }
   const root = isLocal(given.root)
     ? resolve(cwd, pathOf(given.root))
     : given.root.replace(/\/+$/, "");
@@ -42,6 +48,7 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
       keepVersionsMs: given["keep-versions"],
     },
     synced: given.durability === "synced",
+    memoryBytes: given.memory,
     storageOptions: Object.fromEntries(given["storage-option"]),
     drainTimeoutMs: given["drain-timeout"],
     ...present("apiKey", given["api-key"]),

@@ -1,3 +1,5 @@
+import { machineMemory } from "./machine-memory.js";
+
 /** Raised for anything wrong with flags, environment or file; its text is for the operator. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
@@ -59,6 +61,9 @@ const sizes: Readonly<Record<string, number>> = {
   t: 2 ** 40,
 };
 
+/** Bytes that a server can work with. */
+const leastMemory = 256 * 2 ** 20;
+
 /** Bytes: `4096`, `512KiB`, `16MiB`, `2GiB` (also `16m`). */
 export const size: OptionType<number> = {
   placeholder: "SIZE",
@@ -66,6 +71,21 @@ export const size: OptionType<number> = {
     const parts = /^(\d+(?:\.\d+)?) ?(?:([kmgt])(?:i?b)?|b)?$/i.exec(text);
     if (!parts) throw wrong("a size such as 512MiB", text);
     return Math.round(Number(parts[1]) * (sizes[(parts[2] ?? "").toLowerCase()] ?? 1));
+  },
+};
+
+/** Bytes, given so or as a part of what the machine, or the container that this runs in, has: `60%`. */
+export const memory: OptionType<number> = {
+  placeholder: "SIZE|PERCENT",
+  parse(text) {
+    const part = /^(\d+(?:\.\d+)?) ?%$/.exec(text);
+    if (!part && !/^[\d.]+ ?[a-z]*$/i.test(text)) {
+      throw wrong("a size such as 4GiB or a part such as 60%", text);
+    }
+    if (Number(part?.[1]) > 100) throw wrong("at most 100%", text);
+    const bytes = part ? (machineMemory() * Number(part[1])) / 100 : size.parse(text);
+    if (bytes < leastMemory) throw wrong(`at least ${leastMemory / 2 ** 20}MiB`, text);
+    return Math.floor(bytes);
   },
 };
 

@@ -3,6 +3,7 @@ import {
   choice,
   duration,
   integer,
+  memory,
   type Option,
   type OptionType,
   pair,
@@ -71,8 +72,19 @@ export const serverOptions = {
     fallback: "7d",
     help: "how long versions are kept that no tag and no branch holds",
   }),
-  "index-cache": option({ type: size, help: "memory for opened index data" }),
-  "metadata-cache": option({ type: size, help: "memory for manifests, schemas and file metadata" }),
+  memory: option({
+    type: memory,
+    fallback: "60%",
+    help: "memory for everything together, as a size or a part of the machine's (or its cgroup's)",
+  }),
+  "index-cache": option({
+    type: size,
+    help: "the part of --memory for opened index data; default: a quarter",
+  }),
+  "metadata-cache": option({
+    type: size,
+    help: "the part of --memory for manifests, schemas and file metadata; default: a sixteenth",
+  }),
   staleness: option({
     type: duration,
     help: "how old an answer about a table on a remote store may be; 0 always asks the store",

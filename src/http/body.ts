@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Upload } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
+import type { BodyRoom } from "./body-room.js";
 import type { Exchange, Sink } from "./exchange.js";
 
 const nothing = new Uint8Array(0);
@@ -12,14 +13,25 @@ export class WholeSink implements Sink {
 
   constructor(
     private readonly limit: number,
+    private readonly room: BodyRoom,
     private readonly complete: (body: Uint8Array) => void,
     readonly fail: (error: unknown) => void,
   ) {}
 
   push(chunk: Uint8Array): void {
+    if (this.#size + chunk.byteLength > this.limit) {
+      throw tooLarge(this.limit, "--max-json-bytes");
+    }
+    this.room.take(chunk.byteLength);
     this.#size += chunk.byteLength;
-    if (this.#size > this.limit) throw tooLarge(this.limit, "--max-json-bytes");
     this.#chunks.push(Buffer.from(chunk));
+  }
+
+  /** Nobody needs the body any more. */
+  discard(): void {
+    this.room.giveBack(this.#size);
+    this.#size = 0;
+    this.#chunks.length = 0;
   }
 
   end(): void {

@@ -1,9 +1,11 @@
 import type { Call, Dialect, Fresh } from "../operations/operation.js";
+import type { Attempt } from "../requests/requests.js";
 import type { Exchange } from "./exchange.js";
 
 /** What a handler gets to see of its request. */
 export class RequestCall implements Call<unknown, unknown> {
   readonly requestId: string;
+  attempt: Attempt | undefined;
   readonly #exchange: Exchange;
   #abort: AbortController | undefined;
 

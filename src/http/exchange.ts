@@ -58,6 +58,7 @@ export class Exchange implements Outgoing {
   #waitsForPeer = false;
   #lastActivity = 0;
   readonly #onAbort: (() => void)[] = [];
+  #onEnd: (() => void) | undefined;
 
   constructor(
     private readonly host: Host,
@@ -103,6 +104,10 @@ export class Exchange implements Outgoing {
 
   onAbort(work: () => void): void {
     this.#onAbort.push(work);
+  }
+
+  onEnd(work: () => void): void {
+    this.#onEnd = work;
   }
 
   /** Ends the socket's first callback: what has not been answered by now lives on. */
@@ -198,6 +203,7 @@ export class Exchange implements Outgoing {
   sent(status: number): void {
     this.#ended = true;
     this.host.inFlight.delete(this);
+    this.#onEnd?.();
     this.host.finished(this, status);
   }
 
@@ -233,6 +239,7 @@ export class Exchange implements Outgoing {
     this.aborted = true;
     if (this.#held) release(this.#held);
     this.host.inFlight.delete(this);
+    this.#onEnd?.();
     for (const work of this.#onAbort) work();
     this.host.finished(this, 499);
   }

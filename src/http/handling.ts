@@ -3,12 +3,18 @@ import { allows } from "../auth/roles.js";
 import type { Upload } from "../engine/index.js";
 import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { RawParams, Reply } from "../operations/operation.js";
+import { type OnceKey, onceKey } from "../requests/key.js";
+import { type OnceBody, once } from "../requests/once.js";
+import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
 import { parseJson, UploadSink, WholeSink, wrongMediaType } from "./body.js";
+import type { BodyRoom } from "./body-room.js";
 import { RequestCall } from "./call.js";
 import { contextOf, keyOf } from "./common-fields.js";
-import type { Exchange } from "./exchange.js";
+import type { Exchange, Sink } from "./exchange.js";
+import { fingerprintOf } from "./fingerprint.js";
 import { checkBodyId, decode, defaultDelimiter, parseIdentifier } from "./identifier.js";
+import { DigestedUpload, wholeBody } from "./once-body.js";
 import { parseQuery } from "./params.js";
 import type { Route } from "./route.js";
 import type { Match } from "./router.js";
@@ -26,6 +32,7 @@ export interface Rooms {
   readonly authenticator: Authenticator;
   /** Makes the engine's end of an upload. */
   openUpload(onDrain: () => void): Upload;
+  readonly bodyRoom: BodyRoom;
 }
 
 /**
@@ -37,11 +44,15 @@ export class Handling {
   /** Complete, unless it is an upload. */
   #body: Uint8Array | undefined;
   #upload: Upload | undefined;
+  #sink: WholeSink | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
   /** What is wrong with the request, for those who may know. */
   #refusal: JoustError | undefined;
   #call: RequestCall | undefined;
+  /** Of a request that is to take effect once. */
+  #key: OnceKey | undefined;
+  #digested: OnceBody | undefined;
 
   constructor(
     private readonly rooms: Rooms,
@@ -57,7 +68,7 @@ export class Handling {
     try {
       const { headers } = this.exchange;
       const identity = this.rooms.authenticator.identify(headers.key);
-      this.#refusal = this.#wrongMediaType();
+      this.#refusal = this.#wrongMediaType() ?? this.#wrongKey();
       const keyInBody =
         !this.#refusal &&
         identity === undefined &&
@@ -89,6 +100,16 @@ export class Handling {
     return undefined;
   }
 
+  #wrongKey(): JoustError | undefined {
+    const { operation, dialect } = this.route;
+    try {
+      this.#key = onceKey(operation, dialect, this.exchange.headers);
+      return undefined;
+    } catch (error) {
+      return asJoustError(error);
+    }
+  }
+
   #receive(keyInBody: boolean): void {
     const { exchange, rooms } = this;
     const { config } = rooms.services;
@@ -96,12 +117,16 @@ export class Handling {
       const upload = rooms.openUpload(() => exchange.resume());
       this.#upload = upload;
       exchange.onAbort(() => upload.abort());
-      const sink = new UploadSink(exchange, upload, config.maxUploadBytes, this.#breakUpload);
+      let sink: Sink = new UploadSink(exchange, upload, config.maxUploadBytes, this.#breakUpload);
+      if (this.#key) sink = this.#digested = new DigestedUpload(sink, upload, exchange);
       exchange.receive(sink, true);
     } else if (this.#takesJson && exchange.headers.announcesBody) {
       const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
       const complete = keyInBody ? this.#takeKey : this.#takeBody;
-      exchange.receive(new WholeSink(limit, complete, this.#fail));
+      const sink = new WholeSink(limit, rooms.bodyRoom, complete, this.#fail);
+      this.#sink = sink;
+      exchange.onAbort(() => sink.discard());
+      exchange.receive(sink);
     } else {
       this.#body = nothing;
     }
@@ -157,12 +182,31 @@ export class Handling {
       contextOf(exchange.headers, body),
       exchange.headers.fresh(),
     );
-    const reply = route.operation.handle(this.rooms.services, this.#call);
+    const reply = this.#key ? this.#once(this.#call, this.#key) : this.#handle(this.#call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#broken ?? error));
     } else {
       this.#reply(reply);
     }
+  }
+
+  #handle(call: RequestCall): Promise<Reply> | Reply {
+    return this.route.operation.handle(this.rooms.services, call);
+  }
+
+  #once(call: RequestCall, key: OnceKey): Promise<Reply> {
+    const { route, exchange, query } = this;
+    const sender = this.#identity?.id ?? "";
+    const request = {
+      ...key,
+      repeatable: route.operation.repeatable === true,
+      body: this.#digested ?? wholeBody(this.#body ?? nothing),
+      fingerprint: (digest: Buffer) => fingerprintOf(route, exchange, query, sender, digest),
+    };
+    return once(this.rooms.services, request, (attempt?: Attempt) => {
+      call.attempt = attempt;
+      return this.#handle(call);
+    });
   }
 
   #id(raw: RawParams): string[] {
@@ -208,20 +252,21 @@ export class Handling {
       final = { ...final, status: operation.status };
     }
     if (translation?.reply && this.#call) final = translation.reply(final, this.#call);
-    this.#dropUpload();
+    this.#dropBody();
     this.exchange.answer(final);
   };
 
   readonly #fail = (error: unknown): void => {
-    this.#dropUpload();
+    this.#dropBody();
     const failure = asJoustError(error);
     const translated = this.route.translation?.failure?.(failure) ?? failure;
     if (translated instanceof JoustError) this.exchange.fail(translated);
     else this.exchange.answer(translated);
   };
 
-  /** What is still to come of an upload is not wanted any more. */
-  #dropUpload(): void {
+  /** What has come of the body is used up; what is still to come of an upload is not wanted any more. */
+  #dropBody(): void {
+    this.#sink?.discard();
     if (!this.exchange.bodyEnded) this.#upload?.abort();
   }
 }

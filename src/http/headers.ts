@@ -25,6 +25,11 @@ export class Headers {
     });
   }
 
+  /** Also of a header whose value is none: the parser gives "" for what is not ASCII. */
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
   /** "" when absent. */
   get(name: string): string {
     return this.#values.get(name) ?? "";

@@ -26,6 +26,8 @@ export interface Outgoing {
   /** Whether the peer has to take bytes before any more can be sent. */
   blocked(waits: boolean): void;
   onAbort(work: () => void): void;
+  /** Runs once the socket has taken all of the answer, or the peer is gone. */
+  onEnd(work: () => void): void;
   sent(status: number): void;
   broke(error: unknown): void;
 }
@@ -84,13 +86,14 @@ function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, clos
 function sendArrow(out: Outgoing, reply: Extract<Ready, { kind: "arrow" }>, close: boolean): void {
   const { result, contentType, headers } = reply;
   if (result.done) {
+    if (result.held) out.onEnd(() => result.cancel());
     out.write(() => {
       writeHead(out, 200, contentType, headers);
       end(out, result.first(), 200, close);
     });
     return;
   }
-  out.onAbort(() => result.cancel());
+  out.onEnd(() => result.cancel());
   out.write(() => {
     writeHead(out, 200, contentType, headers);
     if (close) announceClose(out);

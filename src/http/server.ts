@@ -16,6 +16,8 @@ export interface ServerOptions extends Rooms {
   readonly translations: readonly Translation[];
   /** What anybody may fetch: what is served at a path, undefined for nothing. */
   page(path: string): Reply | undefined;
+  /** What `/healthz` tells besides that the server runs. */
+  health(): Readonly<Record<string, unknown>>;
 }
 
 /** Interval at which long streams are looked after; must be under the socket's limit of 10 s. */
@@ -115,11 +117,12 @@ export class Server implements Host {
   }
 
   #probe(exchange: Exchange, path: string): void {
-    const stops = this.#draining && path === "/readyz";
+    const ready = path === "/readyz";
+    const stops = this.#draining && ready;
     exchange.answer({
-      kind: "encoded",
+      kind: "json",
       status: stops ? 503 : 200,
-      text: stops ? '{"status":"stopping"}' : '{"status":"ok"}',
+      value: { status: stops ? "stopping" : "ok", ...(ready ? {} : this.options.health()) },
     });
   }
 

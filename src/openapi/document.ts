@@ -28,6 +28,16 @@ const problem = {
   },
 };
 
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+  description:
+    "unique to the request: sent again within a day, it takes effect once and is answered as it was, " +
+    "with the header idempotent-replayed; with another request the key is refused (422)",
+};
+
 /** The OpenAPI 3.1 description of a list of operations. */
 export function openApiDocument(operations: readonly Operation[]): object {
   return withComponents({
@@ -59,7 +69,11 @@ function describe(operation: Operation, method: "GET" | "POST"): object {
     operationId: alternative ? `${operation.id}By${method}` : operation.id,
     summary: operation.summary,
     tags: [operation.tag],
-    parameters: [...pathParameters(operation), ...queryParameters(operation)],
+    parameters: [
+      ...pathParameters(operation),
+      ...queryParameters(operation),
+      ...(operation.permission === "read" ? [] : [idempotencyKey]),
+    ],
     ...(body && { requestBody: body }),
     responses: {
       [operation.status ?? 200]: success(operation),

@@ -16,10 +16,9 @@ import {
   deregistered,
   deregisteredEntry,
   emptyLocation,
-  letGo,
 } from "./registration.js";
 import { branch, commonMembers, count, delimiter, transactionId } from "./schemas.js";
-import { writing } from "./table-writes.js";
+import { letGo, writing } from "./table-writes.js";
 import { onBranch } from "./target.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 import { readRanges, versionRanges } from "./version-ranges.js";

@@ -2,7 +2,9 @@ import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import type { Upload } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
+import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
+import { forAttempt } from "./attempt.js";
 import { choice } from "./choice.js";
 import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { hasCode } from "./has-code.js";
@@ -16,6 +18,8 @@ import { writing } from "./table-writes.js";
 
 interface Wanted {
   id: readonly string[];
+  attempt: Attempt | undefined;
+  payload: Upload;
   properties: Record<string, string>;
   storageOptions: Record<string, string>;
   /** Where the client expects the table; "" when it leaves that to the server. */
@@ -53,10 +57,13 @@ export const createTable = operation({
     properties: stringMap,
   }),
   permission: "write",
+  repeatable: true,
   async handle(services, call) {
     const mode = choice("mode", call.params.mode ?? "create", ["create", "exist_ok", "overwrite"]);
     const wanted: Wanted = {
       id: call.id,
+      attempt: call.attempt,
+      payload: call.payload,
       properties: {
         ...readStringMap(
           "header x-lance-table-properties",
@@ -69,17 +76,24 @@ export const createTable = operation({
       ),
       location: call.header("x-lance-table-location"),
     };
+    const made = await madeBefore(services, wanted);
+    if (made) return made;
     const existing = mode === "create" ? undefined : await find(services, call.id);
-    if (existing === undefined) return create(services, wanted, call.payload, mode);
+    if (existing === undefined) return create(services, wanted, mode);
     checkLocation(wanted.location, existing.location);
     if (await findDeclared(services, call.id)) {
-      return fill(services, wanted, existing, call.payload);
+      return fill(services, wanted, existing);
     }
-    return mode === "overwrite"
-      ? overwrite(services, wanted, call.payload)
-      : keep(services, call.id);
+    return mode === "overwrite" ? overwrite(services, wanted) : keep(services, call.id);
   },
 });
+
+/** The answer to a request whose earlier attempt has made the table. */
+async function madeBefore(services: Services, { attempt }: Wanted): Promise<Reply | undefined> {
+  if (attempt?.since === undefined) return undefined;
+  const record = await services.catalog.tableByKey(attempt.id);
+  return record && createdReply(services, record, 1);
+}
 
 async function find(services: Services, id: readonly string[]): Promise<TableRecord | undefined> {
   try {
@@ -93,16 +107,18 @@ async function find(services: Services, id: readonly string[]): Promise<TableRec
 async function create(
   services: Services,
   wanted: Wanted,
-  upload: Upload,
   mode: "create" | "exist_ok" | "overwrite",
 ): Promise<Reply> {
   let record: TableRecord;
   try {
-    record = await services.catalog.reserveTable(wanted.id, wanted);
+    // An attempt that goes on with an earlier one has found that it made no table.
+    const { id: key, since } = wanted.attempt ?? {};
+    const named = key !== undefined && since === undefined ? { ...wanted, key } : wanted;
+    record = await services.catalog.reserveTable(wanted.id, named);
   } catch (error) {
     if (!hasCode(error, ErrorCode.TableAlreadyExists)) throw error;
     const declared = await findDeclared(services, wanted.id);
-    if (declared) return fill(services, wanted, declared, upload);
+    if (declared) return fill(services, wanted, declared);
     if (mode === "create") throw error;
     // It was not there a moment ago.
     throw new JoustError(
@@ -112,19 +128,14 @@ async function create(
   }
   return writeReserved(services, record, async (table) => {
     checkLocation(wanted.location, record.location);
-    return (await table.create(upload, false)).version;
+    return (await table.create(wanted.payload, false)).version;
   });
 }
 
 /** A declared table keeps what it was declared with. */
-async function fill(
-  services: Services,
-  wanted: Wanted,
-  declared: TableRecord,
-  upload: Upload,
-): Promise<Reply> {
+async function fill(services: Services, wanted: Wanted, declared: TableRecord): Promise<Reply> {
   checkLocation(wanted.location, declared.location);
-  const { version } = await writeFirstVersion(services, wanted.id, upload);
+  const { version } = await writeFirstVersion(services, wanted);
   const properties = { ...declared.properties, ...wanted.properties };
   if (Object.keys(wanted.properties).length > 0) {
     await services.catalog.setTableProperties(declared.key, properties);
@@ -133,9 +144,10 @@ async function fill(
 }
 
 /** Content and schema are replaced in one commit; builds on what was there are of no more use. */
-function overwrite(services: Services, { id, properties }: Wanted, upload: Upload): Promise<Reply> {
-  return writing(services, id, upload, async ({ record, table }) => {
-    const { version } = await table.create(upload, true);
+function overwrite(services: Services, wanted: Wanted): Promise<Reply> {
+  const { id, properties, payload } = wanted;
+  return writing(services, id, payload, async ({ record, table }) => {
+    const { version } = await forAttempt(table, wanted).create(payload, true);
     await services.jobs.cancelTable(record.key);
     await services.catalog.setTableProperties(record.key, properties);
     return createdReply(services, { ...record, properties }, version);

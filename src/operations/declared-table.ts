@@ -2,8 +2,10 @@ import type { TableRecord } from "../catalog/catalog.js";
 import type { Upload, WriteResult } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
+import { forAttempt } from "./attempt.js";
 import { hasCode } from "./has-code.js";
 import { isOnlyDeclared, onDeclared, tableHandle } from "./open-table.js";
+import type { Call } from "./operation.js";
 import { writing } from "./table-writes.js";
 
 /** The table of that name if it is only declared; undefined when it has a version or does not exist. */
@@ -26,19 +28,19 @@ export async function findDeclared(
 /** Writes a declared table's first version. @throws code 14 when somebody else does at the same time */
 export function writeFirstVersion(
   services: Services,
-  id: readonly string[],
-  upload: Upload,
+  call: Pick<Call<unknown, Upload>, "id" | "payload" | "attempt">,
 ): Promise<WriteResult> {
+  const upload = call.payload;
   return writing(
     services,
-    id,
+    call.id,
     upload,
     async ({ record, table }) => {
       const { catalog } = services;
       // Two first versions at the same time would both be answered, and one of them be lost.
       if (!(await catalog.claimFirstVersion(record.key))) throw writtenMeanwhile();
       try {
-        const written = await table.create(upload, false);
+        const written = await forAttempt(table, call).create(upload, false);
         await catalog.confirmTable(record.key);
         return written;
       } catch (error) {

@@ -82,6 +82,7 @@ export async function jobEvents(job: JobRecord, limit = Number.POSITIVE_INFINITY
 const whole = (bytes: Buffer): QueryResult => ({
   version: 0,
   done: true,
+  held: false,
   first: () => bytes,
   next: async () => null,
   cancel() {},

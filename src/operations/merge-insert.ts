@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { MergeOptions } from "../engine/index.js";
 import { invalidInput } from "../errors.js";
+import { forAttempt } from "./attempt.js";
 import { durationMillis } from "./duration.js";
 import { operation } from "./operation.js";
 import { branch, count, transactionId } from "./schemas.js";
@@ -44,10 +45,11 @@ export const mergeInsertIntoTable = operation({
     version: count,
   }),
   permission: "write",
+  repeatable: true,
   async handle(services, call) {
     const options = mergeOptions(call.params, call.header("x-request-timeout-ms"));
     const merged = await writing(services, call.id, call.payload, ({ table }) =>
-      onBranch(table, call.params.branch).mergeInsert(call.payload, options),
+      onBranch(forAttempt(table, call), call.params.branch).mergeInsert(call.payload, options),
     );
     return {
       kind: "json",

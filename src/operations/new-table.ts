@@ -50,7 +50,7 @@ export async function withdraw(
   record: TableRecord,
   cause: unknown,
 ): Promise<void> {
-  forgetHandle(services, record.key);
+  forgetHandle(services, record);
   try {
     // What the engine found at the location is somebody else's table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {

@@ -84,6 +84,8 @@ export function tableHandle(services: Services, record: TableRecord): Table {
   const known = handlesOf(services.engine);
   let table = known.get(record.key);
   if (table === undefined) {
+    // Another server may have put this table in the place of one that is still remembered.
+    services.engine.closeTable(record.location);
     table = services.engine.table(record.location, storageOptions(services, record));
     if (known.size >= MAX_HANDLES) known.delete(known.keys().next().value as string);
     known.set(record.key, table);
@@ -92,8 +94,12 @@ export function tableHandle(services: Services, record: TableRecord): Table {
 }
 
 /** A dropped table's handle is of no more use. */
-export function forgetHandle(services: Services, key: string): void {
-  handlesOf(services.engine).delete(key);
+export function forgetHandle(
+  services: Services,
+  table: Pick<TableRecord, "key" | "location">,
+): void {
+  handlesOf(services.engine).delete(table.key);
+  services.engine.closeTable(table.location);
 }
 
 function handlesOf(engine: Engine): Map<string, Table> {

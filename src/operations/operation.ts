@@ -2,6 +2,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import type { QueryResult, Upload } from "../../native/index.js";
 import type { JoustError } from "../errors.js";
 import type { BlobRange } from "../http/blob-body.js";
+import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
 
 /** What a caller must be allowed to do. `read` < `write` < `admin`. */
@@ -45,6 +46,8 @@ export interface Call<Params, Payload> {
   readonly context: Readonly<Record<string, string>>;
   /** How new an answer must be. */
   readonly fresh: Fresh;
+  /** Of a request that is to take effect once; see src/requests. */
+  readonly attempt: Attempt | undefined;
   /** One request header, lower-case name; "" when absent. */
   header(name: string): string;
   /** Aborts when the client goes away. */
@@ -105,6 +108,8 @@ export interface Operation {
   /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
+  /** The handler, given an attempt that goes on with an earlier one, finds out what that one did. */
+  readonly repeatable?: true;
   /** Successful status (default 200). */
   readonly status?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape

@@ -7,11 +7,11 @@ import type { Services } from "../services.js";
 import { choice } from "./choice.js";
 import { hasCode } from "./has-code.js";
 import { managedVersioning } from "./managed-versioning.js";
-import { forgetHandle, storageOptions } from "./open-table.js";
+import { storageOptions } from "./open-table.js";
 import { operation } from "./operation.js";
 import { nothing, stringMap, transactionId } from "./schemas.js";
 import { publicStorageOptions } from "./storage-options.js";
-import { stopWrites } from "./table-writes.js";
+import { letGo } from "./table-writes.js";
 
 const location = Type.String({
   minLength: 1,
@@ -148,12 +148,6 @@ export const deregisteredEntry = ({ id, location, properties }: TableRecord) => 
   location,
   properties,
 });
-
-/** Ends what this server does with a table that is not its own any more. */
-export async function letGo(services: Services, { key }: TableRecord): Promise<void> {
-  await Promise.all([stopWrites(key), services.jobs.cancelTable(key)]);
-  forgetHandle(services, key);
-}
 
 /** @throws the engine's code when there is something that cannot be read */
 async function holdsTable({ engine, config }: Services, location: string): Promise<boolean> {

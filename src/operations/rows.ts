@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { invalidInput } from "../errors.js";
+import { forAttempt } from "./attempt.js";
 import { choice } from "./choice.js";
 import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { onTable } from "./open-table.js";
@@ -38,13 +39,18 @@ const insertIntoTable = operation({
     version: Type.Optional(count),
   }),
   permission: "write",
+  repeatable: true,
   unrecorded: ({ params }) => params.upload_id !== undefined,
-  async handle(services, { id, params, payload }) {
+  async handle(services, call) {
+    const { id, params, payload, attempt } = call;
     const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);
     const { upload_id: upload, upload_part_id: part, branch } = params;
     if (upload !== undefined) {
       const overwrite = mode === "overwrite";
-      const rows = await writePart(services, id, payload, { upload, part, branch, overwrite });
+      // Sent again, the part takes the place of what an earlier attempt left.
+      const name = part ?? attempt?.id;
+      const wanted = { upload, part: name, branch, overwrite };
+      const rows = await writePart(services, id, payload, wanted);
       return { kind: "json", value: { num_inserted_rows: rows } };
     }
     if (part !== undefined) {
@@ -53,9 +59,9 @@ const insertIntoTable = operation({
     const onMain = branchName(params.branch) === undefined;
     const { version, numRows } =
       onMain && (await findDeclared(services, id))
-        ? await writeFirstVersion(services, id, payload)
+        ? await writeFirstVersion(services, call)
         : await writing(services, id, payload, ({ table }) =>
-            onBranch(table, params.branch)[mode](payload),
+            onBranch(forAttempt(table, call), params.branch)[mode](payload),
           );
     return {
       kind: "json",
@@ -75,12 +81,14 @@ const deleteFromTable = operation({
   body: { kind: "json", schema: Type.Object({ predicate, branch }) },
   reply: Type.Object({ transaction_id: transactionId, version: count, num_deleted_rows: count }),
   permission: "write",
-  async handle(services, { id, payload }) {
+  repeatable: true,
+  async handle(services, call) {
+    const { id, payload } = call;
     if (payload.predicate.trim() === "") {
       throw invalidInput("predicate is blank: to delete all rows say true");
     }
     const { version, numDeletedRows } = await writing(services, id, undefined, ({ table }) =>
-      onBranch(table, payload.branch).delete(payload.predicate),
+      onBranch(forAttempt(table, call), payload.branch).delete(payload.predicate),
     );
     return {
       kind: "json",

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import type { Services } from "../services.js";
-import { forgetHandle, storageOptions } from "./open-table.js";
+import { storageOptions } from "./open-table.js";
 import { stringMap, transactionId } from "./schemas.js";
-import { stopWrites } from "./table-writes.js";
+import { letGo } from "./table-writes.js";
 
 /** What a dropped table was. */
 export const droppedTable = Type.Object({
@@ -38,12 +38,39 @@ export async function removeHidden(
   }
 }
 
+/** How often tables are looked for that other servers dropped, ms. */
+const INTERVAL = 250;
+
+/** Ends this server's work on tables that others drop; gives back how to stop. */
+export function watchDrops(services: Services): () => Promise<void> {
+  const { catalog, log } = services;
+  const leave = async () => {
+    for (const table of await catalog.droppedElsewhere()) {
+      await letGo(services, table);
+      await catalog.leaveTable(table.key);
+    }
+  };
+  let leaving: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    leaving ??= leave()
+      .catch((err) => log.warn({ err }, "tables that other servers dropped could not be left"))
+      .finally(() => {
+        leaving = undefined;
+      });
+  }, INTERVAL);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await leaving;
+  };
+}
+
 async function removeOne(services: Services, record: TableRecord): Promise<void> {
-  const { catalog, engine, jobs, log } = services;
+  const { catalog, engine, log } = services;
   try {
     // What still writes would put files back after the removal.
-    await Promise.all([stopWrites(record.key), jobs.cancelTable(record.key)]);
-    forgetHandle(services, record.key);
+    await letGo(services, record);
+    await catalog.othersGone(record.key);
     await engine.removeTable(record.location, storageOptions(services, record));
     await catalog.forgetTable(record.key);
   } catch (error) {

@@ -3,10 +3,11 @@
  * with them a table, back: so who drops one stops its writes, waits for them, and only then removes
  * the files.
  */
+import type { DroppedTable } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
 import type { Upload } from "../engine/index.js";
 import type { Services } from "../services.js";
-import { checkLive, type OpenTable, onTable } from "./open-table.js";
+import { checkLive, forgetHandle, type OpenTable, onTable } from "./open-table.js";
 
 class Write {
   stopped = false;
@@ -60,8 +61,14 @@ export function writing<T>(
 }
 
 /** Stops the writes of a table that was dropped; resolves when none is left. */
-export async function stopWrites(key: string): Promise<void> {
+async function stopWrites(key: string): Promise<void> {
   const writes = [...(inFlight.get(key) ?? [])];
   for (const write of writes) write.stop();
   await Promise.all(writes.map((write) => write.ended));
+}
+
+/** Ends what this server does with a table that is not its own any more. */
+export async function letGo(services: Services, table: DroppedTable): Promise<void> {
+  await Promise.all([stopWrites(table.key), services.jobs.cancelTable(table.key)]);
+  forgetHandle(services, table);
 }

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { invalidInput } from "../errors.js";
+import { forAttempt } from "./attempt.js";
 import { operation } from "./operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
@@ -37,7 +38,9 @@ export const updateTable = operation({
     properties: stringMap,
   }),
   permission: "write",
-  async handle(services, { id, payload }) {
+  repeatable: true,
+  async handle(services, call) {
+    const { id, payload } = call;
     const { predicate, updates } = payload;
     if (predicate?.trim() === "") {
       throw invalidInput("predicate is blank: to update all rows leave it out");
@@ -46,7 +49,10 @@ export const updateTable = operation({
       throw invalidInput("updates name a field twice: give each field one expression");
     }
     return writing(services, id, undefined, async ({ record, table }) => {
-      const { version, numUpdatedRows } = await onBranch(table, payload.branch).update({
+      const { version, numUpdatedRows } = await onBranch(
+        forAttempt(table, call),
+        payload.branch,
+      ).update({
         updates,
         ...(predicate !== undefined && { predicate }),
       });

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "kysely";
 import Database from "libsql";
@@ -99,16 +99,33 @@ describe("a SQLite catalog", () => {
   const open = (role: "server" | "tool") =>
     openCatalog({ root: directory, url: path, log: quiet, role });
 
-  it("is served by one server at a time", async () => {
+  it("is served by several servers, which know who of them is there", async () => {
+    const alive = async () => {
+      const db = await openSqlite(path);
+      const rows = await db.read.selectFrom("servers").select("id").execute();
+      await db.close();
+      return rows.length;
+    };
     const first = await open("server");
-    await expect(open("server")).rejects.toMatchObject({
-      code: 17,
-      message: expect.stringContaining("another joust server"),
-    });
-    const tool = await open("tool");
-    await tool.close();
+    const second = await open("server");
+    expect(await alive()).toBe(2);
     await first.close();
-    await (await open("server")).close();
+    expect(await alive()).toBe(1);
+    await second.close();
+    expect(await alive()).toBe(0);
+    expect(readdirSync(directory).filter((name) => name.includes("-server-"))).toEqual([]);
+  });
+
+  it("commits for two processes that write all the time", async () => {
+    const servers = [await open("server"), await open("server")];
+    const create = (server: number) =>
+      Array.from({ length: 50 }, (_, index) =>
+        servers[server]?.catalog.createNamespace([`n${server}-${index}`], "create", {}),
+      );
+    await Promise.all([0, 1].flatMap(create));
+    const seen = await servers[0]?.catalog.listNamespaces([], { limit: 1_000 });
+    expect(seen?.items).toHaveLength(100);
+    for (const server of servers) await server.close();
   });
 
   it("that is no database is left as it is", async () => {

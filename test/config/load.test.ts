@@ -1,8 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { optionHelp } from "../../src/config/help.js";
 import { isLoopback, loadConfig } from "../../src/config/load.js";
+import { machineMemory } from "../../src/config/machine-memory.js";
 import { ConfigError } from "../../src/config/option.js";
 import { serverOptions } from "../../src/config/options.js";
 import { tempDir } from "../harness/temp.js";
@@ -29,10 +31,21 @@ describe("without anything said", () => {
       maxJsonBytes: 16 * 2 ** 20,
       maxUploadBytes: 0,
       synced: true,
+      memoryBytes: Math.floor(machineMemory() * 0.6),
       maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },
       storageOptions: {},
       drainTimeoutMs: 30_000,
     });
+  });
+});
+
+describe("the memory", () => {
+  it("is a size or a part of the machine's", () => {
+    expect(load(["--memory", "2GiB"]).memoryBytes).toBe(2 ** 31);
+    expect(load([], { JOUST_MEMORY: "512m" }).memoryBytes).toBe(2 ** 29);
+    const half = load([], {}, withFile('memory = "50%"')).memoryBytes;
+    expect(half).toBe(Math.floor(machineMemory() / 2));
+    expect(machineMemory()).toBeLessThanOrEqual(totalmem());
   });
 });
 
@@ -116,6 +129,16 @@ describe("a mistake", () => {
     [["--port", "1", "--port", "2"], "--port is given twice: give it once"],
     [["a", "b"], "ROOT is given twice: give it once"],
     [["--auth", "off"], '--auth must be one of keys, none, got "off"'],
+    [
+      ["--memory", "much"],
+      '--memory must be a size such as 4GiB or a part such as 60%, got "much"',
+    ],
+    [["--memory", "101%"], '--memory must be at most 100%, got "101%"'],
+    [["--memory", "64MiB"], '--memory must be at least 256MiB, got "64MiB"'],
+    [
+      ["--memory", "1GiB", "--index-cache", "500MiB", "--metadata-cache", "13MiB"],
+      /^--index-cache and --metadata-cache together must be at most half of --memory/,
+    ],
     [["--index-cache", "lots"], '--index-cache must be a size such as 512MiB, got "lots"'],
     [
       ["--drain-timeout", "soon"],

@@ -2,7 +2,8 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { afterAll, beforeAll } from "vitest";
 import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
 import type { Config } from "../../src/config/config.js";
-import { Upload } from "../../src/engine/index.js";
+import { Engine, Upload } from "../../src/engine/index.js";
+import { BodyRoom } from "../../src/http/body-room.js";
 import { Server } from "../../src/http/server.js";
 import {
   type Body,
@@ -27,18 +28,22 @@ export interface SmallServerOptions {
   translations?: readonly Translation[];
   authenticator?: Authenticator;
   config?: Partial<Config>;
+  bodyRoom?: BodyRoom;
 }
 
 /** The HTTP server with a few operations of the test's own, for one test file. */
 export function useSmallServer(options: SmallServerOptions): SmallServer {
   const config = { maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
+  const engine = new Engine();
   const server = new Server({
     services: { config, log: createLogger("silent") } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],
     page: () => undefined,
+    health: () => ({}),
+    bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
-    openUpload: (onDrain) => new Upload(onDrain),
+    openUpload: (onDrain) => new Upload(engine, onDrain),
   });
   const small = { server, url: "", client: new Client("", "") };
   beforeAll(async () => {

@@ -57,7 +57,7 @@ const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
 const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
 
 describe("jobs", () => {
-  onEachDatabase((newCatalog, kind) => {
+  onEachDatabase((newCatalog) => {
     const setUp = async () => {
       const test = newCatalog();
       const store = await test.open();
@@ -70,9 +70,6 @@ describe("jobs", () => {
       });
       return { test, store, table, request };
     };
-
-    // One SQLite catalog has one server.
-    const sharedOnly = kind === "postgres" ? it : () => {};
 
     it("run to their end", async () => {
       const { store, table, request } = await setUp();
@@ -280,7 +277,7 @@ describe("jobs", () => {
       });
     });
 
-    sharedOnly("are shared by servers, each job run once", async () => {
+    it("are shared by servers, each job run once", async () => {
       const { test, store, request } = await setUp();
       const keys: string[] = [];
       for (let i = 0; i < 30; i++) keys.push((await makeTable(store, [`t${i}`])).key);
@@ -298,7 +295,7 @@ describe("jobs", () => {
       expect(new Set(ran).size).toBe(30);
     });
 
-    sharedOnly("cancelled through another server stop", async () => {
+    it("cancelled through another server stop", async () => {
       const { test, store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);

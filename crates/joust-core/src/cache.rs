@@ -21,6 +21,7 @@ use lance_core::cache::{
 use lance_io::object_store::ObjectStoreRegistry;
 
 use crate::durability::Durability;
+use crate::memory::Budget;
 use crate::text::TextCaches;
 
 /// The caches and store connections of an engine.
@@ -33,21 +34,20 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Budgets in bytes of cached entries.
-    pub fn new(index_bytes: usize, metadata_bytes: usize, durability: Durability) -> Self {
+    pub fn new(budget: &Budget, durability: Durability) -> Self {
         Self {
             // One shard: an index partition may be a large part of the budget.
             index: Arc::new(QuickCacheBackend::with_shard_policy(
-                index_bytes,
+                budget.index_cache,
                 QuickCacheShardPolicy::Single,
             )),
             metadata: Arc::new(QuickCacheBackend::with_shard_policy(
-                metadata_bytes,
+                budget.metadata_cache,
                 QuickCacheShardPolicy::Recommended,
             )),
             stores: Arc::new(durability.stores()),
             durability,
-            text: TextCaches::new(),
+            text: TextCaches::new(budget.text_caches),
         }
     }
 

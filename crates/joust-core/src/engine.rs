@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 use crate::Result;
 use crate::cache::Caches;
 use crate::durability::Durability;
+use crate::ipc::{self, Upload, UploadReader};
+use crate::memory::{Budget, Memory};
 use crate::root::{self, RootContents};
 use crate::table::Table;
 use crate::table::handle::Handle;
@@ -16,10 +18,12 @@ use crate::table::handle::Handle;
 /// What an engine may use. The defaults suit a server that has the machine to itself.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Memory for opened index data, bytes.
-    pub index_cache_bytes: usize,
-    /// Memory for manifests, schemas and file metadata, bytes.
-    pub metadata_cache_bytes: usize,
+    /// What everything together may hold in memory, bytes: see [`Budget`].
+    pub memory_bytes: usize,
+    /// The part of it for opened index data, bytes; by default a share.
+    pub index_cache_bytes: Option<usize>,
+    /// The part of it for manifests, schemas and file metadata, bytes; by default a share.
+    pub metadata_cache_bytes: Option<usize>,
     /// How long a handle on a remote store may answer without asking the store for a newer version;
     /// zero asks every time. Local directories are always asked, which costs one `stat`.
     pub staleness: Duration,
@@ -32,8 +36,9 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         Self {
-            index_cache_bytes: 2 << 30,
-            metadata_cache_bytes: 512 << 20,
+            memory_bytes: 8 << 30,
+            index_cache_bytes: None,
+            metadata_cache_bytes: None,
             staleness: Duration::ZERO,
             durability: Durability::default(),
             open_tables: 10_000,
@@ -53,6 +58,7 @@ pub struct Engine {
 struct Shared {
     options: EngineOptions,
     caches: Arc<Caches>,
+    memory: Memory,
     handles: Mutex<HashMap<Address, Arc<Handle>>>,
 }
 
@@ -65,15 +71,17 @@ struct Address {
 
 impl Engine {
     pub fn new(options: EngineOptions) -> Self {
-        let caches = Caches::new(
+        let budget = Budget::new(
+            options.memory_bytes,
             options.index_cache_bytes,
             options.metadata_cache_bytes,
-            options.durability,
         );
+        let caches = Caches::new(&budget, options.durability);
         Self {
             shared: Arc::new(Shared {
                 options,
                 caches: Arc::new(caches),
+                memory: Memory::new(budget),
                 handles: Mutex::default(),
             }),
         }
@@ -114,6 +122,16 @@ impl Engine {
         Table::new(handle, self.clone())
     }
 
+    /// What requests and jobs take their memory from.
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
+    }
+
+    /// The two ends of an upload: see [`ipc::upload`].
+    pub fn upload(&self, on_drain: impl Fn() + Send + Sync + 'static) -> (Upload, UploadReader) {
+        ipc::upload(self.memory(), on_drain)
+    }
+
     /// Creates a root directory if need be and proves that it can be written.
     pub async fn open_root(&self, root: &str, storage_options: StorageOptions) -> Result<()> {
         root::open(&self.shared.caches, root, storage_options).await
@@ -135,14 +153,14 @@ impl Engine {
         location: &str,
         storage_options: StorageOptions,
     ) -> Result<()> {
-        self.close(location);
+        self.close_table(location);
         root::remove(&self.shared.caches, location, storage_options).await?;
-        self.close(location);
+        self.close_table(location);
         Ok(())
     }
 
-    /// Closes a table and all its branches.
-    fn close(&self, location: &str) {
+    /// Closes a table and all its branches: what is known of the files there is forgotten.
+    pub fn close_table(&self, location: &str) {
         self.shared.handles.lock().retain(|address, handle| {
             let other = address.location != location;
             if !other {

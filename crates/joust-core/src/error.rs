@@ -125,6 +125,9 @@ impl From<lance::Error> for Error {
         if let Some(own) = find_own(&error) {
             return own.clone();
         }
+        if is_exhausted(&error) {
+            return exhausted();
+        }
         let (code, message) = match &error {
             L::InvalidInput { source, .. } | L::NotSupported { source, .. } => {
                 (Code::InvalidInput, clean(&source.to_string()))
@@ -210,6 +213,22 @@ fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Erro
         Some(own) => Some(own),
         None => error.source().and_then(find_own),
     }
+}
+
+/// Whether a plan ended because it may not hold more in memory.
+fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
+    use datafusion::error::DataFusionError;
+    let here = error.downcast_ref::<DataFusionError>();
+    matches!(here, Some(DataFusionError::ResourcesExhausted(_)))
+        || error.source().is_some_and(is_exhausted)
+}
+
+/// Sent again, it would fail again.
+fn exhausted() -> Error {
+    Error::invalid(
+        "the request needs more memory than a single one may have; let it sort, join or merge less at \
+         once",
+    )
 }
 
 /// Failures of disks, stores and files, which no other request would avoid. DataFusion's internal

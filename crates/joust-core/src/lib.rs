@@ -11,6 +11,7 @@ pub mod error;
 pub mod index;
 pub mod ipc;
 pub mod maintain;
+pub mod memory;
 mod names;
 pub mod query;
 pub mod root;

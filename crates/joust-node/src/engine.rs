@@ -7,15 +7,18 @@ use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
+use crate::memory::MemoryUsage;
 use crate::promise::promise;
 use crate::table::{Table, millis};
 
 /// What an engine may use; absent values suit a server that has the machine to itself.
 #[napi(object)]
 pub struct EngineOptions {
-    /// Memory for opened index data, bytes.
+    /// What everything together may hold in memory, bytes.
+    pub memory_bytes: Option<f64>,
+    /// The part of it for opened index data, bytes.
     pub index_cache_bytes: Option<f64>,
-    /// Memory for manifests, schemas and file metadata, bytes.
+    /// The part of it for manifests, schemas and file metadata, bytes.
     pub metadata_cache_bytes: Option<f64>,
     /// How long a handle on a remote store may answer without asking the store for a newer version,
     /// ms; 0 asks every time.
@@ -44,7 +47,7 @@ pub struct RootContents {
 /// Hands out tables; one set of caches and threads for all of them.
 #[napi]
 pub struct Engine {
-    inner: joust_core::Engine,
+    pub(crate) inner: joust_core::Engine,
 }
 
 #[napi]
@@ -53,10 +56,10 @@ impl Engine {
     pub fn new(options: Option<EngineOptions>) -> Self {
         let mut chosen = joust_core::EngineOptions::default();
         if let Some(options) = options {
-            let bytes = |value: Option<f64>, default| value.map_or(default, |bytes| bytes as usize);
-            chosen.index_cache_bytes = bytes(options.index_cache_bytes, chosen.index_cache_bytes);
-            chosen.metadata_cache_bytes =
-                bytes(options.metadata_cache_bytes, chosen.metadata_cache_bytes);
+            let bytes = |value: Option<f64>| value.map(|bytes| bytes as usize);
+            chosen.memory_bytes = bytes(options.memory_bytes).unwrap_or(chosen.memory_bytes);
+            chosen.index_cache_bytes = bytes(options.index_cache_bytes);
+            chosen.metadata_cache_bytes = bytes(options.metadata_cache_bytes);
             if options.synced == Some(false) {
                 chosen.durability = joust_core::Durability::Os;
             }
@@ -79,6 +82,12 @@ impl Engine {
             self.inner
                 .table(&location, storage_options.unwrap_or_default()),
         )
+    }
+
+    /// What requests and jobs hold in memory at this moment.
+    #[napi]
+    pub fn memory(&self) -> MemoryUsage {
+        self.inner.memory().usage().into()
     }
 
     /// Creates the root if need be and proves that it can be written.
@@ -117,6 +126,12 @@ impl Engine {
             tables: contents.tables.into_iter().map(FoundTable::from).collect(),
             namespaces: contents.namespaces,
         })
+    }
+
+    /// Forgets what is known of the files there: they are another table's now, or nobody's.
+    #[napi]
+    pub fn close_table(&self, location: String) {
+        self.inner.close_table(&location);
     }
 
     /// Removes all files of a table; succeeds when there are none.

@@ -21,6 +21,7 @@ mod error;
 mod index;
 mod jobs;
 mod maintain;
+mod memory;
 mod parts;
 mod progress;
 mod promise;

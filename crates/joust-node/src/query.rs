@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use joust_core::Answer;
 use joust_core::ipc::Format;
+use joust_core::memory::Reservation;
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
@@ -49,8 +50,13 @@ pub struct QueryResult {
     first: Option<Vec<u8>>,
     done: bool,
     rest: Arc<Mutex<Option<Answer>>>,
+    /// What a first part that is everything holds until it is sent.
+    memory: Option<Reservation>,
     task: Task,
 }
+
+/// A whole answer up to this size is not counted while it is sent: the socket's own buffer takes it.
+const SMALL: usize = 64 << 10;
 
 #[napi]
 impl QueryResult {
@@ -85,9 +91,16 @@ impl QueryResult {
         promise(env, work, |part| part.map(Buffer::from))
     }
 
-    /// Stops the work; harmless after the end.
+    /// Whether memory is held until `cancel` is called.
+    #[napi(getter)]
+    pub fn held(&self) -> bool {
+        self.memory.is_some() || !self.done
+    }
+
+    /// Stops the work and gives back its memory; harmless after the end.
     #[napi]
-    pub fn cancel(&self) {
+    pub fn cancel(&mut self) {
+        self.memory = None;
         self.task.cancel();
         // A part that is being made holds the lock and is stopped by the task.
         if let Ok(mut rest) = self.rest.try_lock() {
@@ -122,12 +135,21 @@ impl Table {
             let first = answer.first().await?;
             Ok((first, answer))
         };
-        let convert = |(first, answer): (Vec<u8>, Answer)| QueryResult {
-            version: answer.version(),
-            first: Some(first),
-            done: answer.is_done(),
-            rest: Arc::new(Mutex::new((!answer.is_done()).then_some(answer))),
-            task: Task::new(),
+        let convert = |(first, answer): (Vec<u8>, Answer)| {
+            let (version, done) = (answer.version(), answer.is_done());
+            let (memory, rest) = match done {
+                true if first.len() > SMALL => (Some(answer.into_memory(first.len())), None),
+                true => (None, None),
+                false => (None, Some(answer)),
+            };
+            QueryResult {
+                version,
+                first: Some(first),
+                done,
+                rest: Arc::new(Mutex::new(rest)),
+                memory,
+                task: Task::new(),
+            }
         };
         promise(env, task.guard(work), convert)
     }

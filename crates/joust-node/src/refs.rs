@@ -1,8 +1,9 @@
 //! Versions, tags and branches.
 
 use std::collections::HashMap;
+use std::time::{Duration, UNIX_EPOCH};
 
-use joust_core::table;
+use joust_core::table::{self, Attempt};
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
@@ -66,6 +67,15 @@ impl Table {
     #[napi]
     pub fn on_branch(&self, branch: Option<String>) -> Table {
         Table::new(self.inner.on_branch(branch.as_deref()))
+    }
+
+    /// The same table, changed for a request that is to take effect once; `request` is unique to it.
+    /// `since` (ms since the epoch): an attempt that began then may have made the commit. Append,
+    /// create, overwrite, merge, update and delete then answer what it did.
+    #[napi]
+    pub fn once(&self, request: String, since: Option<f64>) -> Table {
+        let since = since.map(|millis| UNIX_EPOCH + Duration::from_millis(millis.max(0.0) as u64));
+        Table::new(self.inner.once(Attempt { id: request, since }))
     }
 
     /// All versions of this branch, oldest first.

@@ -3,10 +3,12 @@
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use joust_core::ipc::{self, UploadReader};
+use joust_core::ipc::UploadReader;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
+
+use crate::engine::Engine;
 
 /// An Arrow IPC stream on its way in.
 #[napi]
@@ -17,14 +19,15 @@ pub struct Upload {
 
 #[napi]
 impl Upload {
-    /// `onDrain` is called when a full queue has emptied enough to push again.
+    /// Takes its memory from `engine`. `onDrain` is called when a full queue has emptied enough to push
+    /// again.
     #[napi(constructor)]
-    pub fn new(on_drain: Function<'_, (), ()>) -> napi::Result<Self> {
+    pub fn new(engine: &Engine, on_drain: Function<'_, (), ()>) -> napi::Result<Self> {
         let on_drain = on_drain
             .build_threadsafe_function::<()>()
             .weak::<true>()
             .build()?;
-        let (sender, reader) = ipc::upload(move || {
+        let (sender, reader) = engine.inner.upload(move || {
             on_drain.call((), ThreadsafeFunctionCallMode::NonBlocking);
         });
         Ok(Self {

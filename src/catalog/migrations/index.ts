@@ -4,6 +4,8 @@ import { catalogTables } from "./0001-catalog.js";
 import { transactionTables } from "./0002-transactions.js";
 import { uploadTables } from "./0003-uploads.js";
 import { jobResults } from "./0004-job-results.js";
+import { requestTables } from "./0005-requests.js";
+import { sharedWork } from "./0006-departures.js";
 
 /** Every change of the catalog's tables, in order. Released ones are never edited. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -11,6 +13,8 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0002-transactions": transactionTables(kind),
   "0003-uploads": uploadTables(kind),
   "0004-job-results": jobResults,
+  "0005-requests": requestTables(kind),
+  "0006-departures": sharedWork(kind),
 });
 
 /** Brings the database to this version's tables. Safe when several servers start at once. */

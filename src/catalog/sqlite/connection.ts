@@ -1,13 +1,15 @@
 import type { SqliteDatabase, SqliteStatement } from "kysely";
 import Database from "libsql";
 
-/** How long a statement waits for another process, ms. The event loop stands still meanwhile. */
-const BUSY_TIMEOUT = 1_000;
+/** How long opening a file waits for another process, ms. */
+const OPEN_TIMEOUT = 5_000;
+/** How long a statement does, ms. The event loop stands still meanwhile: what can wait tries again. */
+const BUSY_TIMEOUT = 10;
 const MAX_STATEMENTS = 256;
 
 /** Opens a database file the way the catalog needs it: durable, shared with other processes. */
 export function openFile(path: string): Database.Database {
-  const database = new Database(path, { timeout: BUSY_TIMEOUT });
+  const database = new Database(path, { timeout: OPEN_TIMEOUT });
   database.pragma("journal_mode = WAL");
   database.pragma("synchronous = FULL");
   // macOS: fsync alone does not reach the disk.
@@ -32,6 +34,11 @@ export class SqliteConnection implements SqliteDatabase {
 
   constructor(path: string) {
     this.#database = openFile(path);
+  }
+
+  /** The file is ready for use: from here on nothing waits long for another process. */
+  opened(): void {
+    this.#database.pragma(`busy_timeout = ${BUSY_TIMEOUT}`);
   }
 
   prepare(sql: string): SqliteStatement {

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type Kysely, sql } from "kysely";
 import type { Write } from "../database.js";
 import type { CatalogSchema } from "../schema.js";
+import { isBusy } from "../sql-error.js";
 
 interface Entry {
   work(transaction: Write): Promise<unknown>;
@@ -9,6 +11,9 @@ interface Entry {
 }
 
 const MAX_GROUP = 256;
+/** How long a group tries to get its turn among other processes, ms, and how long it waits between. */
+const PATIENCE = 5_000;
+const LONGEST_PAUSE = 10;
 
 /**
  * Writes that arrive together share one transaction, and with it one wait for the disk.
@@ -43,17 +48,31 @@ export class GroupCommit {
   }
 
   async #commit(group: readonly Entry[]): Promise<void> {
-    const answers: (() => void)[] = [];
-    try {
-      await this.db.transaction().execute(async (transaction) => {
-        for (const entry of group) answers.push(await attempt(entry, transaction));
-      });
-    } catch (error) {
-      for (const entry of group) entry.reject(error);
-      return;
+    const giveUp = performance.now() + PATIENCE;
+    for (;;) {
+      try {
+        const answers = await this.#try(group);
+        this.committed();
+        for (const answer of answers) answer();
+        return;
+      } catch (error) {
+        // Then nothing has begun: the lock is taken before anything else.
+        const mayTryAgain = isBusy(error) && performance.now() < giveUp;
+        if (!mayTryAgain) {
+          for (const entry of group) entry.reject(error);
+          return;
+        }
+        await delay(1 + Math.random() * LONGEST_PAUSE);
+      }
     }
-    this.committed();
-    for (const answer of answers) answer();
+  }
+
+  #try(group: readonly Entry[]): Promise<(() => void)[]> {
+    return this.db.transaction().execute(async (transaction) => {
+      const answers: (() => void)[] = [];
+      for (const entry of group) answers.push(await attempt(entry, transaction));
+      return answers;
+    });
   }
 }
 

@@ -7,12 +7,13 @@ import { SqliteConnection } from "./connection.js";
 import { GroupCommit } from "./group-commit.js";
 import { CurrentReader } from "./reader.js";
 
-/** The catalog in one SQLite file, which other processes (the CLI) may use at the same time. */
+/** The catalog in one SQLite file, which other processes on the machine may use at the same time. */
 export async function openSqlite(path: string): Promise<CatalogDatabase> {
   const database = new SqliteConnection(path);
   const read = new Kysely<CatalogSchema>({ dialect: new SqliteDialect({ database }) });
   try {
     await migrate(read, "sqlite");
+    database.opened();
     const reader = new CurrentReader(path);
     const writes = new GroupCommit(read, reader.expire);
     return {

@@ -22,6 +22,7 @@ const createMultipartWrite = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ upload_id: Type.String() }),
   permission: "write",
+  repeatable: true,
   unrecorded: true,
   handle: (services, { id, params }) =>
     writing(services, id, undefined, async ({ record, table }) => {
@@ -45,6 +46,7 @@ const completeMultipartWrite = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
   permission: "write",
+  repeatable: true,
   handle: (services, { id, params }) =>
     writing(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
@@ -65,6 +67,7 @@ const abortMultipartWrite = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({}),
   permission: "write",
+  repeatable: true,
   unrecorded: true,
   handle: (services, { id, params }) =>
     writing(services, id, undefined, async ({ record }) => {

@@ -48,6 +48,9 @@ impl Table {
     /// Computes a column's values and publishes them in one version. Rows whose value can't be computed
     /// are null and are told apart in the result. Dropping the future leaves the table as it was.
     pub async fn backfill(&self, backfill: &Backfill, work: &Work) -> Result<Backfilled> {
+        let _memory = self
+            .memory_for_job(0, |stage| work.report(stage, 0, None))
+            .await;
         let mut newest = self.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::of(&newest, backfill)?);

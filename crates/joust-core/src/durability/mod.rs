@@ -9,12 +9,15 @@
 
 mod commit;
 mod files;
+mod marked;
 mod written;
 
 use std::sync::Arc;
 
 use lance_io::object_store::ObjectStoreRegistry;
-use lance_table::io::commit::CommitHandler;
+use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
+
+pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
 
 /// What an answered write means on a local disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,9 +41,18 @@ impl Durability {
 
     /// How versions of a table at `location` are committed; `None` is Lance's own way.
     pub(crate) fn commit_handler(self, location: &str) -> Option<Arc<dyn CommitHandler>> {
-        let local = !location.contains("://") || location.starts_with("file://");
-        // Windows commits by rename and cannot sync directories: Lance's own way stands there.
-        (self == Self::Synced && local && cfg!(unix))
-            .then(|| Arc::new(commit::SyncedCommit::new()) as Arc<dyn CommitHandler>)
+        let scheme = location
+            .split_once("://")
+            .map_or("file", |(scheme, _)| scheme);
+        let inner: Arc<dyn CommitHandler> = match (scheme, self) {
+            // Windows commits by rename and cannot sync directories: Lance's own way stands there.
+            ("file", _) if !cfg!(unix) => return None,
+            ("file", Self::Synced) => Arc::new(commit::SyncedCommit::new()),
+            ("file" | "s3" | "gs" | "az" | "abfss" | "memory", _) => {
+                Arc::new(ConditionalPutCommitHandler)
+            }
+            _ => return None,
+        };
+        Some(Arc::new(marked::MarkedCommit(inner)))
     }
 }

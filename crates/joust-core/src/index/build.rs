@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use lance::index::vector::pq_quantizer_minimum_rows;
@@ -9,7 +10,7 @@ use lance_table::format::IndexMetadata;
 
 use super::kind::Kind;
 use super::params::build_params;
-use super::progress::{OnProgress, Reporter};
+use super::progress::{OnProgress, Progress, Reporter};
 use super::spec::{Resolved, Spec};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
@@ -49,6 +50,14 @@ impl Table {
         let spec = Spec::decode(spec)?;
         let newest = self.newest().await?;
         let target = prepare(&newest, &spec).await?;
+        let memory = self.memory_for_job(training(&newest, &spec, &target), |stage| {
+            on_progress(Progress {
+                stage: stage.to_string(),
+                completed: 0,
+                total: None,
+            });
+        });
+        let _memory = memory.await;
         if target.kind == Kind::Text {
             let analysis = text::check(&spec.text)?;
             let what = text::Target {
@@ -86,6 +95,26 @@ impl Table {
         self.handle().publish(dataset);
         Ok(version)
     }
+}
+
+/// Bytes of the vectors that an index learns from; 0 for other kinds.
+fn training(dataset: &Dataset, spec: &Spec, target: &Resolved) -> usize {
+    /// Vectors that Lance samples for each partition, and for the codes of a quantizer.
+    const SAMPLE: usize = 256;
+    let field = dataset.schema().field(&target.column);
+    let Some(field) = field.filter(|_| target.kind.is_vector()) else {
+        return 0;
+    };
+    let vector = match field.data_type() {
+        DataType::FixedSizeList(item, length) => {
+            item.data_type().primitive_width().unwrap_or(1) * length as usize
+        }
+        _ => 0,
+    };
+    let partitions = spec.num_partitions.map_or(SAMPLE, |count| count as usize);
+    vector
+        .saturating_mul(SAMPLE)
+        .saturating_mul(partitions.max(SAMPLE))
 }
 
 async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {

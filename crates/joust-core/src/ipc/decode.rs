@@ -16,9 +16,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::try_unfold;
 
 use super::framing::{Framer, Message, kind, malformed};
-use super::guard;
+use super::guard::Limits;
 use super::upload::UploadReader;
 use crate::error::{Error, Result};
+use crate::memory::{Reservation, Use};
 use crate::view::without_definition;
 
 /// Record batches of one schema, in the form that Lance writes from.
@@ -29,10 +30,15 @@ pub type BatchStream = SendableRecordBatchStream;
 /// A body without any bytes has no schema and is refused; a stream that holds a schema and no
 /// batches is a stream of no rows.
 pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
+    let limits = Limits::new(upload.memory().budget().batch());
     let mut decoder = Decoder {
         upload,
-        framer: Framer::default(),
+        limits,
+        framer: Framer::new(limits),
         chunk: Bytes::new(),
+        chunk_memory: None,
+        part_memory: None,
+        unpacked: None,
         dictionaries: HashMap::new(),
     };
     let schema = match decoder.message().await? {
@@ -57,8 +63,15 @@ pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
 
 struct Decoder {
     upload: UploadReader,
+    limits: Limits,
     framer: Framer,
+    /// What the framer has not taken yet.
     chunk: Bytes,
+    chunk_memory: Option<Reservation>,
+    /// Taken for the message that the framer collects.
+    part_memory: Option<Reservation>,
+    /// Taken for the last compressed batch, until the next one is asked for.
+    unpacked: Option<Reservation>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
@@ -69,11 +82,19 @@ impl Decoder {
             let message = self.framer.take(&mut rest)?;
             let used = self.chunk.len() - rest.len();
             self.chunk.advance(used);
-            if message.is_some() {
-                return Ok(message);
+            let taken = self.chunk_memory.as_mut().map(|taken| taken.split(used));
+            match (&mut self.part_memory, taken) {
+                (Some(part), Some(taken)) => part.merge(taken),
+                (part, taken) => *part = taken,
+            }
+            if let Some(message) = message {
+                return Ok(Some(message.holding(self.part_memory.take())));
             }
             match self.upload.next().await? {
-                Some(chunk) => self.chunk = chunk,
+                Some((chunk, taken)) => {
+                    self.chunk = chunk;
+                    self.chunk_memory = Some(taken);
+                }
                 None => {
                     self.framer.finish()?;
                     return Ok(None);
@@ -84,11 +105,31 @@ impl Decoder {
 
     async fn batch(&mut self, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
         while let Some(message) = self.message().await? {
+            // What was given out before is somebody else's by now.
+            self.unpacked = None;
+            let unpacked = self.check(&message)?;
+            if unpacked > 0 {
+                let memory = self.upload.memory();
+                self.unpacked = Some(memory.take(Use::Upload, unpacked).await?);
+            }
             if let Some(batch) = self.read(&message, schema)? {
                 return Ok(Some(batch));
             }
         }
         Ok(None)
+    }
+
+    /// Checks what a message claims; the bytes that it takes when it is decompressed.
+    fn check(&self, message: &Message) -> Result<usize> {
+        let header = message.header()?;
+        let batch = match header.header_type() {
+            MessageHeader::RecordBatch => header.header_as_record_batch(),
+            MessageHeader::DictionaryBatch => header
+                .header_as_dictionary_batch()
+                .and_then(|dictionary| dictionary.data()),
+            _ => None,
+        };
+        batch.map_or(Ok(0), |batch| self.limits.check_batch(message, &batch))
     }
 
     /// A record batch; `None` for a dictionary, which is kept for the batches that follow.
@@ -100,7 +141,6 @@ impl Decoder {
                 let batch = header
                     .header_as_record_batch()
                     .ok_or_else(|| malformed("a record batch has no header"))?;
-                guard::check_batch(message, &batch)?;
                 let dictionaries = &self.dictionaries;
                 contained(|| {
                     read_record_batch(
@@ -118,9 +158,6 @@ impl Decoder {
                 let dictionary = header
                     .header_as_dictionary_batch()
                     .ok_or_else(|| malformed("a dictionary has no header"))?;
-                if let Some(batch) = dictionary.data() {
-                    guard::check_batch(message, &batch)?;
-                }
                 let dictionaries = &mut self.dictionaries;
                 contained(|| {
                     read_dictionary(&message.body, dictionary, schema, dictionaries, &version)
@@ -171,6 +208,7 @@ mod tests {
 
     use super::*;
     use crate::ipc::upload::upload;
+    use crate::memory::{Budget, Memory};
 
     fn batches(count: usize) -> Vec<RecordBatch> {
         (0..count)
@@ -201,7 +239,8 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (push, read) = upload(|| {});
+            let memory = Memory::new(Budget::new(8 << 30, None, None));
+            let (push, read) = upload(&memory, || {});
             for chunk in chunks {
                 push.push(chunk.into());
             }

@@ -6,9 +6,11 @@
 
 use arrow::buffer::{Buffer, MutableBuffer};
 use arrow::ipc::{self, MessageHeader};
+use bytes::Bytes;
 
-use super::guard;
+use super::guard::{self, Limits};
 use crate::error::{Error, Result};
+use crate::memory::Reservation;
 
 const CONTINUATION: u32 = 0xFFFF_FFFF;
 
@@ -19,9 +21,36 @@ pub struct Message {
 }
 
 impl Message {
+    /// The same message, whose body keeps memory taken for as long as any array made from it lives.
+    pub fn holding(self, memory: Option<Reservation>) -> Self {
+        let Some(memory) = memory.filter(|_| !self.body.is_empty()) else {
+            return self;
+        };
+        let body = Held {
+            body: self.body,
+            _memory: memory,
+        };
+        Self {
+            metadata: self.metadata,
+            body: Buffer::from(Bytes::from_owner(body)),
+        }
+    }
+
     /// The decoded metadata.
     pub fn header(&self) -> Result<ipc::Message<'_>> {
         root(&self.metadata)
+    }
+}
+
+/// A body and the memory that is taken for it.
+struct Held {
+    body: Buffer,
+    _memory: Reservation,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
     }
 }
 
@@ -49,18 +78,18 @@ enum State {
 pub struct Framer {
     state: State,
     part: MutableBuffer,
-}
-
-impl Default for Framer {
-    fn default() -> Self {
-        Self {
-            state: State::Length { continued: false },
-            part: MutableBuffer::new(0),
-        }
-    }
+    limits: Limits,
 }
 
 impl Framer {
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            state: State::Length { continued: false },
+            part: MutableBuffer::new(0),
+            limits,
+        }
+    }
+
     /// Takes bytes off the front of `chunk` until a message is complete or the chunk is used up.
     pub fn take(&mut self, chunk: &mut &[u8]) -> Result<Option<Message>> {
         loop {
@@ -107,7 +136,7 @@ impl Framer {
             }
             State::Metadata { .. } => {
                 let metadata = Buffer::from(part);
-                let length = guard::body_length(&root(&metadata)?)?;
+                let length = self.limits.body_length(&root(&metadata)?)?;
                 if length == 0 {
                     let body = Buffer::from(MutableBuffer::new(0));
                     return Ok(Some(Message { metadata, body }));

@@ -10,25 +10,61 @@ use crate::error::{Error, Result};
 
 /// Bytes of one message's metadata.
 pub const MAX_METADATA: usize = 16 << 20;
-/// Bytes of one record batch, as sent and as decompressed.
+/// Bytes of one record batch, however much memory there is.
 const MAX_BATCH: u64 = 2 << 30;
 /// Rows of one record batch that need no bytes.
 const MAX_FREE_ROWS: u64 = 1_000_000;
 /// Rows of one record batch.
 const MAX_ROWS: i64 = i32::MAX as i64;
 
-/// The body's length, when it is one that can be taken in.
-pub fn body_length(message: &ipc::Message<'_>) -> Result<usize> {
-    let length = message.bodyLength();
-    match u64::try_from(length) {
-        Ok(length) if length <= MAX_BATCH => Ok(length as usize),
-        Ok(length) => Err(too_large(length)),
-        Err(_) => Err(malformed("a message has a negative length")),
+/// What is taken in at most.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of one record batch, as sent and as decompressed.
+    batch: u64,
+}
+
+impl Limits {
+    /// `batch`: bytes that memory has room for.
+    pub fn new(batch: usize) -> Self {
+        Self {
+            batch: MAX_BATCH.min(batch as u64),
+        }
+    }
+
+    /// The body's length, when it is one that can be taken in.
+    pub fn body_length(&self, message: &ipc::Message<'_>) -> Result<usize> {
+        let length = message.bodyLength();
+        match u64::try_from(length) {
+            Ok(length) if length <= self.batch => Ok(length as usize),
+            Ok(length) => Err(self.too_large(length)),
+            Err(_) => Err(malformed("a message has a negative length")),
+        }
+    }
+
+    /// Checks a record batch's counts, extents and decompressed sizes; the bytes that it takes besides
+    /// its message.
+    pub fn check_batch(&self, message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<usize> {
+        let total = check_extents(message, batch)?;
+        if total > self.batch {
+            return Err(self.too_large(total));
+        }
+        Ok(match batch.compression() {
+            Some(_) => total as usize,
+            None => 0,
+        })
+    }
+
+    fn too_large(&self, length: u64) -> Error {
+        Error::invalid(format!(
+            "a record batch of {length} bytes is too large; send batches of at most {} bytes",
+            self.batch
+        ))
     }
 }
 
-/// Checks a record batch's counts, extents and decompressed sizes.
-pub fn check_batch(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<()> {
+/// Checks a record batch's counts and extents; its bytes when they are decompressed.
+fn check_extents(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<u64> {
     if !(0..=MAX_ROWS).contains(&batch.length()) {
         return Err(Error::invalid(format!(
             "a record batch says it has {} rows; send batches of at most {MAX_ROWS}",
@@ -50,9 +86,6 @@ pub fn check_batch(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<()
             bytes.len() as u64
         });
     }
-    if total > MAX_BATCH {
-        return Err(too_large(total));
-    }
     // Rows of nulls, or of nothing, have no bytes.
     let paid_for = MAX_FREE_ROWS.saturating_add(total.saturating_mul(64));
     if batch.length() as u64 > paid_for {
@@ -62,7 +95,7 @@ pub fn check_batch(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<()
             batch.length()
         )));
     }
-    Ok(())
+    Ok(total)
 }
 
 /// A compressed buffer begins with its decompressed length; -1 says that it is not compressed.
@@ -78,10 +111,4 @@ fn decompressed_length(bytes: &[u8]) -> Result<u64> {
         length => u64::try_from(length)
             .map_err(|_| malformed("a compressed buffer has a negative length")),
     }
-}
-
-fn too_large(length: u64) -> Error {
-    Error::invalid(format!(
-        "a record batch of {length} bytes is too large; send batches of at most {MAX_BATCH} bytes"
-    ))
 }

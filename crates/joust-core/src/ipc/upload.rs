@@ -2,7 +2,8 @@
 //!
 //! The socket's thread pushes and never waits; the engine reads at its own pace. What keeps memory
 //! bounded is the pusher's promise to pause once [`Upload::push`] says that the queue is full, until
-//! the drain callback runs.
+//! the drain callback runs. What is queued is taken from the [`Memory`] that all uploads share; when
+//! there is none left, one chunk is queued on credit, the pusher pauses, and the reader waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,13 +12,15 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, Result};
+use crate::memory::{Memory, Reservation, Use};
 
 /// Bytes in the queue at which the pusher is asked to pause, and at which it may go on.
 const HIGH_WATER: usize = 8 << 20;
 const LOW_WATER: usize = 2 << 20;
 
 enum Event {
-    Chunk(Bytes),
+    /// Without a reservation the reader has to get one before it goes on.
+    Chunk(Bytes, Option<Reservation>),
     Finished,
     Aborted,
 }
@@ -28,6 +31,7 @@ struct Shared {
     queued: AtomicUsize,
     full: AtomicBool,
     on_drain: Box<dyn Fn() + Send + Sync>,
+    memory: Memory,
 }
 
 /// The pushing end.
@@ -45,12 +49,16 @@ pub struct UploadReader {
 
 /// Makes the two ends of an upload. `on_drain` runs on an engine thread when a full queue has
 /// emptied.
-pub fn upload(on_drain: impl Fn() + Send + Sync + 'static) -> (Upload, UploadReader) {
+pub fn upload(
+    memory: &Memory,
+    on_drain: impl Fn() + Send + Sync + 'static,
+) -> (Upload, UploadReader) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         queued: AtomicUsize::new(0),
         full: AtomicBool::new(false),
         on_drain: Box::new(on_drain),
+        memory: memory.clone(),
     });
     let reader = UploadReader {
         receiver,
@@ -65,9 +73,18 @@ impl Upload {
     /// reader that has gone is dropped: the body is only being read to its end.
     pub fn push(&self, chunk: Bytes) -> bool {
         let length = chunk.len();
+        let taken = self.shared.memory.try_take(Use::Upload, length);
+        let on_credit = taken.is_none();
+        if on_credit {
+            // Before it is queued: whoever has found memory for it lets the pusher go on.
+            self.shared.full.store(true, Ordering::SeqCst);
+        }
         let queued = self.shared.queued.fetch_add(length, Ordering::SeqCst) + length;
-        if self.sender.send(Event::Chunk(chunk)).is_err() {
+        if self.sender.send(Event::Chunk(chunk, taken)).is_err() {
             return true;
+        }
+        if on_credit {
+            return false;
         }
         if queued < HIGH_WATER {
             return true;
@@ -93,19 +110,29 @@ impl Upload {
 }
 
 impl UploadReader {
-    /// The next chunk; `None` at the end of a complete body.
-    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+    /// What this upload takes its memory from.
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
+    }
+
+    /// The next chunk, and the memory that is taken for it; `None` at the end of a complete body.
+    /// Code 21 when there is no memory for the chunk.
+    pub async fn next(&mut self) -> Result<Option<(Bytes, Reservation)>> {
         if self.ended {
             return Ok(None);
         }
         match self.receiver.recv().await {
-            Some(Event::Chunk(chunk)) => {
+            Some(Event::Chunk(chunk, taken)) => {
                 let length = chunk.len();
+                let taken = match taken {
+                    Some(taken) => taken,
+                    None => self.shared.memory.take(Use::Upload, length).await?,
+                };
                 let queued = self.shared.queued.fetch_sub(length, Ordering::SeqCst) - length;
                 if queued <= LOW_WATER && self.shared.full.swap(false, Ordering::SeqCst) {
                     (self.shared.on_drain)();
                 }
-                Ok(Some(chunk))
+                Ok(Some((chunk, taken)))
             }
             Some(Event::Finished) => {
                 self.ended = true;
@@ -131,6 +158,11 @@ impl Drop for UploadReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Budget;
+
+    fn memory() -> Memory {
+        Memory::new(Budget::new(1 << 30, None, None))
+    }
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread()
@@ -140,13 +172,13 @@ mod tests {
 
     #[test]
     fn chunks_arrive_in_order_and_the_end_is_kept() {
-        let (push, mut read) = upload(|| {});
+        let (push, mut read) = upload(&memory(), || {});
         push.push(Bytes::from_static(b"a"));
         push.push(Bytes::from_static(b"b"));
         push.finish();
         runtime().block_on(async {
-            assert_eq!(read.next().await.unwrap().unwrap(), "a");
-            assert_eq!(read.next().await.unwrap().unwrap(), "b");
+            assert_eq!(read.next().await.unwrap().unwrap().0, "a");
+            assert_eq!(read.next().await.unwrap().unwrap().0, "b");
             assert!(read.next().await.unwrap().is_none());
             assert!(read.next().await.unwrap().is_none());
         });
@@ -154,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_abort_is_not_an_end() {
-        let (push, mut read) = upload(|| {});
+        let (push, mut read) = upload(&memory(), || {});
         push.abort();
         assert!(runtime().block_on(read.next()).is_err());
     }
@@ -163,7 +195,7 @@ mod tests {
     fn a_full_queue_asks_for_a_pause_and_calls_back_once() {
         let calls = Arc::new(AtomicUsize::new(0));
         let counter = calls.clone();
-        let (push, mut read) = upload(move || {
+        let (push, mut read) = upload(&memory(), move || {
             counter.fetch_add(1, Ordering::SeqCst);
         });
         let mebibyte = Bytes::from(vec![0; 1 << 20]);
@@ -181,12 +213,38 @@ mod tests {
     fn a_reader_that_goes_away_releases_a_paused_pusher() {
         let calls = Arc::new(AtomicUsize::new(0));
         let counter = calls.clone();
-        let (push, read) = upload(move || {
+        let (push, read) = upload(&memory(), move || {
             counter.fetch_add(1, Ordering::SeqCst);
         });
         assert!(!push.push(Bytes::from(vec![0; HIGH_WATER])));
         drop(read);
         assert_eq!(calls.load(Ordering::SeqCst), 1);
         assert!(push.push(Bytes::from_static(b"more")));
+    }
+
+    #[test]
+    fn a_chunk_without_memory_waits_with_its_pusher() {
+        let memory = memory();
+        let work = memory.budget().work;
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counter = calls.clone();
+        let (push, mut read) = upload(&memory, move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        });
+        let held = memory.try_take(Use::Query, work - 1).unwrap();
+        assert!(push.push(Bytes::from_static(b"a")));
+        assert!(!push.push(Bytes::from_static(b"bc")));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (chunk, taken) = read.next().await.unwrap().unwrap();
+            assert_eq!((&chunk[..], taken.bytes()), (&b"a"[..], 1));
+            let (next, ()) = tokio::join!(read.next(), async { drop(held) });
+            let (chunk, taken) = next.unwrap().unwrap();
+            assert_eq!((&chunk[..], taken.bytes()), (&b"bc"[..], 2));
+        });
+        assert!(calls.load(Ordering::SeqCst) > 0);
     }
 }

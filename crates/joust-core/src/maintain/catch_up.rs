@@ -29,7 +29,11 @@ impl Table {
     pub async fn catch_up(&self, on_progress: OnProgress) -> Result<CaughtUp> {
         let mut done = CaughtUp::default();
         let behind = self.list_indices(ReadOptions::default()).await?;
+        let mut memory = None;
         for index in &behind {
+            if memory.is_none() && index.num_unindexed_rows > 0 {
+                memory = Some(self.memory_for_job(0, |_| {}).await);
+            }
             if index.index_type == Kind::Text.name() {
                 if let Some(version) = text::catch_up(self, &index.name, &on_progress).await? {
                     done.published_version = Some(version);

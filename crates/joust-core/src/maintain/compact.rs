@@ -18,8 +18,8 @@ use crate::work::Work;
 const ATTEMPTS: usize = 5;
 const CONCURRENCY: usize = 1;
 const MOST_CONCURRENCY: usize = 16;
-/// Bytes that may be read ahead of a rewrite.
-const READ_AHEAD_BYTES: u64 = 256 << 20;
+/// Bytes that may be read ahead of a rewrite, at most: a quarter of a job's.
+const READ_AHEAD_BYTES: usize = 256 << 20;
 
 /// How to compact; what is absent is Lance's default.
 #[derive(Debug, Clone, Default)]
@@ -48,10 +48,14 @@ impl Table {
     /// Compacts the table in one commit. Dropping the future leaves it as it was, unless the commit is
     /// under way.
     pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
+        let memory = self
+            .memory_for_job(0, |stage| work.report(stage, 0, None))
+            .await;
+        let read_ahead = (memory.bytes() / 4).min(READ_AHEAD_BYTES) as u64;
         for _ in 0..ATTEMPTS {
             let mut dataset = self.newest().await?.as_ref().clone();
             let source_version = dataset.version_id();
-            let metrics = match rewrite(&mut dataset, compact, work).await {
+            let metrics = match rewrite(&mut dataset, compact, read_ahead, work).await {
                 Err(error) if error.code() == Code::ConcurrentModification => continue,
                 outcome => outcome?,
             };
@@ -76,9 +80,10 @@ impl Table {
 async fn rewrite(
     dataset: &mut Dataset,
     compact: &Compact,
+    read_ahead: u64,
     work: &Work,
 ) -> Result<CompactionMetrics> {
-    let options = options(compact);
+    let options = options(compact, read_ahead);
     let plan = plan_compaction(dataset, &options).await?;
     let total = plan.num_tasks() as u64;
     let done = AtomicU64::new(0);
@@ -104,9 +109,9 @@ async fn rewrite(
     Ok(metrics?)
 }
 
-fn options(compact: &Compact) -> CompactionOptions {
+fn options(compact: &Compact, read_ahead: u64) -> CompactionOptions {
     let mut options = CompactionOptions {
-        io_buffer_size: Some(READ_AHEAD_BYTES),
+        io_buffer_size: Some(read_ahead),
         ..CompactionOptions::default()
     };
     if let Some(rows) = compact.target_rows_per_fragment {

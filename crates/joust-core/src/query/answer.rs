@@ -6,17 +6,17 @@ use std::sync::Arc;
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
+use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use lance::dataset::ROW_ID;
-use lance::dataset::scanner::Scanner;
-use lance::io::RecordBatchStream;
 
 use super::request::Query;
 use super::text_search::Rows;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::ipc::{Encoder, Format};
+use crate::memory::Reservation;
 
 /// An answer up to this size is one part.
 const FIRST_PART: usize = 4 << 20;
@@ -28,6 +28,8 @@ pub const QUERY_INDEX: &str = "query_index";
 /// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
 pub struct Answer {
     version: u64,
+    /// What it may hold; given back with it.
+    memory: Reservation,
     batches: BoxStream<'static, Result<RecordBatch>>,
     encoder: Encoder,
     skip: Option<SkipPerQuery>,
@@ -37,13 +39,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) async fn start(
-        scanner: Scanner,
+    pub(super) fn start(
+        batches: SendableRecordBatchStream,
         query: &Query,
         version: u64,
         format: Format,
+        memory: Reservation,
     ) -> Result<Self> {
-        let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
         let scanned = batches.schema();
         let batches = batches.map(|batch| batch.map_err(Error::of_input)).boxed();
         let skip = match (&query.vector, query.offset) {
@@ -63,6 +65,7 @@ impl Answer {
         };
         Ok(Self {
             version,
+            memory,
             encoder: Encoder::new(format, &schema)?,
             batches,
             skip,
@@ -71,9 +74,15 @@ impl Answer {
         })
     }
 
-    pub(super) fn of_rows(rows: Rows, version: u64, format: Format) -> Result<Self> {
+    pub(super) fn of_rows(
+        rows: Rows,
+        version: u64,
+        format: Format,
+        memory: Reservation,
+    ) -> Result<Self> {
         Ok(Self {
             version,
+            memory,
             encoder: Encoder::new(format, &rows.schema)?,
             batches: rows.batches,
             skip: None,
@@ -85,6 +94,14 @@ impl Answer {
     /// The version of the table that is answered from.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// What is taken for parts that were given out and are not sent yet. To be asked for when all are:
+    /// `bytes` is what waits to be sent.
+    pub fn into_memory(self, bytes: usize) -> Reservation {
+        let mut memory = self.memory;
+        memory.shrink(bytes);
+        memory
     }
 
     /// All parts have been given out.

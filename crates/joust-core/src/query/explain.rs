@@ -30,7 +30,11 @@ impl Table {
     /// Runs a query and tells what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let query = Query::decode(body)?;
-        let scanner = match self.plan(&query, &options).await?.0 {
+        let (planned, dataset) = self.plan(&query, &options).await?;
+        let _memory = self
+            .memory_for_query(&dataset, query.order_by.is_some())
+            .await?;
+        let scanner = match planned {
             Planned::Scan(scanner) => scanner,
             Planned::Text(search) => {
                 let plan = search.analyze(self.handle().text()).await?;

@@ -11,11 +11,13 @@ mod hybrid;
 mod plan;
 mod probes;
 mod request;
+mod sorting;
 mod text;
 mod text_search;
 mod vector;
 mod vectors;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use lance::Dataset;
@@ -52,19 +54,25 @@ impl Table {
     /// they differ, the form of a value tells which it is.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let query = Query::decode(body)?;
-        let (plan, version) = self.plan(&query, &options).await?;
+        let (plan, dataset) = self.plan(&query, &options).await?;
+        let version = dataset.version_id();
+        let memory = self
+            .memory_for_query(&dataset, query.order_by.is_some())
+            .await?;
         match plan {
             Planned::Scan(scanner) => {
-                Answer::start(*scanner, &query, version, options.format).await
+                let bytes = self.engine().memory().budget().sorting();
+                let rows = sorting::run(*scanner, &query, &dataset, bytes).await?;
+                Answer::start(rows, &query, version, options.format, memory)
             }
             Planned::Text(search) => {
                 let rows = search.rows(self.handle().text()).await?;
-                Answer::of_rows(rows, version, options.format)
+                Answer::of_rows(rows, version, options.format, memory)
             }
         }
     }
 
-    async fn plan(&self, query: &Query, options: &QueryOptions) -> Result<(Planned, u64)> {
+    async fn plan(&self, query: &Query, options: &QueryOptions) -> Result<(Planned, Arc<Dataset>)> {
         query.check_addressed_to(&options.id)?;
         let table = match query.branch.as_deref() {
             Some(branch) => self.on_branch(Some(branch)),
@@ -77,15 +85,18 @@ impl Table {
                 min_version: options.min_version,
             })
             .await?;
-        let version = dataset.version_id();
+        let source = plan::Source {
+            dataset: dataset.clone(),
+            read_ahead: self.engine().memory().budget().read_ahead(),
+        };
         if let Some(text) = &query.text {
             let caches = self.handle().text();
-            if let Some(search) = TextSearch::new(&dataset, query, text, caches).await? {
-                return Ok((Planned::Text(Box::new(search)), version));
+            if let Some(search) = TextSearch::new(&source, query, text, caches).await? {
+                return Ok((Planned::Text(Box::new(search)), dataset));
             }
         }
-        let scanner = plan::scanner(dataset, query).await?;
-        Ok((Planned::Scan(Box::new(scanner)), version))
+        let scanner = plan::scanner(&source, query).await?;
+        Ok((Planned::Scan(Box::new(scanner)), dataset))
     }
 }
 

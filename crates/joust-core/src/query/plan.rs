@@ -14,17 +14,24 @@ use super::vectors::Vectors;
 use super::{columns, expression, probes, text, vector};
 use crate::error::{Error, Result};
 
-/// Bytes that a scan may read ahead of its consumer. Lance's own default, 2 GiB, suits one user of
-/// a machine, not many.
-const READ_AHEAD_BYTES: u64 = 32 << 20;
+/// Bytes of a batch, however wide the rows are: Lance's own batches have 8,192 rows.
+const BATCH_BYTES: u64 = 4 << 20;
 
-/// A scan that answers the query, errors of the query included.
-pub async fn scanner(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
-    build(dataset, query).await.map_err(Error::of_input)
+/// A version, and the bytes that a scan of it may read ahead.
+#[derive(Clone)]
+pub struct Source {
+    pub dataset: Arc<Dataset>,
+    pub read_ahead: usize,
 }
 
-async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
-    let mut scanner = filtered(dataset.clone(), query)?;
+/// A scan that answers the query, errors of the query included.
+pub async fn scanner(source: &Source, query: &Query) -> Result<Scanner> {
+    build(source, query).await.map_err(Error::of_input)
+}
+
+async fn build(source: &Source, query: &Query) -> Result<Scanner> {
+    let dataset = source.dataset.clone();
+    let mut scanner = filtered(source, query)?;
     let mut batch = false;
     let scored = match (vector::dimension(&query.vector)?, &query.text) {
         (Some(dimension), _) => {
@@ -46,10 +53,10 @@ async fn build(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
 }
 
 /// Row ids and distances of the nearest rows: half of a hybrid search.
-pub async fn nearest(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
-    let mut scanner = filtered(dataset.clone(), query)?;
+pub async fn nearest(source: &Source, query: &Query) -> Result<Scanner> {
+    let mut scanner = filtered(source, query)?;
     if let Some(dimension) = vector::dimension(&query.vector)? {
-        search_by_vector(&mut scanner, &dataset, query, dimension)
+        search_by_vector(&mut scanner, &source.dataset, query, dimension)
             .await
             .map_err(Error::of_input)?;
     }
@@ -57,9 +64,9 @@ pub async fn nearest(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
 }
 
 /// Row ids and scores of the best rows by text: the other half.
-pub async fn texts(dataset: Arc<Dataset>, query: &Query, text: &TextQuery) -> Result<Scanner> {
-    let mut scanner = filtered(dataset.clone(), query)?;
-    search_by_text(&mut scanner, &dataset, query, text).map_err(Error::of_input)?;
+pub async fn texts(source: &Source, query: &Query, text: &TextQuery) -> Result<Scanner> {
+    let mut scanner = filtered(source, query)?;
+    search_by_text(&mut scanner, &source.dataset, query, text).map_err(Error::of_input)?;
     half(scanner, query, "_score").map_err(Error::of_input)
 }
 
@@ -72,9 +79,10 @@ fn half(mut scanner: Scanner, query: &Query, value: &str) -> Result<Scanner> {
     Ok(scanner)
 }
 
-fn filtered(dataset: Arc<Dataset>, query: &Query) -> Result<Scanner> {
-    let mut scanner = Scanner::new(dataset);
-    scanner.io_buffer_size(READ_AHEAD_BYTES);
+fn filtered(source: &Source, query: &Query) -> Result<Scanner> {
+    let mut scanner = Scanner::new(source.dataset.clone());
+    scanner.io_buffer_size(source.read_ahead as u64);
+    scanner.batch_size_bytes(BATCH_BYTES);
     // Without a vector or text search there is nothing that a filter could come after.
     scanner.prefilter(query.prefilter.unwrap_or(true));
     if query.fast_search == Some(true) {

@@ -13,7 +13,6 @@ use futures::stream::{self, BoxStream};
 use joust_text::highlight::Style;
 use joust_text::query::Query as TextQuery;
 use joust_text::search::Hit;
-use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
@@ -79,18 +78,19 @@ pub struct Rows {
 impl TextSearch {
     /// `None` when it is one scan: by text alone, on columns that have no FTS index.
     pub async fn new(
-        dataset: &Arc<Dataset>,
+        source: &plan::Source,
         query: &Query,
         text: &TextQuery,
         caches: &TextCaches,
     ) -> Result<Option<Self>> {
+        let dataset = &source.dataset;
         let indexes = indexed(dataset, text, caches).await?;
         let vector = match &query.vector {
             Vectors::None if indexes.is_none() => return Ok(None),
             Vectors::None => None,
             Vectors::One(_) => {
                 let hybrid = Hybrid::new(query.hybrid.as_deref())?;
-                Some((plan::nearest(dataset.clone(), query).await?, hybrid))
+                Some((plan::nearest(source, query).await?, hybrid))
             }
             Vectors::Many(_) => {
                 return Err(Error::invalid(
@@ -119,7 +119,7 @@ impl TextSearch {
                 Text::Own(Box::new(found))
             }
             None => {
-                let scanner = plan::texts(dataset.clone(), query, text).await?;
+                let scanner = plan::texts(source, query, text).await?;
                 Text::Native(Box::new(scanner))
             }
         };

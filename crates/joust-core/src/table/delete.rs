@@ -16,10 +16,15 @@ impl Table {
     /// Deletes the rows for which a SQL predicate is true.
     pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
         let _turn = self.handle.changing.lock().await;
+        if let Some(earlier) = self.earlier().await? {
+            return self.deleted_earlier(&earlier).await;
+        }
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         let predicate = crate::query::predicate(&dataset, predicate)?;
-        let deleted = DeleteBuilder::new(dataset, predicate)
-            .execute()
+        let delete = DeleteBuilder::new(dataset, predicate).execute();
+        let deleted = self
+            .as_attempt(|| 0, delete)
             .await
             .map_err(Error::of_input)?;
         let result = Deleted {

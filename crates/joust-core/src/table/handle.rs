@@ -122,6 +122,16 @@ impl Handle {
         store(&self.caches, &self.location, self.storage_options.clone()).await
     }
 
+    /// The store, and the path of what is the branch's own: `data`, `_versions` and the like.
+    pub async fn files(&self) -> Result<(Arc<ObjectStore>, Path)> {
+        let (store, table) = self.store().await?;
+        let base = match &self.branch {
+            Some(branch) => branch.split('/').fold(table.join("tree"), Path::join),
+            None => table,
+        };
+        Ok((store, base))
+    }
+
     /// A session for a table that is about to be created here.
     pub fn fresh_session(&self) -> Arc<Session> {
         self.caches.session()

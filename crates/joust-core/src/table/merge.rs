@@ -7,6 +7,7 @@ use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMat
 
 use super::Table;
 use super::gather::{Gathered, gather, whole};
+use super::once::counted;
 use super::write::Watch;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
@@ -31,12 +32,17 @@ pub struct Merge {
 }
 
 impl Merge {
-    fn changes_anything(&self) -> bool {
-        self.when_matched_update_all
-            || self.when_matched_update_all_filter.is_some()
-            || self.when_not_matched_insert_all
-            || self.when_not_matched_by_source_delete
+    pub(super) fn updates(&self) -> bool {
+        self.when_matched_update_all || self.when_matched_update_all_filter.is_some()
+    }
+
+    pub(super) fn deletes(&self) -> bool {
+        self.when_not_matched_by_source_delete
             || self.when_not_matched_by_source_delete_filter.is_some()
+    }
+
+    fn changes_anything(&self) -> bool {
+        self.updates() || self.when_not_matched_insert_all || self.deletes()
     }
 }
 
@@ -66,7 +72,11 @@ impl Table {
             ),
             Gathered::Long(batches) => (batches, None),
         };
+        if let Some(earlier) = self.earlier().await? {
+            return self.merged_earlier(&earlier, &merge).await;
+        }
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(&dataset, column));
@@ -113,8 +123,9 @@ impl Table {
         }
         let job = builder.try_build().map_err(Error::of_input)?;
         let watch = Arc::new(Watch::default());
-        let (merged, stats) = job
-            .execute(watch.clone().over(batches))
+        let merging = job.execute(watch.clone().over(batches));
+        let (merged, stats) = self
+            .as_attempt(counted(&watch), merging)
             .await
             .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
         let version = self.committed(Arc::unwrap_or_clone(merged));

@@ -17,8 +17,10 @@ mod directory;
 mod functions;
 mod gather;
 pub mod handle;
+mod memory;
 mod merge;
 mod metadata;
+mod once;
 mod parts;
 mod promote;
 mod publish;
@@ -45,8 +47,10 @@ pub use describe::Description;
 pub use difference::{ColumnFacts, Difference, RowDifference};
 pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
+pub(crate) use memory::rows_in;
 pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
+pub use once::Attempt;
 pub use parts::{Part, PartsCommit};
 pub use stats::{Lengths, Stats};
 pub use tags::Tag;
@@ -63,6 +67,8 @@ use crate::{Engine, Result};
 pub struct Table {
     handle: Arc<Handle>,
     engine: Engine,
+    /// The request that changes are made for, where it asked to be made once.
+    attempt: Option<Arc<Attempt>>,
 }
 
 /// Which state of a table to read.
@@ -88,16 +94,24 @@ impl ReadOptions {
 
 impl Table {
     pub(crate) fn new(handle: Arc<Handle>, engine: Engine) -> Self {
-        Self { handle, engine }
+        Self {
+            handle,
+            engine,
+            attempt: None,
+        }
     }
 
     /// The same table on a branch; `main` or nothing is the main branch.
     pub fn on_branch(&self, branch: Option<&str>) -> Self {
-        self.engine.branch(
+        let branch = self.engine.branch(
             self.handle.location(),
             self.handle.storage_options().clone(),
             branch,
-        )
+        );
+        Self {
+            attempt: self.attempt.clone(),
+            ..branch
+        }
     }
 
     pub fn handle(&self) -> &Handle {

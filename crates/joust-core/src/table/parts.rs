@@ -60,6 +60,7 @@ impl Table {
             found => found?,
         };
         check_not_view(&dataset)?;
+        let _memory = self.memory_for_writing().await?;
         let (sent, batches) = decode(upload).await?;
         if overwrite {
             for field in sent.fields() {
@@ -139,11 +140,7 @@ impl Table {
 
     /// Removes the files of parts that will not be committed.
     pub async fn remove_parts(&self, parts: &[Vec<u8>]) -> Result<()> {
-        let (store, table) = self.handle.store().await?;
-        let base = match self.handle.branch() {
-            Some(branch) => branch.split('/').fold(table.join("tree"), Path::join),
-            None => table,
-        };
+        let (store, base) = self.handle.files().await?;
         let data = base.join("data");
         for part in parts {
             let (_, fragments) = read(part)?;

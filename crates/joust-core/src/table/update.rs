@@ -36,7 +36,11 @@ impl Table {
             ));
         }
         let _turn = self.handle.changing.lock().await;
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(earlier.updated());
+        }
         let dataset = self.changeable().await?;
+        let _memory = self.memory_for_change(&dataset).await?;
         let set = resolve(&dataset, &update.set)?;
         check_independent(&dataset, &set)?;
         let before = dataset.version_id();
@@ -48,10 +52,9 @@ impl Table {
         for (column, value) in &set {
             builder = builder.set(column, value).map_err(Error::of_input)?;
         }
-        let updated = builder
-            .build()
-            .map_err(Error::of_input)?
-            .execute()
+        let job = builder.build().map_err(Error::of_input)?;
+        let updated = self
+            .as_attempt(|| 0, job.execute())
             .await
             .map_err(Error::of_input)?;
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);

@@ -12,6 +12,7 @@ use lance_file::version::LanceFileVersion;
 use parking_lot::Mutex;
 
 use super::Table;
+use super::once::counted;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
 use crate::names::check_column;
@@ -33,6 +34,9 @@ impl Table {
     ///
     /// A failure commits nothing; files that were already written stay for the caller to remove.
     pub async fn create(&self, upload: UploadReader, overwrite: bool) -> Result<Written> {
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(earlier.written());
+        }
         match self.newest().await {
             Ok(existing) if overwrite => {
                 check_not_view(&existing)?;
@@ -69,6 +73,9 @@ impl Table {
 
     /// Replaces schema and rows in one commit.
     pub async fn overwrite(&self, upload: UploadReader) -> Result<Written> {
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(earlier.written());
+        }
         let newest = self.changeable().await?;
         self.replace(upload, newest).await
     }
@@ -84,14 +91,16 @@ impl Table {
         destination: WriteDestination<'_>,
         params: WriteParams,
     ) -> Result<Written> {
+        let _memory = self.memory_for_writing().await?;
         let (schema, batches) = decode(upload).await?;
         for field in schema.fields() {
             check_column(field.name())?;
         }
         let watch = Arc::new(Watch::default());
-        let dataset = InsertBuilder::new(destination)
-            .with_params(&params)
-            .execute_stream(watch.clone().over(batches))
+        let builder = InsertBuilder::new(destination).with_params(&params);
+        let writing = builder.execute_stream(watch.clone().over(batches));
+        let dataset = self
+            .as_attempt(counted(&watch), writing)
             .await
             // A broken upload reaches us through Lance's own errors: the first cause is the true one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;

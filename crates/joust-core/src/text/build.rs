@@ -14,13 +14,15 @@ use uuid::Uuid;
 use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
 use super::files::{Scratch, blocking, publish, withdraw};
-use super::source;
+use super::source::{add, batches};
 use crate::error::{Code, Error, Result};
 use crate::index::{OnProgress, Progress};
 use crate::table::Table;
 
-/// Memory for terms and postings until they are written out.
+/// Memory for terms and postings until they are written out, at most: a quarter of a job's.
 const MEMORY: usize = 128 << 20;
+/// What tantivy asks for.
+const LEAST_MEMORY: usize = 16 << 20;
 /// Rows of one segment, at most: tantivy numbers documents with 31 bits.
 const SEGMENT_ROWS: usize = 100_000_000;
 /// How often a build starts again because the table was rearranged under it.
@@ -81,10 +83,15 @@ async fn attempt_build(
         progress.completed += rows;
         on_progress(progress.clone());
     };
+    let source = Source {
+        dataset: &dataset,
+        column: target.column,
+        analysis,
+        memory: memory(table),
+    };
     let mut made = Vec::new();
     for fragments in groups(&dataset) {
-        let column = target.column;
-        made.push(segment_of(&dataset, column, analysis, fragments, &mut report).await?);
+        made.push(segment_of(&source, fragments, &mut report).await?);
     }
     commit(table, &dataset, target, analysis, made).await?;
     Ok(())
@@ -190,11 +197,22 @@ fn groups(dataset: &Dataset) -> Vec<Vec<Fragment>> {
     groups
 }
 
+/// What segments are made of, and in how many bytes of memory.
+pub struct Source<'a> {
+    pub dataset: &'a Arc<Dataset>,
+    pub column: &'a TextColumn,
+    pub analysis: &'a Analysis,
+    pub memory: usize,
+}
+
+/// Bytes for terms and postings.
+pub fn memory(table: &Table) -> usize {
+    (table.engine().memory().budget().job() / 4).clamp(LEAST_MEMORY, MEMORY)
+}
+
 /// A segment of some fragments.
 pub async fn segment_of(
-    dataset: &Arc<Dataset>,
-    column: &TextColumn,
-    analysis: &Analysis,
+    source: &Source<'_>,
     fragments: Vec<Fragment>,
     report: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Made> {
@@ -210,11 +228,11 @@ pub async fn segment_of(
         });
     }
     let scratch = Scratch::new()?;
-    let mut builder = Builder::on_disk(analysis, scratch.path(), MEMORY)?;
+    let mut builder = Builder::on_disk(source.analysis, scratch.path(), source.memory)?;
     // The rows are read while the ones before are indexed.
     let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
     let (done, mut indexed) = tokio::sync::mpsc::unbounded_channel();
-    let indexed_column = column.clone();
+    let indexed_column = source.column.clone();
     let index = blocking(move || {
         while let Some(batch) = receiver.blocking_recv() {
             let Some(batch): Option<arrow::array::RecordBatch> = batch else {
@@ -223,14 +241,14 @@ pub async fn segment_of(
                     Some(built) => Ok((built.documents, Some(built.files()?))),
                 };
             };
-            source::add(&mut builder, &batch, &indexed_column)?;
+            add(&mut builder, &batch, &indexed_column)?;
             let _ = done.send(batch.num_rows() as u64);
         }
         // Whoever wanted the index has gone.
         Ok((0, None))
     });
     let read = async move {
-        let mut batches = source::batches(dataset, column, fragments).await?;
+        let mut batches = batches(source.dataset, source.column, fragments).await?;
         while let Some(batch) = batches.next().await {
             if sender.send(Some(batch?)).await.is_err() {
                 // Indexing failed, which it says itself.

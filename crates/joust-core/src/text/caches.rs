@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::entry::Entry;
 use super::memo::Memo;
-use super::row_cache::RowCache;
+use super::row_cache::{self, RowCache};
 use super::tail::Piece;
 use super::visible::Fragments;
 
@@ -61,21 +61,25 @@ pub struct TextCaches {
     pub restrictions: Memo<(ColumnState, String), Arc<Restriction>>,
     /// Rows that were returned, by the columns that were asked for.
     pub rows: Memo<(State, String), Arc<RowCache>>,
+    /// Bytes of each.
+    pub rows_each: usize,
 }
 
 impl TextCaches {
-    pub fn new() -> Self {
-        const MIB: usize = 1 << 20;
+    /// `bytes`: what all of them together may hold.
+    pub fn new(bytes: usize) -> Self {
+        let share = |percent: usize| bytes / 100 * percent;
         Self {
-            entries: Memo::new(16 * MIB),
-            segments: Memo::new(512 * MIB),
-            parts: Memo::new(128 * MIB),
-            tails: Memo::new(128 * MIB),
-            views: Memo::new(64 * MIB),
-            filters: Memo::new(64 * MIB),
-            restrictions: Memo::new(64 * MIB),
+            entries: Memo::new(share(2)),
+            segments: Memo::new(share(40)),
+            parts: Memo::new(share(11)),
+            tails: Memo::new(share(11)),
+            views: Memo::new(share(5)),
+            filters: Memo::new(share(5)),
+            restrictions: Memo::new(share(5)),
             // Each counts as full.
-            rows: Memo::new(256 * MIB),
+            rows: Memo::new(share(21)),
+            rows_each: (share(21) / 8).min(row_cache::MOST_BYTES),
         }
     }
 }

@@ -7,7 +7,7 @@ use lance::Dataset;
 use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
-use super::build::{Made, Target, commit, segment_of};
+use super::build::{Made, Source, Target, commit, memory, segment_of};
 use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::{Scratch, blocking, open};
@@ -81,7 +81,13 @@ async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result
         on_progress(progress.clone());
     };
     let analysis = &first.details.analysis;
-    let made = segment_of(&dataset, &column, analysis, fragments, &mut report).await?;
+    let source = Source {
+        dataset: &dataset,
+        column: &column,
+        analysis,
+        memory: memory(table),
+    };
+    let made = segment_of(&source, fragments, &mut report).await?;
     let target = Target {
         name,
         column: &column,

@@ -13,13 +13,16 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 
-/// Bytes that the rows of one version and choice of columns may take.
+/// Bytes that the rows of one version and choice of columns take at most.
 pub const MOST_BYTES: usize = 32 << 20;
 /// A reading of more rows is not for keeping.
 const MOST_ROWS: usize = 200;
 
-#[derive(Default)]
-pub struct RowCache(Mutex<Kept>);
+pub struct RowCache {
+    kept: Mutex<Kept>,
+    /// Bytes.
+    capacity: usize,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -30,6 +33,13 @@ struct Kept {
 }
 
 impl RowCache {
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            kept: Mutex::default(),
+            capacity,
+        }
+    }
+
     /// The columns of some rows; `read` reads those that are not here.
     pub async fn columns<F: Future<Output = Result<RecordBatch>>>(
         &self,
@@ -43,12 +53,12 @@ impl RowCache {
             return Ok(columns);
         }
         let missing: Vec<u64> = {
-            let kept = self.0.lock();
+            let kept = self.kept.lock();
             let unknown = |row: &&u64| !kept.places.contains_key(*row);
             rows.iter().filter(unknown).copied().collect()
         };
         let batch = compact(&read(missing.clone()).await?)?;
-        self.0.lock().keep(&missing, batch);
+        self.kept.lock().keep(&missing, batch, self.capacity);
         match self.kept(rows)? {
             Some(columns) => Ok(columns),
             // Others have filled the room in the meantime.
@@ -58,7 +68,7 @@ impl RowCache {
 
     /// The columns, when all of the rows are here.
     fn kept(&self, rows: &[u64]) -> Result<Option<Vec<ArrayRef>>> {
-        let kept = self.0.lock();
+        let kept = self.kept.lock();
         let places = rows.iter().map(|row| kept.places.get(row).copied());
         let Some(mut places) = places.collect::<Option<Vec<_>>>() else {
             return Ok(None);
@@ -99,15 +109,15 @@ fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
 }
 
 impl Kept {
-    fn keep(&mut self, rows: &[u64], batch: RecordBatch) {
+    fn keep(&mut self, rows: &[u64], batch: RecordBatch, capacity: usize) {
         if batch.num_rows() != rows.len() {
             return;
         }
         let bytes = batch.get_array_memory_size() + rows.len() * 48;
-        if self.bytes + bytes > MOST_BYTES {
+        if self.bytes + bytes > capacity {
             *self = Self::default();
         }
-        if bytes > MOST_BYTES {
+        if bytes > capacity {
             return;
         }
         self.bytes += bytes;
@@ -137,7 +147,7 @@ mod tests {
             ));
             async move { Ok(RecordBatch::try_from_iter([("c", texts)])?) }
         };
-        let cache = RowCache::default();
+        let cache = RowCache::new(MOST_BYTES);
         let columns = |rows: &[u64]| {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .build()

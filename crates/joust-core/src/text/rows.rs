@@ -15,7 +15,7 @@ use lance_datafusion::planner::Planner;
 
 use super::caches::{State, TextCaches};
 use super::column::TextColumn;
-use super::row_cache::{MOST_BYTES, RowCache};
+use super::row_cache::RowCache;
 use super::source;
 use crate::error::{Code, Error, Result};
 use crate::query::canonical_column;
@@ -237,7 +237,7 @@ impl Output {
         }
         let paths: Vec<&str> = self.taken.iter().map(|(_, sql)| sql.as_str()).collect();
         let key = (State::of(&self.dataset), paths.join(","));
-        let make = async { Ok((Arc::default(), MOST_BYTES)) };
+        let make = async { Ok((Arc::new(RowCache::new(caches.rows_each)), caches.rows_each)) };
         self.cache = Some(caches.rows.get(&key, make).await?);
         Ok(())
     }

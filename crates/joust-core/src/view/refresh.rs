@@ -42,7 +42,13 @@ impl Table {
             sources.push((source.name.as_slice(), source.open(self.engine()).await?));
         }
         let concurrency = refresh.concurrency.unwrap_or(CONCURRENCY);
-        let context = session::new(concurrency.clamp(1, MOST_CONCURRENCY))?;
+        let memory = self
+            .memory_for_job(0, |stage| work.report(stage, 0, None))
+            .await;
+        let context = session::with_memory(
+            concurrency.clamp(1, MOST_CONCURRENCY),
+            (memory.bytes() / 2).min(session::MEMORY),
+        )?;
         let planned = query::plan(&context, &definition.sql, &sources).await?;
         let fields = Schema::from(view.schema());
         check_columns(planned.schema().as_arrow(), &fields)?;

@@ -12,7 +12,6 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
-use super::session::MEMORY;
 use crate::error::{Code, Error, Result};
 use crate::names::{check_column, short};
 
@@ -132,7 +131,7 @@ pub fn conform(rows: SendableRecordBatchStream, schema: SchemaRef) -> SendableRe
     let target = schema.clone();
     let rows = rows.map(move |batch| {
         batch
-            .map_err(of_query)
+            .map_err(Error::of_input)
             .and_then(|batch| cast(&batch, &target))
             .map_err(|error| DataFusionError::External(Box::new(error)))
     });
@@ -155,16 +154,4 @@ fn cast(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         )
         .collect::<Result<Vec<_>>>()?;
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
-}
-
-/// What went wrong while a query ran is the query's fault, or that of the values it meets.
-fn of_query(error: DataFusionError) -> Error {
-    if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
-        return Error::invalid(format!(
-            "the query needs more memory than the {} MiB that a refresh may use; let it group, join or \
-             sort less",
-            MEMORY >> 20
-        ));
-    }
-    Error::of_input(error)
 }

@@ -15,7 +15,7 @@ use crate::error::Result;
 pub const CATALOG: &str = "";
 pub const SCHEMA: &str = "";
 
-/// Bytes that the sorts, joins and groups of one query may hold.
+/// Bytes that the sorts, joins and groups of one query may hold, at most.
 pub const MEMORY: usize = 256 << 20;
 /// Bytes of temporary files.
 const DISK: u64 = 100 << 30;

@@ -18,6 +18,7 @@ use lance::dataset::transaction::Transaction;
 use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 
 use super::queue::{Rows, Waiting};
+use crate::durability::marked;
 use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::table::parts::{is_version_gone, version_gone};
@@ -153,10 +154,12 @@ async fn write(
 /// Makes all of the files part of the table's next version; its number.
 async fn publish(table: &Table, newest: Arc<Dataset>, staged: &[Staged]) -> lance::Result<u64> {
     let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
-    let committed = CommitBuilder::new(newest)
+    let uploads = staged.iter().flat_map(|one| &one.uploads);
+    let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
+    let commit = CommitBuilder::new(newest)
         .with_skip_auto_cleanup(true)
-        .execute_batch(transactions)
-        .await?;
+        .execute_batch(transactions);
+    let committed = marked(marks, commit).await?;
     Ok(table.committed(committed.dataset))
 }
 

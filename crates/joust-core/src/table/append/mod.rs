@@ -17,24 +17,36 @@ use lance::dataset::{InsertBuilder, WriteMode};
 pub(super) use queue::Queue;
 
 use super::Table;
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, gather, size};
 use super::write::{Watch, Written, onto, refused};
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
+use crate::memory::Use;
 use queue::{Rows, Waiting};
 
 impl Table {
     /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
     pub async fn append(&self, upload: UploadReader) -> Result<Written> {
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(earlier.written());
+        }
         let (_, batches) = decode(upload).await?;
         let rows = match gather(batches).await? {
-            Gathered::Whole { schema, batches } => Rows::Gathered { schema, batches },
+            Gathered::Whole { schema, batches } => {
+                let bytes = batches.iter().map(size).sum();
+                Rows::Gathered {
+                    schema,
+                    batches,
+                    _memory: self.engine().memory().take(Use::Upload, bytes).await?,
+                }
+            }
             Gathered::Long(batches) => return self.append_long(batches).await,
         };
         self.enqueue(rows).await
     }
 
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
+        let _memory = self.memory_for_writing().await?;
         let newest = self.changeable().await?;
         let params = onto(&newest, WriteMode::Append);
         let watch = Arc::new(Watch::default());
@@ -54,7 +66,7 @@ impl Table {
 
     /// Waits until the rows are committed.
     async fn enqueue(&self, rows: Rows) -> Result<Written> {
-        let (waiting, answer) = Waiting::new(rows);
+        let (waiting, answer) = Waiting::new(rows, |rows| self.mark(move || rows));
         if self.handle.appends.push(waiting)? {
             tokio::spawn(group::commit_all(self.clone()));
         }

@@ -9,7 +9,9 @@ use lance::dataset::transaction::Transaction;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
+use crate::durability::Mark;
 use crate::error::{Code, Error, Result};
+use crate::memory::Reservation;
 use crate::table::Written;
 use crate::table::gather::size;
 
@@ -25,6 +27,8 @@ pub(super) enum Rows {
     Gathered {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
+        /// Taken for the copy that is written.
+        _memory: Reservation,
     },
     /// In files of its own, which no version names yet.
     Staged {
@@ -33,20 +37,38 @@ pub(super) enum Rows {
     },
 }
 
+impl Rows {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Gathered { batches, .. } => {
+                batches.iter().map(|batch| batch.num_rows() as u64).sum()
+            }
+            Self::Staged { num_rows, .. } => *num_rows,
+        }
+    }
+}
+
 pub(super) struct Waiting {
     pub rows: Rows,
+    /// What its commit tells of it.
+    pub mark: Option<Mark>,
     bytes: usize,
     answer: oneshot::Sender<Result<Written>>,
 }
 
 impl Waiting {
-    pub fn new(rows: Rows) -> (Self, oneshot::Receiver<Result<Written>>) {
+    /// `mark`: makes the mark of an upload of so many rows.
+    pub fn new(
+        rows: Rows,
+        mark: impl FnOnce(u64) -> Option<Mark>,
+    ) -> (Self, oneshot::Receiver<Result<Written>>) {
         let bytes = match &rows {
             Rows::Gathered { batches, .. } => batches.iter().map(size).sum(),
             Rows::Staged { .. } => 0,
         };
         let (answer, receiver) = oneshot::channel();
         let waiting = Self {
+            mark: mark(rows.count()),
             rows,
             bytes,
             answer,
@@ -54,18 +76,9 @@ impl Waiting {
         (waiting, receiver)
     }
 
-    pub fn num_rows(&self) -> u64 {
-        match &self.rows {
-            Rows::Gathered { batches, .. } => {
-                batches.iter().map(|batch| batch.num_rows() as u64).sum()
-            }
-            Rows::Staged { num_rows, .. } => *num_rows,
-        }
-    }
-
     /// Tells the client that its rows are in a version.
     pub fn written(self, version: u64) {
-        let num_rows = self.num_rows();
+        let num_rows = self.rows.count();
         self.answer(Ok(Written { version, num_rows }));
     }
 

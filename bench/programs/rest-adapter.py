@@ -1,4 +1,4 @@
-"""The peer: the REST adapter that pylance ships, over a directory. `peer.py ROOT [--shared-session]`."""
+"""The peer: the REST adapter that pylance ships, over a directory. `rest-adapter.py ROOT [--shared-session]`."""
 
 import sys
 import threading

@@ -1,0 +1,9 @@
+/** @import { Contender } from "../types.js" */
+import { chroma } from "./chroma.mjs";
+import { fastify } from "./fastify.mjs";
+import { joust } from "./joust.mjs";
+import { lance } from "./lance.mjs";
+import { asItComes, sharedSession } from "./rest-adapter.mjs";
+
+/** Each after those whose tables it copies. @type {readonly Contender[]} */
+export const contenders = [joust, lance, asItComes, sharedSession, fastify, chroma];

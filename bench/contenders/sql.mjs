@@ -1,0 +1,9 @@
+/** @import { Condition } from "../types.js" */
+
+/** @param {Condition} condition */
+export function sql({ label, number }) {
+  const parts = [];
+  if (label !== undefined) parts.push(`label = '${label.replaceAll("'", "''")}'`);
+  if (number) parts.push(`number >= ${number[0]} AND number < ${number[1]}`);
+  return parts.join(" AND ");
+}

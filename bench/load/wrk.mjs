@@ -1,0 +1,85 @@
+/** @import { Load } from "../types.js" @import { HttpRequest } from "./http.mjs" */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { childrenCpuSeconds } from "../measure/processes.mjs";
+
+const execute = promisify(execFile);
+
+/**
+ * @param {{ url: string, requests: HttpRequest[], clients: number, seconds: number }} wanted
+ * @returns {Promise<Load>}
+ */
+export async function wrkLoad({ url, requests, clients, seconds }) {
+  const scratch = mkdtempSync(join(tmpdir(), "joust-bench-"));
+  try {
+    const script = join(scratch, "load.lua");
+    const bodies = join(scratch, "bodies");
+    writeFileSync(script, luaScript(requests, bodies));
+    writeFileSync(bodies, Buffer.concat(requests.map(({ body }) => Buffer.from(body ?? ""))));
+    // One thread makes all the load that these scenarios can take, and leaves the cores to the server.
+    // Whole seconds are all that wrk knows.
+    const duration = `${Math.max(1, Math.round(seconds))}s`;
+    const args = ["-t", "1", "-c", String(clients), "-d", duration, "--timeout", "60s"];
+    const before = childrenCpuSeconds();
+    const { stdout } = await execute("wrk", [...args, "-s", script, url]);
+    const after = childrenCpuSeconds();
+    return {
+      ...parseWrk(stdout),
+      ...(before === undefined || after === undefined ? {} : { loaderCpuSeconds: after - before }),
+    };
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+}
+
+/**
+ * Makes each request once, before the load begins; while it runs, Lua only hands them out.
+ *
+ * @param {HttpRequest[]} requests
+ * @param {string} bodies a file with all bodies, one after the other: they may hold any byte
+ */
+function luaScript(requests, bodies) {
+  const made = requests.map(({ method, path, headers, body }) => {
+    const fields = Object.entries(headers).map(([name, value]) => `[${lua(name)}]=${lua(value)}`);
+    const read = body === undefined ? "nil" : `file:read(${Buffer.byteLength(body)})`;
+    return `  add(${lua(method)}, ${lua(path)}, {${fields.join(",")}}, ${read})`;
+  });
+  return `local requests = {}
+local at = 0
+local function add(method, path, headers, body)
+  requests[#requests + 1] = wrk.format(method, path, headers, body)
+end
+init = function()
+  local file = io.open(${lua(bodies)}, "rb")
+${made.join("\n")}
+  file:close()
+end
+request = function()
+  at = at % #requests + 1
+  return requests[at]
+end
+done = function(summary, latency)
+  local errors = summary.errors
+  io.write(string.format("joust %d %f %f %f %f %d\\n",
+    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3,
+    latency:percentile(95) / 1e3, latency:percentile(99) / 1e3,
+    errors.status + errors.connect + errors.read + errors.write + errors.timeout))
+end
+`;
+}
+
+/** A Lua string. */
+function lua(text) {
+  return JSON.stringify(text);
+}
+
+/** @param {string} output */
+function parseWrk(output) {
+  const found = /^joust (\S+) (\S+) (\S+) (\S+) (\S+) (\d+)$/m.exec(output);
+  if (!found) throw new Error(`wrk measured nothing: ${output.trim().split("\n").at(-1)}`);
+  const [requests, seconds, p50, p95, p99, failures] = found.slice(1).map(Number);
+  return { rate: requests / seconds, requests, p50, p95, p99, failures };
+}

@@ -1,0 +1,50 @@
+/** @import { Report, Result } from "../types.js" */
+import { count, figure, size } from "./format.mjs";
+
+/**
+ * What the table shows of each result, in all forms of the report.
+ *
+ * @type {readonly { head: string, cell: (result: Result, report: Report) => string }[]}
+ */
+export const columns = [
+  { head: "clients", cell: ({ clients }) => String(clients) },
+  { head: "contender", cell: ({ contender }) => contender },
+  { head: "requests/s", cell: ({ rate }) => figure(rate) },
+  { head: "slowest to fastest round", cell: spread },
+  { head: "p50 ms", cell: ({ p50 }) => figure(p50) },
+  { head: "p95 ms", cell: ({ p95 }) => figure(p95) },
+  { head: "p99 ms", cell: ({ p99 }) => figure(p99) },
+  { head: "CPU s/1,000", cell: ({ cpuSecondsPer1000 }) => figure(cpuSecondsPer1000) },
+  { head: "resident", cell: ({ residentBytes }) => size(residentBytes) },
+  { head: "recall", cell: ({ recall }) => (recall === undefined ? "" : recall.toFixed(3)) },
+  { head: "rows", cell: ({ rows }) => figure(rows) },
+  { head: "of joust", cell: share },
+  { head: "notes", cell: notes },
+];
+
+/** @param {Result} result */
+function spread({ rates: [least, most], rounds }) {
+  return rounds > 1 ? `${figure(least)} to ${figure(most)}` : "";
+}
+
+/** How its speed compares with that of the first contender. @param {Result} result @param {Report} report */
+function share({ scenario, clients, rate }, { results, contenders }) {
+  const ours = results.find(
+    (other) =>
+      other.contender === contenders[0]?.title &&
+      other.scenario === scenario &&
+      other.clients === clients,
+  );
+  return ours ? `${figure(rate / ours.rate)}` : "";
+}
+
+/** @param {Result} result */
+function notes({ failures, loaderCpu, seconds, bytes, rows }) {
+  const said = [];
+  if (failures > 0) said.push(`${count(failures)} FAILED`);
+  // Beyond that the tool may be what is measured.
+  if (loaderCpu !== undefined && loaderCpu > 0.8) said.push("load tool busy");
+  if (seconds !== undefined && bytes !== undefined) said.push(`${size(bytes / seconds)}/s`);
+  if (seconds !== undefined && rows > 1) said.push(`${figure(rows / seconds)} rows/s`);
+  return said.join(", ");
+}

@@ -1,0 +1,90 @@
+/** @import { Report, ScaleReport } from "../types.js" */
+import { count } from "./format.mjs";
+import { hues, page } from "./page.mjs";
+import { escaped, lineChart } from "./svg.mjs";
+import { summary, textReport } from "./text.mjs";
+
+/** @param {ScaleReport} report */
+export function scaleText({ sizes }) {
+  return sizes.map((size) => `== ${count(size.dataset.rows)} rows\n${textReport(size)}`).join("\n");
+}
+
+/** How each quantity grows with the rows, in a chart of its own. @param {ScaleReport} report */
+export function scaleHtml({ when, sizes }) {
+  const charts = {
+    "Build time": { y: "seconds", values: buildSeconds },
+    Latency: { y: "p50, ms", values: latencies },
+    "Requests a second": { y: "requests/s", values: rates },
+    Memory: { y: "resident, MiB, the most of all scenarios", values: memory },
+    Disk: { y: "MiB with all indexes, and the rows as an Arrow stream", values: disk },
+    Recall: { y: "recall of the ten nearest", values: recalls, linear: true },
+  };
+  const [first] = sizes;
+  return page(`joust at growing size, ${when.slice(0, 10)}`, [
+    `<p class="faint">${first ? escaped(summary(first)).replaceAll("\n", "<br>") : ""}</p>`,
+    ...Object.entries(charts).map(
+      ([title, { y, values, ...form }]) => `<h2>${title}</h2>${chart(sizes, y, values, form)}`,
+    ),
+  ]);
+}
+
+/**
+ * @param {readonly Report[]} sizes
+ * @param {string} y
+ * @param {(report: Report) => Record<string, number>} values by the name of a line
+ * @param {{ linear?: boolean }} form
+ */
+function chart(sizes, y, values, { linear = false }) {
+  /** @type {Map<string, [number, number][]>} */
+  const lines = new Map();
+  for (const size of sizes) {
+    for (const [name, value] of Object.entries(values(size))) {
+      lines.set(name, [...(lines.get(name) ?? []), [size.dataset.rows, value]]);
+    }
+  }
+  const series = [...lines].map(([name, points], i) => ({ name, hue: i % hues, points }));
+  return lineChart({ series, x: "rows", y, logX: true, logY: !linear });
+}
+
+/** Steps of the same name happen once for each table: the sum. @param {Report} report */
+function buildSeconds({ built }) {
+  /** @type {Record<string, number>} */
+  const sums = {};
+  for (const { contender, step, seconds } of built) {
+    const name = `${contender}: ${step}`;
+    sums[name] = (sums[name] ?? 0) + seconds;
+  }
+  return sums;
+}
+
+/** @param {(result: import("../types.js").Result) => number | undefined} value */
+const byResult =
+  (value) =>
+  (/** @type {Report} */ { results }) =>
+    Object.fromEntries(
+      results.flatMap((result) => {
+        const found = value(result);
+        return found === undefined ? [] : [[`${result.scenario}, ${result.contender}`, found]];
+      }),
+    );
+
+const latencies = byResult(({ p50 }) => p50);
+const rates = byResult(({ rate }) => rate);
+const recalls = byResult(({ recall }) => recall);
+
+/** @param {Report} report */
+function memory({ results, contenders }) {
+  return Object.fromEntries(
+    contenders.flatMap(({ title }) => {
+      const own = results.filter(({ contender }) => contender === title);
+      const most = Math.max(0, ...own.map(({ residentBytes = 0 }) => residentBytes));
+      return most > 0 ? [[title, most / 2 ** 20]] : [];
+    }),
+  );
+}
+
+/** @param {Report} report */
+function disk({ disk: tables, dataset }) {
+  const entries = tables.map(({ contender, bytes }) => [contender, bytes / 2 ** 20]);
+  return Object.fromEntries([...entries, ["the rows", dataset.bytes / 2 ** 20]]);
+}

@@ -1,0 +1,259 @@
+//! Commits that tell whose they are.
+//!
+//! A client that did not hear how its write ended asks again, perhaps after the process that wrote
+//! died between its commit and its answer. Only the table knows then. So a request may leave its
+//! [`Mark`] on the commits made for it: a property of the transaction, which is a part of the
+//! manifest and thus there exactly when the version is. [`find`] looks for it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use lance_io::object_store::ObjectStore;
+use lance_io::utils::read_message;
+use lance_table::format::{IndexMetadata, Manifest, Transaction, pb};
+use lance_table::io::commit::{
+    CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
+    ManifestNamingScheme, ManifestWriter,
+};
+use lance_table::io::manifest::read_manifest;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+
+use crate::error::{Code, Error, Result};
+
+/// What the names of such properties begin with; a request's id follows.
+const PROPERTY: &str = "joust.request.";
+/// By how much the clocks of two servers may differ.
+const CLOCK_SKEW: Duration = Duration::from_secs(600);
+/// How often a failed commit's version is read before its outcome counts as unknown.
+const ATTEMPTS: u32 = 3;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
+
+/// What a commit tells of one request it was made for.
+#[derive(Clone)]
+pub(crate) struct Mark {
+    request: String,
+    rows: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Mark {
+    /// `rows`: how many the request brought, asked when the commit is made.
+    pub fn new(request: &str, rows: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self {
+            request: request.to_string(),
+            rows: Arc::new(rows),
+        }
+    }
+}
+
+tokio::task_local! {
+    static MARKS: Vec<Mark>;
+}
+
+/// Does work whose commits carry these marks.
+pub(crate) fn marked<W: Future>(marks: Vec<Mark>, work: W) -> impl Future<Output = W::Output> {
+    MARKS.scope(marks, work)
+}
+
+/// Marks the commits of another handler.
+#[derive(Debug)]
+pub(super) struct MarkedCommit(pub Arc<dyn CommitHandler>);
+
+#[async_trait]
+impl CommitHandler for MarkedCommit {
+    fn is_version_not_found_definitive(&self) -> bool {
+        self.0.is_version_not_found_definitive()
+    }
+
+    fn propagate_commit_error_after_success(&self) -> bool {
+        self.0.propagate_commit_error_after_success()
+    }
+
+    async fn commit(
+        &self,
+        manifest: &mut Manifest,
+        indices: Option<Vec<IndexMetadata>>,
+        base_path: &Path,
+        object_store: &ObjectStore,
+        manifest_writer: ManifestWriter,
+        naming_scheme: ManifestNamingScheme,
+        transaction: Option<Transaction>,
+    ) -> std::result::Result<ManifestLocation, CommitError> {
+        let marks = MARKS.try_with(Clone::clone).unwrap_or_default();
+        if marks.is_empty() {
+            return self
+                .0
+                .commit(
+                    manifest,
+                    indices,
+                    base_path,
+                    object_store,
+                    manifest_writer,
+                    naming_scheme,
+                    transaction,
+                )
+                .await;
+        }
+        // A change that is too long to be kept in the manifest does not come along.
+        let Some(mut transaction) = transaction else {
+            let refused: Box<dyn std::error::Error + Send + Sync> = Box::new(too_long());
+            return Err(CommitError::OtherError(refused.into()));
+        };
+        for mark in marks {
+            let property = format!("{PROPERTY}{}", mark.request);
+            transaction
+                .inner
+                .transaction_properties
+                .insert(property, (mark.rows)().to_string());
+        }
+        let version = manifest.version;
+        let committed = self
+            .0
+            .commit(
+                manifest,
+                indices,
+                base_path,
+                object_store,
+                manifest_writer,
+                naming_scheme,
+                Some(transaction.clone()),
+            )
+            .await;
+        match committed {
+            Ok(location) => Ok(location),
+            Err(error) => {
+                let path = naming_scheme.manifest_path(base_path, version);
+                outcome(object_store, path, version, &transaction.inner, error).await
+            }
+        }
+    }
+}
+
+/// Whether a commit that seems to have failed took place after all: a store may fail after it has
+/// written. Lance asks that too, but would not know its transaction again with the marks on it, take it
+/// for another writer's and commit a second time.
+async fn outcome(
+    store: &ObjectStore,
+    path: Path,
+    version: u64,
+    transaction: &pb::Transaction,
+    error: CommitError,
+) -> std::result::Result<ManifestLocation, CommitError> {
+    let mut failure = None;
+    for _ in 0..ATTEMPTS {
+        match location(store, &path, version).await {
+            Ok(None) => return Err(error),
+            Ok(Some(location)) => match transaction_of(store, &location).await {
+                Ok((_, Some(found))) if found == *transaction => return Ok(location),
+                Ok(_) => return Err(error),
+                Err(cause) => failure = Some(cause),
+            },
+            Err(cause) => failure = Some(cause),
+        }
+        tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+    }
+    let Some(cause) = failure else {
+        return Err(error);
+    };
+    let unknown = lance::Error::commit_status_unknown_source(version, Box::new(cause));
+    Err(CommitError::OtherError(unknown))
+}
+
+async fn location(
+    store: &ObjectStore,
+    path: &Path,
+    version: u64,
+) -> lance::Result<Option<ManifestLocation>> {
+    match store.inner.head(path).await {
+        Ok(found) => Ok(Some(ManifestLocation {
+            version,
+            ..found.try_into()?
+        })),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A version's manifest and the change that made it, past all caches: Lance's remember changes as
+/// they were before they were marked.
+async fn transaction_of(
+    store: &ObjectStore,
+    location: &ManifestLocation,
+) -> lance::Result<(Manifest, Option<pb::Transaction>)> {
+    let manifest = read_manifest(store, &location.path, location.size).await?;
+    let Some(position) = manifest.transaction_section else {
+        return Ok((manifest, None));
+    };
+    let reader = store.open(&location.path).await?;
+    let transaction = read_message(reader.as_ref(), position).await?;
+    Ok((manifest, Some(transaction)))
+}
+
+/// A version that was committed for a request.
+pub(crate) struct Found {
+    pub version: u64,
+    /// Rows that the request brought.
+    pub rows: u64,
+    pub transaction: pb::Transaction,
+}
+
+/// The version of the table (or branch) at `base` that carries a request's mark, if there is one
+/// since then. Code 14 when versions of that time are gone, so that nobody can tell.
+pub(crate) async fn find(
+    store: &ObjectStore,
+    base: &Path,
+    request: &str,
+    since: SystemTime,
+) -> Result<Option<Found>> {
+    let property = format!("{PROPERTY}{request}");
+    let since = since
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .saturating_sub(CLOCK_SKEW)
+        .as_nanos();
+    let mut versions = ConditionalPutCommitHandler.list_manifest_locations(base, store, true);
+    let mut last = None;
+    while let Some(location) = versions.try_next().await? {
+        let (manifest, transaction) = transaction_of(store, &location).await?;
+        let rows = transaction
+            .as_ref()
+            .and_then(|one| one.transaction_properties.get(&property)?.parse().ok());
+        if let (Some(rows), Some(transaction)) = (rows, transaction) {
+            return Ok(Some(Found {
+                version: manifest.version,
+                rows,
+                transaction,
+            }));
+        }
+        if manifest.timestamp_nanos < since {
+            return Ok(None);
+        }
+        last = Some(manifest.version);
+    }
+    match last {
+        None | Some(1) => Ok(None),
+        Some(_) => Err(versions_gone()),
+    }
+}
+
+fn too_long() -> Error {
+    Error::invalid(
+        "the change is too large to be made with a request's key; send it in smaller parts, or \
+         without a key",
+    )
+}
+
+pub(crate) fn versions_gone() -> Error {
+    Error::new(
+        Code::ConcurrentModification,
+        "the versions that would tell whether the first request of this key took effect are cleaned \
+         up; look at the table, and send what is missing under another key",
+    )
+}
+
+#[cfg(test)]
+#[path = "marked_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+//! How a budget is split.
+
+const MIB: usize = 1 << 20;
+/// What a process takes that does nothing: code, stacks, Node's own heap.
+const PROGRAM: usize = 192 * MIB;
+/// Work that any budget leaves room for.
+const LEAST_WORK: usize = 32 * MIB;
+
+/// The shares of a budget, bytes. A part that is not said follows from the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    pub total: usize,
+    /// Opened index data: a quarter of what the program leaves.
+    pub index_cache: usize,
+    /// Manifests, schemas, file metadata: a sixteenth.
+    pub metadata_cache: usize,
+    /// Text segments, tails, returned rows: three sixteenths.
+    pub text_caches: usize,
+    /// Requests and jobs: the rest.
+    pub work: usize,
+}
+
+impl Budget {
+    pub fn new(total: usize, index_cache: Option<usize>, metadata_cache: Option<usize>) -> Self {
+        let rest = total - PROGRAM.min(total / 2);
+        let index_cache = index_cache.unwrap_or(rest / 4);
+        let metadata_cache = metadata_cache.unwrap_or(rest / 16);
+        let text_caches = rest / 16 * 3;
+        let cached = index_cache + metadata_cache + text_caches;
+        Self {
+            total,
+            index_cache,
+            metadata_cache,
+            text_caches,
+            work: rest.saturating_sub(cached).max(LEAST_WORK),
+        }
+    }
+
+    /// Bytes that a scan for a client may read ahead of it. Lance's own default, 2 GiB, suits one user
+    /// of a machine.
+    pub fn read_ahead(&self) -> usize {
+        (self.work / 64).clamp(2 * MIB, 32 * MIB)
+    }
+
+    /// Bytes that a sort for a client may hold; what is beyond goes to temporary files.
+    pub fn sorting(&self) -> usize {
+        (self.work / 4).clamp(32 * MIB, 256 * MIB)
+    }
+
+    /// Bytes for the buffers of the files that one upload is written to.
+    pub fn writing(&self) -> usize {
+        (self.work / 16).clamp(4 * MIB, 32 * MIB)
+    }
+
+    /// Bytes that a job works with. Two jobs run at the same time and leave half to requests.
+    pub fn job(&self) -> usize {
+        (self.work / 4).clamp(16 * MIB, 1024 * MIB)
+    }
+
+    /// The largest record batch that is taken in: it is there twice while it is written.
+    pub fn batch(&self) -> usize {
+        self.work / 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_are_the_whole() {
+        for total in [256, 512, 4 << 10, 200 << 10] {
+            let budget = Budget::new(total * MIB, None, None);
+            let shares = budget.index_cache
+                + budget.metadata_cache
+                + budget.text_caches
+                + budget.work
+                + PROGRAM.min(total * MIB / 2);
+            assert!(shares <= budget.total, "{budget:?}");
+            assert!(shares + 4096 > budget.total, "{budget:?}");
+        }
+    }
+
+    #[test]
+    fn two_jobs_leave_half_of_the_work_to_requests() {
+        for total in [512, 1 << 10, 16 << 10] {
+            let budget = Budget::new(total * MIB, None, None);
+            assert!(2 * budget.job() <= budget.work / 2 + MIB, "{budget:?}");
+        }
+    }
+
+    #[test]
+    fn a_cache_of_a_given_size_is_taken_from_work() {
+        let budget = Budget::new(1024 * MIB, Some(100 * MIB), Some(0));
+        let default = Budget::new(1024 * MIB, None, None);
+        assert_eq!(budget.index_cache, 100 * MIB);
+        assert_eq!(
+            budget.work + 100 * MIB,
+            default.work + default.index_cache + default.metadata_cache
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! One budget for what a process holds in memory.
+//!
+//! [`Budget`] says who may have how much: the program itself, the caches, and *work*, which is all
+//! that comes and goes with requests and jobs. Work is taken from a [`Memory`] before it is done and
+//! given back when its bytes are freed: a [`Reservation`] travels with them. Who finds too little left
+//! waits, a request for a few seconds and a job as long as it takes, so that many clients at once are
+//! slowed down and in the end refused (code 21) instead of the process being killed for memory.
+//!
+//! What is taken:
+//!
+//! | for | bytes |
+//! |---|---|
+//! | an upload | what has come of it and is not freed yet, wherever it went ([`ipc`](crate::ipc)) |
+//! | an upload that waits for a commit | its rows once more, for the files they become |
+//! | a long upload | [`Budget::writing`] for the buffers of its files |
+//! | a query | what its scan may read ahead and its sort may hold; no more than the table has |
+//! | an update, delete or merge | the same |
+//! | an index build, a compaction, a refresh | [`Budget::job`] |
+
+mod budget;
+mod pool;
+
+pub use budget::Budget;
+pub use pool::{Memory, Reservation, Usage, Use, Uses};

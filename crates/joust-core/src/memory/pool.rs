@@ -1,0 +1,274 @@
+//! Bytes that are taken and given back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::Budget;
+use crate::error::{Code, Error, Result};
+
+/// How long a request waits for memory.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a job that waits looks again.
+const JOB_INTERVAL: Duration = Duration::from_millis(100);
+/// More than this is not taken at once: the semaphore counts with 32 bits.
+const MOST: usize = u32::MAX as usize;
+
+/// What memory is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    Upload,
+    Query,
+    Change,
+    Job,
+}
+
+/// A number for each use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Uses {
+    pub uploads: u64,
+    pub queries: u64,
+    pub changes: u64,
+    pub jobs: u64,
+}
+
+/// What is taken at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    pub budget: Budget,
+    /// Bytes.
+    pub taken: Uses,
+    /// Requests and jobs that wait.
+    pub waiting: u64,
+    /// Requests that were told to come again, since the start.
+    pub refused: u64,
+}
+
+/// The part of a budget that requests and jobs take from. Cheap to clone; clones share it.
+#[derive(Clone)]
+pub struct Memory(Arc<Pool>);
+
+struct Pool {
+    budget: Budget,
+    free: Semaphore,
+    taken: [AtomicUsize; 4],
+    waiting: AtomicUsize,
+    refused: AtomicU64,
+    patience: Duration,
+}
+
+impl Memory {
+    pub fn new(budget: Budget) -> Self {
+        Self::with_patience(budget, PATIENCE)
+    }
+
+    fn with_patience(budget: Budget, patience: Duration) -> Self {
+        Self(Arc::new(Pool {
+            budget,
+            free: Semaphore::new(budget.work),
+            taken: Default::default(),
+            waiting: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+            patience,
+        }))
+    }
+
+    pub fn budget(&self) -> &Budget {
+        &self.0.budget
+    }
+
+    /// Takes what is there at once, unless somebody waits for it.
+    pub fn try_take(&self, purpose: Use, bytes: usize) -> Option<Reservation> {
+        let permits = self.permits(bytes);
+        let permit = self.0.free.try_acquire_many(permits).ok()?;
+        Some(self.reservation(purpose, permit))
+    }
+
+    /// Takes memory for a request, in the order of asking. Code 21 when others hold it for too long.
+    /// More than there is means all there is.
+    pub async fn take(&self, purpose: Use, bytes: usize) -> Result<Reservation> {
+        if let Some(taken) = self.try_take(purpose, bytes) {
+            return Ok(taken);
+        }
+        let _waiting = Waiting::new(&self.0);
+        let wanted = self.0.free.acquire_many(self.permits(bytes));
+        match tokio::time::timeout(self.0.patience, wanted).await {
+            Ok(Ok(permit)) => Ok(self.reservation(purpose, permit)),
+            _ => {
+                self.0.refused.fetch_add(1, Ordering::Relaxed);
+                Err(Error::new(
+                    Code::Throttling,
+                    "other requests hold the memory that this one needs; send it again later, or \
+                     fewer at the same time",
+                ))
+            }
+        }
+    }
+
+    /// Takes memory for a job, however long it takes. Requests do not wait behind it.
+    pub async fn take_for_job(&self, bytes: usize) -> Reservation {
+        let mut waiting = None;
+        loop {
+            if let Some(taken) = self.try_take(Use::Job, bytes) {
+                return taken;
+            }
+            waiting.get_or_insert_with(|| Waiting::new(&self.0));
+            tokio::time::sleep(JOB_INTERVAL).await;
+        }
+    }
+
+    pub fn usage(&self) -> Usage {
+        let taken = |purpose: Use| self.0.taken[purpose as usize].load(Ordering::Relaxed) as u64;
+        Usage {
+            budget: self.0.budget,
+            taken: Uses {
+                uploads: taken(Use::Upload),
+                queries: taken(Use::Query),
+                changes: taken(Use::Change),
+                jobs: taken(Use::Job),
+            },
+            waiting: self.0.waiting.load(Ordering::Relaxed) as u64,
+            refused: self.0.refused.load(Ordering::Relaxed),
+        }
+    }
+
+    fn permits(&self, bytes: usize) -> u32 {
+        bytes.min(self.0.budget.work).min(MOST) as u32
+    }
+
+    fn reservation(&self, purpose: Use, permit: SemaphorePermit<'_>) -> Reservation {
+        let bytes = permit.num_permits();
+        // The reservation gives them back.
+        permit.forget();
+        self.0.taken[purpose as usize].fetch_add(bytes, Ordering::Relaxed);
+        Reservation {
+            bytes,
+            purpose,
+            pool: self.0.clone(),
+        }
+    }
+}
+
+/// Counts one who waits, while it does.
+struct Waiting<'a>(&'a Pool);
+
+impl<'a> Waiting<'a> {
+    fn new(pool: &'a Pool) -> Self {
+        pool.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(pool)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that are taken until it is dropped.
+pub struct Reservation {
+    bytes: usize,
+    purpose: Use,
+    pool: Arc<Pool>,
+}
+
+impl Reservation {
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds what another one of the same use holds.
+    pub fn merge(&mut self, mut other: Self) {
+        debug_assert!(self.purpose == other.purpose, "they are of one use");
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// Takes a part of it away, at most all.
+    pub fn split(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Self {
+            bytes,
+            purpose: self.purpose,
+            pool: self.pool.clone(),
+        }
+    }
+
+    /// Gives back what is more than so many bytes.
+    pub fn shrink(&mut self, bytes: usize) {
+        drop(self.split(self.bytes.saturating_sub(bytes)));
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pool.taken[self.purpose as usize].fetch_sub(self.bytes, Ordering::Relaxed);
+        self.pool.free.add_permits(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(work: usize) -> Memory {
+        let budget = Budget {
+            work,
+            ..Budget::new(1 << 30, None, None)
+        };
+        Memory::with_patience(budget, Duration::from_millis(20))
+    }
+
+    #[tokio::test]
+    async fn what_is_given_back_can_be_taken_again() {
+        let memory = memory(100);
+        let mut first = memory.try_take(Use::Upload, 60).unwrap();
+        assert!(memory.try_take(Use::Query, 41).is_none());
+        let part = first.split(25);
+        drop(first);
+        assert_eq!((part.bytes(), memory.usage().taken.uploads), (25, 25));
+        let mut second = memory.try_take(Use::Upload, 75).unwrap();
+        second.merge(part);
+        second.shrink(10);
+        assert_eq!(memory.usage().taken.uploads, 10);
+        drop(second);
+        assert_eq!(memory.usage().taken, Uses::default());
+        assert!(memory.try_take(Use::Job, 100).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_and_is_then_refused() {
+        let memory = memory(100);
+        let held = memory.try_take(Use::Upload, 100).unwrap();
+        let refused = memory.take(Use::Query, 1).await.err().unwrap();
+        assert_eq!(refused.code(), Code::Throttling);
+        let usage = memory.usage();
+        assert_eq!((usage.waiting, usage.refused), (0, 1));
+        let (taken, ()) = tokio::join!(memory.take(Use::Query, 1), async { drop(held) });
+        assert_eq!(taken.unwrap().bytes(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_job_waits_as_long_as_it_takes_and_holds_up_no_request() {
+        let memory = memory(100);
+        let held = memory.try_take(Use::Upload, 50).unwrap();
+        let job = tokio::spawn({
+            let memory = memory.clone();
+            async move { memory.take_for_job(100).await.bytes() }
+        });
+        while memory.usage().waiting == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(memory.try_take(Use::Query, 50).is_some());
+        drop(held);
+        assert_eq!(job.await.unwrap(), 100);
+    }
+
+    #[tokio::test]
+    async fn more_than_there_is_means_all_there_is() {
+        let memory = memory(100);
+        assert_eq!(memory.take(Use::Change, 1_000).await.unwrap().bytes(), 100);
+    }
+}

@@ -1,0 +1,58 @@
+//! Sorts of many rows: in bounded memory, with the rest in temporary files.
+
+use std::sync::Arc;
+
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use lance::Dataset;
+use lance::dataset::scanner::Scanner;
+use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
+
+use super::request::Query;
+use super::vectors::Vectors;
+use crate::error::{Error, Result};
+use crate::table::rows_in;
+
+/// Batches that a sort's memory has room for: those of many files are merged at the same time.
+const BATCHES: usize = 32;
+/// Rows of a batch, at most.
+const BATCH_ROWS: usize = 8_192;
+/// The part of a sort's memory that the rows wanted may take for them to be kept while all others pass
+/// by, which can't be put into files. More of them are sorted with all the rest.
+const KEPT: usize = 4;
+
+/// Runs a scan; when it sorts, in so many bytes.
+pub async fn run(
+    mut scanner: Scanner,
+    query: &Query,
+    dataset: &Dataset,
+    bytes: usize,
+) -> Result<SendableRecordBatchStream> {
+    let mut options = LanceExecutionOptions::default();
+    if query.order_by.is_none() {
+        let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+        return execute_plan(plan, options).map_err(Error::of_input);
+    }
+    let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);
+    scanner.batch_size(batch);
+    options.use_spilling = true;
+    options.mem_pool_size = Some(bytes as u64);
+    options.batch_size = Some(batch);
+    let searches = !matches!(query.vector, Vectors::None) || query.text.is_some();
+    let many = query.reach() > rows_in(dataset, bytes / KEPT) as u64;
+    if many && !searches {
+        scanner.limit(None, None).map_err(Error::of_input)?;
+    }
+    let mut plan = scanner.create_plan().await.map_err(Error::of_input)?;
+    if many && !searches {
+        plan = limited(plan, query);
+    }
+    execute_plan(plan, options).map_err(Error::of_input)
+}
+
+fn limited(plan: Arc<dyn ExecutionPlan>, query: &Query) -> Arc<dyn ExecutionPlan> {
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let offset = number(query.offset.unwrap_or(0));
+    Arc::new(GlobalLimitExec::new(plan, offset, Some(number(query.k))))
+}

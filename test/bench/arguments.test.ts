@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { choose, parseArguments } from "../../bench/arguments.mjs";
+import { scenarios } from "../../bench/scenarios.mjs";
+
+test("nothing said means every scenario on 100,000 generated rows", () => {
+  const options = parseArguments([]);
+  expect(options).toMatchObject({ scenarios: [], clients: [1, 8], rounds: 3, install: true });
+  expect(options.rows).toBeUndefined();
+  expect(options.dimensions).toBe(128);
+  expect(choose("scenario", scenarios, options.scenarios)).toBe(scenarios);
+});
+
+test("--quick is small, installs nothing, and can be widened", () => {
+  expect(parseArguments(["--quick"])).toMatchObject({ rounds: 1, clients: [8], install: false });
+  expect(parseArguments(["--quick", "--rows=900", "--clients=2,4"])).toMatchObject({
+    rows: 900,
+    clients: [2, 4],
+  });
+});
+
+test("a file is read whole unless --rows says how much of it", () => {
+  expect(parseArguments(["--data=a.arrows", "--quick"]).rows).toBeUndefined();
+  expect(parseArguments(["--data=a.hdf5", "--rows=10"]).rows).toBe(10);
+});
+
+test("--scale has sizes of its own and 64 dimensions", () => {
+  expect(parseArguments(["--scale"])).toMatchObject({
+    scale: [100_000, 1_000_000],
+    dimensions: 64,
+  });
+  expect(parseArguments(["--scale=10,20", "--dimensions=8"])).toMatchObject({
+    scale: [10, 20],
+    dimensions: 8,
+  });
+});
+
+test.each([
+  [["--rows=0"], /--rows is a whole number from 1 on, not "0"/],
+  [["--rows=1e99"], /--rows/],
+  [["--seconds=fast"], /--seconds/],
+  [["--clients=1,,8"], /--clients/],
+  [["--scale=10", "--data=x.arrows"], /generated rows/],
+  [["--colour"], /--colour/],
+])("%j is refused", (args, message) => {
+  expect(() => parseArguments(args)).toThrow(message);
+});
+
+test("what is not there is refused by naming what is", () => {
+  expect(() => choose("scenario", scenarios, ["vectors"])).toThrow(
+    /no scenario vectors; there are vector-pq,/,
+  );
+  expect(choose("scenario", scenarios, ["text", "count"]).map(({ key }) => key)).toEqual([
+    "text",
+    "count",
+  ]);
+});
+
+test("scenarios have different keys", () => {
+  expect(new Set(scenarios.map(({ key }) => key)).size).toBe(scenarios.length);
+});

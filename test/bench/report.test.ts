@@ -1,0 +1,144 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { judgeGoals } from "../../bench/goals.mjs";
+import { Rounds } from "../../bench/measure/rounds.mjs";
+import { htmlReport } from "../../bench/report/html.mjs";
+import { scaleHtml, scaleText } from "../../bench/report/scale.mjs";
+import { textReport } from "../../bench/report/text.mjs";
+import { writeReport } from "../../bench/report/write.mjs";
+import { scenarios } from "../../bench/scenarios.mjs";
+import type { Report, Result, Scenario } from "../../bench/types.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const scenario = (key: string) => scenarios.find((one) => one.key === key) as Scenario;
+
+function rounds(key: string, contender: string, rates: number[], recall = 0.9): Result[] {
+  const measured = new Rounds(scenario(key), 8);
+  for (const rate of rates) {
+    measured.add(contender, {
+      rate,
+      requests: rate * 2,
+      p50: 8,
+      p95: 9,
+      p99: 10,
+      failures: 1,
+      loaderCpuSeconds: 0.5,
+      cpuSeconds: 3,
+      residentBytes: 2 ** 30,
+      rows: 10,
+      recall,
+    });
+  }
+  return measured.results();
+}
+
+function report(rows: number): Report {
+  return {
+    when: "2026-01-02T03:04:05.678Z",
+    seconds: 60,
+    machine: { processor: "a <fast> one", cores: 2, system: "Linux", node: "v20" },
+    options: {},
+    loader: "wrk",
+    dataset: { title: "rows & more", rows, dimensions: 64, distance: "cosine", bytes: 2 ** 20 },
+    contenders: [
+      { key: "joust", title: "joust" },
+      { key: "other", title: "other" },
+    ],
+    results: [
+      ...rounds("vector-pq", "joust", [300, 100, 200]),
+      ...rounds("vector-pq", "other", [50]),
+    ],
+    gaps: [{ contender: "absent one", reason: "it is not installed" }],
+    built: [{ contender: "joust", step: "ingest bench", seconds: 1.5 }],
+    disk: [{ contender: "joust", bytes: 2 ** 21 }],
+  };
+}
+
+test("a result is the middle of its rounds", () => {
+  const [result] = rounds("vector-pq", "joust", [300, 100, 200]);
+  expect(result).toMatchObject({
+    rate: 200,
+    rates: [100, 300],
+    rounds: 3,
+    failures: 3,
+    cpuSecondsPer1000: 7.5,
+    recall: 0.9,
+    loaderCpu: 0.25,
+  });
+});
+
+test("the table shows every result, compares it with joust, and names who is absent", () => {
+  const text = textReport(report(100_000));
+  expect(text).toMatch(/8 +joust +200 +100 to 300 +8 +9 +10 +7.5 +1 GiB +0.900 +10 +1 +3 FAILED/);
+  expect(text).toMatch(/8 +other +50 +8 +9 +10 +30 +1 GiB +0.900 +10 +0.25 +1 FAILED/);
+  expect(text).toContain("absent one: it is not installed");
+  expect(text).toContain("100,000 rows");
+});
+
+test("goals are judged where both sides were measured", () => {
+  const contenders = [
+    { key: "joust", title: "joust" },
+    { key: "lance", title: "Lance" },
+    { key: "chroma", title: "Chroma" },
+  ];
+  const results = [
+    ...rounds("vector-pq", "joust", [300]),
+    ...rounds("vector-pq", "Lance", [100]),
+    ...rounds("text", "joust", [300]),
+    ...rounds("text", "Lance", [100]),
+    ...rounds("vector-graph-64", "joust", [400], 0.981),
+    ...rounds("vector-graph-256", "joust", [200], 0.999),
+    ...rounds("vector-graph-32", "Chroma", [500], 0.9),
+    ...rounds("vector-graph-64", "Chroma", [100], 0.984),
+  ];
+  const judged = judgeGoals({ ...report(1), contenders, results });
+  expect(judged.map(({ goal, reached, met }) => [goal, reached, met])).toEqual([
+    ["vector-pq: 2 times Lance", 3, true],
+    ["text: 8 times Lance", 3, false],
+    ["recall 0.979 and more (vector-graph-64 to vector-graph-64): 1.5 times Chroma", 4, true],
+    ["vector-pq: p99 within 5 times p50", 1.25, true],
+    ["text: p99 within 5 times p50", 1.25, true],
+    ["vector-graph-64: p99 within 5 times p50", 1.25, true],
+    ["vector-graph-256: p99 within 5 times p50", 1.25, true],
+  ]);
+});
+
+test("the page needs nothing from elsewhere and shows what is in names as text", () => {
+  const html = htmlReport(report(100_000));
+  expect(html).toContain("<svg");
+  expect(html).toContain("a &lt;fast&gt; one");
+  expect(html).toContain("rows &amp; more");
+  expect(html).toContain("absent one");
+  expect(html).not.toMatch(/(src|href)=|https?:|@import|NaN|undefined|Infinity/);
+});
+
+test("a scale series is drawn over its sizes", () => {
+  const series = { when: report(1).when, sizes: [report(100_000), report(1_000_000)] };
+  const html = scaleHtml(series);
+  for (const title of ["Build time", "Latency", "Memory", "Disk", "Recall"]) {
+    expect(html).toContain(`<h2>${title}</h2><svg`);
+  }
+  expect(html).not.toMatch(/NaN|undefined|Infinity/);
+  expect(scaleText(series)).toContain("== 1,000,000 rows");
+});
+
+test("a report is written as JSON and as a page", () => {
+  const out = join(tempDir("bench"), "results");
+  try {
+    const written = writeReport({
+      when: report(1).when,
+      out,
+      kind: "quick",
+      report: report(1),
+      html: "<p>",
+    });
+    expect(written).toEqual([
+      join(out, "2026-01-02-030405-quick.json"),
+      join(out, "2026-01-02-030405-quick.html"),
+    ]);
+    expect(JSON.parse(readFileSync(written[0] as string, "utf8"))).toEqual(report(1));
+  } finally {
+    removeDir(out);
+  }
+});

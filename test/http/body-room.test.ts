@@ -1,0 +1,61 @@
+import { Type } from "@sinclair/typebox";
+import { expect, it } from "vitest";
+import { BodyRoom } from "../../src/http/body-room.js";
+import { operation } from "../../src/operations/operation.js";
+import { eventually } from "../harness/eventually.js";
+import { useSmallServer } from "./small-server.js";
+
+const waiting: (() => void)[] = [];
+
+const hold = operation({
+  id: "Hold",
+  methods: ["POST"],
+  path: "/v1/hold",
+  summary: "Answer when the test says so",
+  tag: "Test",
+  params: Type.Object({}),
+  body: { kind: "json", schema: Type.Object({ text: Type.String() }) },
+  permission: "read",
+  async handle(_services, { payload }) {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return { kind: "json", value: payload.text.length };
+  },
+});
+
+const small = useSmallServer({ operations: [hold], bodyRoom: new BodyRoom(64 * 1024) });
+
+const send = (length: number, signal?: AbortSignal) =>
+  small.client.request("/v1/hold", {
+    body: { text: "x".repeat(length) },
+    ...(signal && { signal }),
+  });
+const letGo = async () => {
+  await eventually("a request is handled", () => waiting.length > 0);
+  for (const go of waiting.splice(0)) go();
+};
+
+it("refuses a body that does not fit beside those that are being worked on", async () => {
+  const first = send(50_000);
+  await eventually("the first is handled", () => waiting.length === 1);
+  const second = await send(50_000);
+  expect(second.status).toBe(429);
+  expect(second.headers.get("retry-after")).toBe("1");
+  expect(second.json).toMatchObject({ code: 21 });
+  const short = send(1_000);
+  await eventually("a short one is handled", () => waiting.length === 2);
+  await letGo();
+  expect([(await first).json, (await short).json]).toEqual([50_000, 1_000]);
+});
+
+it("has the room again after answers, failures and clients that leave", async () => {
+  expect((await small.client.post("/v1/hold", { other: "x".repeat(60_000) })).status).toBe(400);
+  const leaving = new AbortController();
+  const left = expect(send(60_000, leaving.signal)).rejects.toThrow(/abort/i);
+  await eventually("it is handled", () => waiting.length === 1);
+  leaving.abort();
+  await left;
+  await letGo();
+  const answered = send(60_000);
+  await letGo();
+  expect((await answered).json).toBe(60_000);
+});

@@ -1,0 +1,63 @@
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe } from "vitest";
+import { type Postgres, postgresMissing, startPostgres } from "../harness/postgres.js";
+import { type S3, s3Missing, startS3 } from "../harness/s3.js";
+import { newKey, type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+/** A root that several servers work on. */
+export interface SharedRoot {
+  /** Starts another server on it; all have one key. */
+  serve(): Promise<Server>;
+  /** Names in the root itself, on a local one. */
+  listing(): string[] | undefined;
+}
+
+/** Runs the same tests on a directory with a SQLite catalog and on a bucket with a Postgres one. */
+export function onSharedRoots(suite: (root: SharedRoot) => void): void {
+  const started: Server[] = [];
+  const stopAll = () => Promise.all(started.splice(0).map((server) => server.stop()));
+
+  describe("on one directory", () => {
+    const key = newKey();
+    let directory: string;
+    beforeAll(() => {
+      directory = tempDir("shared");
+    });
+    afterAll(async () => {
+      await stopAll();
+      removeDir(directory);
+    });
+    suite({
+      async serve() {
+        const server = await startServer({ root: directory, key });
+        started.push(server);
+        return server;
+      },
+      listing: () => readdirSync(directory),
+    });
+  });
+
+  describe.skipIf(postgresMissing || s3Missing)("on one bucket, with a Postgres catalog", () => {
+    const key = newKey();
+    let [postgres, s3]: [Postgres | undefined, S3 | undefined] = [undefined, undefined];
+    let [bucket, catalog] = ["", ""];
+    beforeAll(async () => {
+      [postgres, s3] = await Promise.all([startPostgres(), startS3()]);
+      [bucket, catalog] = [s3.createBucket(), postgres.createDatabase()];
+    });
+    afterAll(async () => {
+      await stopAll();
+      await Promise.all([postgres?.stop(), s3?.stop()]);
+    });
+    suite({
+      async serve() {
+        const args = ["--catalog", catalog];
+        const server = await startServer({ root: bucket, key, args, env: { ...s3?.env } });
+        started.push(server);
+        return server;
+      },
+      listing: () => undefined,
+    });
+  });
+}
