@@ -5,14 +5,15 @@ import { invalidInput, type JoustError } from "../errors.js";
 /** Validates decoded JSON bodies of one operation; compiled once. */
 export class BodyCheck {
   readonly #check: TypeCheck<TSchema>;
-  /** Members that may be left out: an explicit null of theirs counts as left out. */
+  /** Members that may be left out and not be null: a null of theirs counts as left out. */
   readonly #optional: ReadonlySet<string>;
 
   constructor(schema: TSchema) {
     this.#check = TypeCompiler.Compile(schema);
     const required = new Set<string>(schema.required ?? []);
     const members: Record<string, TSchema> = schema.properties ?? {};
-    this.#optional = new Set(Object.keys(members).filter((name) => !required.has(name)));
+    const names = Object.keys(members).filter((name) => !required.has(name));
+    this.#optional = new Set(names.filter((name) => !takesNull(members[name])));
   }
 
   /** @throws JoustError (code 13) that names the first wrong member and what is right. */
@@ -25,6 +26,9 @@ export class BodyCheck {
     if (wrong) throw mismatch(wrong);
   }
 }
+
+const takesNull = (schema: TSchema | undefined): boolean =>
+  schema?.type === "null" || (schema?.anyOf ?? []).some(takesNull);
 
 /** What a validator found, as a sentence: "`k` must be an integer >= 0, got \"ten\"". */
 export function mismatch(found: ValueError): JoustError {

@@ -30,10 +30,17 @@ export const indexRequest = Type.Object({
   number_of_items: natural("BLOOM_FILTER: rows per filter"),
   probability: optional(Type.Number({ description: "BLOOM_FILTER: share of false positives" })),
   with_position: flag("text: keep the positions of words, for phrases"),
-  base_tokenizer: optional(Type.String({ description: "text: simple, whitespace, raw or ngram" })),
+  base_tokenizer: optional(
+    Type.String({
+      description:
+        "text: simple, whitespace, raw, ngram, icu or icu/split (words, also of Chinese and Japanese); FTS also: cjk (pairs of Chinese, Japanese and Korean letters)",
+    }),
+  ),
   language: optional(Type.String({ description: "text: language of stems and stop words" })),
   max_token_length: optional(
-    Type.Integer({ minimum: 0, description: "text: longer words are left out" }),
+    Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: "text: longer words are left out; default: 40, null: none are",
+    }),
   ),
   lower_case: flag("text: letter case does not count"),
   stem: flag("text: words count by their stems"),

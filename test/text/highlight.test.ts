@@ -48,6 +48,14 @@ describe("highlights", () => {
     );
   });
 
+  it("mark the words of columns that are searched as one", async () => {
+    const combined = { query: "run fast", columns: ["title", "tags"], operator: "And" };
+    expect(await highlights(structured({ combined_fields: combined }), {})).toEqual({
+      title: ["<em>Running</em> &lt;<em>fast</em>&gt; &amp; far"],
+      tags: ["<em>runs</em>", "a <em>run</em>"],
+    });
+  });
+
   it.each<[string, object, RegExp]>([
     ["a column that is not searched", { columns: ["id"] }, /`id`/],
     ["no passages", { fragments: 0 }, /fragments/],

@@ -128,7 +128,7 @@ describe("an FTS index", () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ["an unknown tokenizer", { base_tokenizer: "icu" }, /simple, whitespace/],
+    ["a tokenizer that is not there", { base_tokenizer: "jieba/default" }, /ngram, icu, icu.split/],
     ["an unknown language", { language: "Klingon" }, /English/],
     ["no list of stop words", { language: "Arabic", remove_stop_words: true }, /custom_stop/],
     ["impossible grams", { min_ngram_length: 4, max_ngram_length: 3 }, /min/],
@@ -160,6 +160,7 @@ describe("parameters of an FTS index", () => {
     ["no stop words", { remove_stop_words: false }, "the", [1]],
     ["stop words of one's own", { custom_stop_words: ["dog"] }, "dog the", [1]],
     ["short words only", { max_token_length: 5, stem: false }, "known dog", [2]],
+    ["no limit, said with other nulls", { max_token_length: null, stem: null }, "pony", [3]],
     ["words at spaces", { base_tokenizer: "whitespace", stem: false }, "well-known", [3]],
     ["whole values", { base_tokenizer: "raw" }, "a DOG", [2]],
     ["grams", { base_tokenizer: "ngram", min_ngram_length: 2, max_ngram_length: 3 }, "oni", [3]],
@@ -171,5 +172,63 @@ describe("parameters of an FTS index", () => {
     await client.createTable(id, rows(pets));
     await textIndex(client, id, { column: "title", ...params });
     expect((await search(client, id, words(query))).sort()).toEqual(expected);
+  });
+});
+
+describe("texts without spaces", () => {
+  const texts = [
+    { id: 1, title: "数据管理很重要。", body: "대한민국의 수도는 서울이다" },
+    { id: 2, title: "東京都の天気予報", body: "부산에서 만나요" },
+    { id: 3, title: "plain English データ", body: "서울에서 & 부산" },
+  ];
+
+  it.each<[string, object, string, "title" | "body", number[], string]>([
+    ["Chinese", { base_tokenizer: "icu" }, "数据", "title", [1], "<em>数据</em>管理很重要。"],
+    ["Japanese", { base_tokenizer: "icu" }, "天気", "title", [2], "東京都の<em>天気</em>予報"],
+    [
+      "both",
+      { base_tokenizer: "icu/split" },
+      "データ",
+      "title",
+      [3],
+      "plain English <em>データ</em>",
+    ],
+    ["English", { base_tokenizer: "icu" }, "plains", "title", [3], "<em>plain</em> English データ"],
+    [
+      "Korean",
+      { base_tokenizer: "cjk" },
+      "서울",
+      "body",
+      [1, 3],
+      "대한민국의 수도는 <em>서울</em>이다",
+    ],
+    [
+      "pairs",
+      { base_tokenizer: "cjk" },
+      "대한민국",
+      "body",
+      [1],
+      "<em>대한민국</em>의 수도는 서울이다",
+    ],
+  ])("are found and marked: %s", async (_, params, query, column, expected, passage) => {
+    const { client } = serving;
+    const id = `unspaced${Math.random().toString(36).slice(2)}`;
+    await client.createTable(id, rows(texts));
+    await textIndex(client, id, { column, ...params });
+    expect((await search(client, id, words(query))).sort()).toEqual(expected);
+    const only = { filter: `id = ${expected[0]}`, highlight: {} };
+    const found = await client.query(id, { vector: {}, ...words(query), ...only });
+    const [highlights] = JSON.parse(JSON.stringify(found.getChild("_highlights")?.toArray()));
+    expect(highlights[column]).toEqual([passage]);
+  });
+
+  it("keep their limit of length, or none", async () => {
+    const { client } = serving;
+    const long = "x".repeat(60);
+    await client.createTable("long", rows([{ id: 1, title: long, body: long }]));
+    await textIndex(client, "long", { column: "title" });
+    await textIndex(client, "long", { column: "body", max_token_length: null });
+    expect(await search(client, "long", words(long, ["title"]))).toEqual([]);
+    expect(await search(client, "long", words(long, ["body"]))).toEqual([1]);
   });
 });

@@ -1,11 +1,35 @@
-import { expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { random, stream, type } from "../harness/arrow.js";
-import { useServer } from "../harness/use-server.js";
+import { eventually } from "../harness/eventually.js";
+import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
 import { readyIndex } from "../indexes/waiting.js";
+import { doneJob } from "../jobs/waiting.js";
 import { type Query, search, structure, type Text } from "./oracle.js";
 import { structured, textIndex } from "./texts.js";
 
-const serving = useServer();
+/** Rows of one write that make the index be caught up, and how many there may be at all. */
+const many = 300;
+const most = 2_000;
+
+let root: string;
+let server: Server;
+beforeAll(async () => {
+  root = tempDir("text-model");
+  server = await startServer({ root });
+});
+afterAll(async () => {
+  await server?.stop();
+  removeDir(root);
+});
+
+/** Kills the server in the middle of whatever it does, and starts it again. */
+async function crash(): Promise<void> {
+  await server.kill();
+  server = await startServer({ root });
+}
+
 /** Texts are indexed word by word, as the oracle takes them. */
 const plainly = {
   base_tokenizer: "whitespace",
@@ -38,7 +62,7 @@ it(
 );
 
 async function life(seed: number, id: string, end: number): Promise<void> {
-  const { client } = serving;
+  let { client } = server;
   const next = random(seed);
   const below = (n: number) => Math.floor(next() * n);
   const pick = <T>(all: readonly T[]): T => all[below(all.length)] as T;
@@ -81,12 +105,60 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     return { sql, has: (row: Text) => row.id % modulus === rest, rows };
   };
 
+  const rebuild = () => {
+    const index = { column: "text", index_type: "FTS", replace: true, ...plainly };
+    return client.ok(path("create_index"), index);
+  };
+  const caughtUp = () =>
+    eventually(
+      "the index is caught up",
+      async () => (await readyIndex(client, id, "text_idx")).num_unindexed_rows < many,
+      { timeoutMs: 60_000 },
+    );
+  const crashed = async () => {
+    await crash();
+    client = server.client;
+    await readyIndex(client, id, "text_idx");
+  };
+
   const steps: Record<string, (branch: Branch, rows: readonly Text[]) => Promise<readonly Text[]>> =
     {
       async append(branch, rows) {
         const more = Array.from({ length: 1 + below(8) }, fresh);
         await client.insert(id, body(more), on(branch));
         return [...rows, ...more];
+      },
+      async "many rows"(branch, rows) {
+        if (rows.length > most) return rows;
+        const more = Array.from({ length: many }, fresh);
+        await client.insert(id, body(more), on(branch));
+        if (branch.name === undefined && below(2) === 0) await caughtUp();
+        return [...rows, ...more];
+      },
+      async "a crash while rows are indexed"(branch, rows) {
+        if (branch.name !== undefined || rows.length > most) return rows;
+        const more = Array.from({ length: many }, fresh);
+        await client.insert(id, body(more));
+        // Upkeep begins some seconds after the last write.
+        await sleep(2_900 + below(1_600));
+        await crashed();
+        return [...rows, ...more];
+      },
+      async "a crash during a rebuild"(branch, rows) {
+        if (branch.name !== undefined) return rows;
+        await rebuild();
+        await sleep(below(150));
+        await crashed();
+        return rows;
+      },
+      async compaction(branch, rows) {
+        const { job_id } = await client.ok(path("compact"), on(branch));
+        await doneJob(client, job_id);
+        return rows;
+      },
+      async "deletion of most rows"(branch, rows) {
+        await client.ok(path("delete"), { predicate: "id % 7 > 0", ...on(branch) });
+        return rows.filter((row) => row.id % 7 === 0);
       },
       async delete(branch, rows) {
         const { sql, has } = some(rows);
@@ -132,26 +204,17 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       },
       async rebuild(branch, rows) {
         if (branch.name !== undefined) return rows;
-        await client.ok(path("create_index"), {
-          column: "text",
-          index_type: "FTS",
-          replace: true,
-          ...plainly,
-        });
+        await rebuild();
         await readyIndex(client, id, "text_idx");
         return rows;
       },
       async "a rebuild that is given up"(branch, rows) {
         if (branch.name !== undefined) return rows;
-        await client.ok(path("create_index"), {
-          column: "text",
-          index_type: "FTS",
-          replace: true,
-          ...plainly,
-        });
-        const { jobs } = await client.ok("/v1/jobs/list", {}).catch(() => ({ jobs: [] }));
-        for (const job of jobs ?? []) {
-          await client.post(`/v1/jobs/${job.job_id}/cancel`, {});
+        await rebuild();
+        await sleep(below(30));
+        const { jobs } = await client.ok("/v1/jobs/list", {});
+        for (const { job_id, table } of jobs) {
+          if (table === id) await client.ok("/v1/jobs/cancel", { job_id });
         }
         await readyIndex(client, id, "text_idx");
         return rows;

@@ -313,6 +313,8 @@ describe("plans of text queries", () => {
     }
     expect(plan).not.toMatch(/`the`/);
     const analyzed = await client.ok("/v1/table/plans/analyze_plan", query);
+    expect(analyzed).toMatch(/text, index `title_idx`, segment 1: rows=\d+, time=\d/);
+    expect(analyzed).toMatch(/text, index `title_idx`, tail: rows=\d+, time=\d/);
     expect(analyzed).toMatch(/text: rows=2, time=/);
     expect(analyzed).not.toContain(serving.root);
   });

@@ -197,14 +197,14 @@ impl View {
         Restriction(restricted.collect())
     }
 
-    /// The documents of each part that may be found.
+    /// The documents of each part that may be found, with the part's number.
     pub(crate) fn searched<'a>(
         &'a self,
         restriction: Option<&'a Restriction>,
-    ) -> impl Iterator<Item = (&'a Part, &'a Documents)> {
+    ) -> impl Iterator<Item = (usize, &'a Part, &'a Documents)> {
         self.parts.iter().enumerate().map(move |(index, part)| {
             let documents = restriction.and_then(|restriction| restriction.0.get(index));
-            (part.as_ref(), documents.unwrap_or(&part.visible))
+            (index, part.as_ref(), documents.unwrap_or(&part.visible))
         })
     }
 
@@ -226,6 +226,16 @@ impl View {
 
     pub(crate) fn mean_length(&self) -> f32 {
         self.tokens as f32 / self.documents as f32
+    }
+
+    /// Documents that have the term, seen or not.
+    pub(crate) fn entries(&self, term: &Term) -> Result<u64> {
+        let mut sum = 0;
+        for part in &self.parts {
+            let index = part.segment.reader().inverted_index(term.field())?;
+            sum += u64::from(index.doc_freq(term)?);
+        }
+        Ok(sum)
     }
 
     /// Visible rows that have the term.

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+mod corpus;
 
-use common::{Corpus, Table, brute_force};
+use corpus::{Corpus, Table, brute_force};
 use joust_text::query::{Fuzziness, Limits, Match, Operator, Phrase, Query};
 use joust_text::search::Plan;
 use proptest::prelude::*;

@@ -147,20 +147,44 @@ fn nothing_that_belongs_to_the_best_is_skipped() {
 #[test]
 fn rows_of_equal_score_come_in_the_order_of_their_ids() {
     let analysis = analysis();
-    // The lower ids are in the later segments.
-    let segments: Vec<_> = (0..4)
-        .rev()
-        .map(|segment_index| {
-            let rows: Vec<_> = (0..500)
-                .map(|row| (segment_index * 500 + row, "same words".to_string()))
-                .collect();
-            segment(&analysis, &rows)
-        })
+    let segment_of = |index: u64| {
+        let rows = (0..500).map(|row| (index * 500 + row, "same words".to_string()));
+        segment(&analysis, &rows.collect::<Vec<_>>())
+    };
+    // The lower ids are in the later segments, in the earlier ones, and in those between.
+    for order in [[3, 2, 1, 0], [0, 1, 2, 3], [2, 0, 3, 1]] {
+        let segments = order.map(segment_of);
+        let view = view(&segments, |row| row >= 10);
+        for reach in [1, 10, 700] {
+            for query in ["words", "words same", "same words none"] {
+                let found = search(&view, &words(query, Operator::Or), reach);
+                let rows: Vec<u64> = found.iter().map(|hit| hit.row).collect();
+                let expected: Vec<u64> = (10..10 + reach as u64).collect();
+                assert_eq!(rows, expected, "{order:?} {query}");
+            }
+        }
+    }
+}
+
+#[test]
+fn merged_segments_are_in_the_order_of_their_rows() {
+    let analysis = analysis();
+    let segments = [700, 0, 300].map(|first| {
+        let rows = (first..first + 100).map(|row| (row, "same words".to_string()));
+        segment(&analysis, &rows.collect::<Vec<_>>())
+    });
+    let all = |_| true;
+    let keep: Vec<(&Segment, &dyn Fn(u64) -> bool)> = segments
+        .iter()
+        .map(|segment| (segment.as_ref(), &all as &dyn Fn(u64) -> bool))
         .collect();
-    let view = view(&segments, |row| row >= 10);
-    let found = search(&view, &words("words same", Operator::Or), 700);
-    let rows: Vec<u64> = found.iter().map(|hit| hit.row).collect();
-    assert_eq!(rows, (10..710).collect::<Vec<u64>>());
+    let directory = tempfile::tempdir().unwrap();
+    let merged = merge(&keep, directory.path()).unwrap().unwrap();
+    let merged = merged.open().unwrap();
+    let rows: Vec<u64> = (0..merged.documents())
+        .map(|document| merged.row(document))
+        .collect();
+    assert!(rows.is_sorted(), "{rows:?}");
 }
 
 #[test]

@@ -97,6 +97,7 @@ TOKENIZERS = [
     (FTS(with_position=True, stem=False, remove_stop_words=False, block_size=256), {"item", "590"}),
     (FTS(base_tokenizer="whitespace", lower_case=False, ascii_folding=False), {"item", "590"}),
     (FTS(base_tokenizer="raw"), {"item 590"}),
+    (FTS(base_tokenizer="icu/split", max_token_length=None), {"item", "590"}),
     (FTS(base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=3, stem=False), {"ite", "59"}),
     (FTS(language="French", max_token_length=20, custom_stop_words=["item"]), {"590"}),
 ]

@@ -62,7 +62,7 @@ impl Table {
             let analysis = text::check(&spec.text)?;
             let what = text::Target {
                 name: &target.name,
-                column: &target.column,
+                column: &text::TextColumn::find(&newest, &target.column)?,
             };
             return text::build(self, what, &analysis, &on_progress).await;
         }
@@ -124,7 +124,7 @@ async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
     if !same_name.is_empty() && !spec.replaces() {
         return Err(taken(&target.name, "drop it first or choose another name"));
     }
-    let field = dataset.schema().field(&target.column).map(|field| field.id);
+    let field = dataset.schema().field(&target.field).map(|field| field.id);
     if same_name
         .iter()
         .any(|index| index.fields.first().copied() != field)

@@ -142,7 +142,8 @@ async fn describe_text(
     let (indexed, unindexed) = count(dataset, &covered).await?;
     let columns = segments
         .first()
-        .and_then(|segment| dataset.schema().field_path(segment.field).ok());
+        .and_then(|segment| text::TextColumn::of(dataset, segment).ok())
+        .map(|column| column.name());
     Ok(IndexDescription {
         name: name.to_string(),
         uuid: segments

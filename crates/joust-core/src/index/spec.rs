@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::kind::Kind;
 use crate::error::{Code, Error, Result};
 use crate::query::unknown_column;
+use crate::text::TextColumn;
 
 /// The body of a create-index request. The LanceDB SDKs say `metric_type` where the namespace
 /// interface says `distance_type`.
@@ -56,8 +57,10 @@ pub struct Spec {
 pub struct Resolved {
     pub kind: Kind,
     pub name: String,
-    /// The column's path in the schema's spelling.
+    /// The column's path in the schema's spelling; of a text index within JSON, that of the place.
     pub column: String,
+    /// The path of the field.
+    pub field: String,
     pub data_type: DataType,
 }
 
@@ -81,19 +84,30 @@ impl Spec {
             Kind::Text if !dataset.manifest().uses_stable_row_ids() => Kind::Inverted,
             kind => kind,
         };
+        let text = (kind == Kind::Text)
+            .then(|| TextColumn::find(dataset, &self.column))
+            .transpose()?;
+        let field = text.as_ref().map_or(&self.column, |text| &text.field);
         let path: Vec<&Field> = dataset
             .schema()
-            .resolve_case_insensitive(&self.column)
+            .resolve_case_insensitive(field)
             .ok_or_else(|| unknown_column(dataset, &self.column))?;
         let names: Vec<&str> = path.iter().map(|field| field.name.as_str()).collect();
-        let column = format_field_path(&names);
+        let field = format_field_path(&names);
         let data_type = path
             .last()
             .map(|field| field.data_type())
             .ok_or_else(|| unknown_column(dataset, &self.column))?;
-        check_type(kind, &column, &data_type)?;
+        let keys = text.as_ref().and_then(|text| text.keys.as_ref());
+        if keys.is_none() {
+            check_type(kind, &field, &data_type)?;
+        }
         let name = match self.name.as_deref().map(str::trim) {
-            None => format!("{}_idx", names.join(".")),
+            None => {
+                let keys = keys.into_iter().flatten().map(String::as_str);
+                let parts: Vec<&str> = names.into_iter().chain(keys).collect();
+                format!("{}_idx", parts.join("."))
+            }
             Some("") => return Err(Error::invalid("the index's name is empty; leave it out")),
             Some(name) if name.starts_with("__lance") => {
                 return Err(Error::invalid(format!(
@@ -105,7 +119,8 @@ impl Spec {
         Ok(Resolved {
             kind,
             name,
-            column,
+            column: text.map_or_else(|| field.clone(), |text| text.name()),
+            field,
             data_type,
         })
     }
@@ -130,7 +145,7 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
                 T::List(inner) | T::LargeList(inner) => is_text(inner.data_type()),
                 other => is_text(other),
             };
-            (fits, "a text column or a list of text")
+            (fits, "a text column, a list of text or JSON")
         }
         Kind::Inverted => {
             let element_is_text = match data_type {

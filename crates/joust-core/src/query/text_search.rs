@@ -199,11 +199,12 @@ impl TextSearch {
     pub async fn analyze(&self, caches: &TextCaches) -> Result<String> {
         use std::fmt::Write;
         let mut out = self.describe().await?;
+        let started = Instant::now();
+        let (hits, parts) = self.text.traced(caches).await?;
+        out += &parts;
         let mut step = |name: &str, rows: usize, started: Instant| {
             let _ = writeln!(out, "{name}: rows={rows}, time={:?}", started.elapsed());
         };
-        let started = Instant::now();
-        let hits = self.text.hits(caches).await?;
         step("text", hits.len(), started);
         let found = match &self.vector {
             None => hits.into_iter().map(Ranked::from).collect(),
@@ -234,6 +235,14 @@ impl Text {
                 let hit = |(row, score)| Hit { row, score };
                 Ok(found.into_iter().map(hit).collect())
             }
+        }
+    }
+
+    /// What it finds, and what was done for it in each part of joust's own indexes.
+    async fn traced(&self, caches: &TextCaches) -> Result<(Vec<Hit>, String)> {
+        match self {
+            Self::Own(found) => found.traced(caches).await,
+            Self::Native(_) => Ok((self.hits(caches).await?, String::new())),
         }
     }
 

@@ -11,6 +11,7 @@ use lance::index::{DatasetIndexExt, IndexSegment};
 use lance_table::format::Fragment;
 use uuid::Uuid;
 
+use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
 use super::files::{Scratch, blocking, publish, withdraw};
 use super::source::{add, batches};
@@ -30,7 +31,7 @@ const ATTEMPTS: usize = 3;
 /// What an index is built of.
 pub struct Target<'a> {
     pub name: &'a str,
-    pub column: &'a str,
+    pub column: &'a TextColumn,
 }
 
 /// A segment that is in no table yet.
@@ -107,9 +108,9 @@ pub async fn commit(
 ) -> Result<u64> {
     let field = dataset
         .schema()
-        .field(target.column)
+        .field(&target.column.field)
         .map(|field| field.id)
-        .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column)))?;
+        .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column.field)))?;
     let mut unpublished = Unpublished {
         dataset,
         segments: Vec::new(),
@@ -123,6 +124,7 @@ pub async fn commit(
             format: FORMAT,
             analysis: analysis.clone(),
             documents: made.documents,
+            json_keys: target.column.keys.clone(),
         };
         segments.push(IndexSegment::new(
             uuid,
@@ -136,7 +138,7 @@ pub async fn commit(
     }
     let mut newest = table.newest().await?.as_ref().clone();
     newest
-        .commit_existing_index_segments(target.name, target.column, segments)
+        .commit_existing_index_segments(target.name, &target.column.field, segments)
         .await
         .map_err(rearranged)?;
     unpublished.segments.clear();
@@ -198,7 +200,7 @@ fn groups(dataset: &Dataset) -> Vec<Vec<Fragment>> {
 /// What segments are made of, and in how many bytes of memory.
 pub struct Source<'a> {
     pub dataset: &'a Arc<Dataset>,
-    pub column: &'a str,
+    pub column: &'a TextColumn,
     pub analysis: &'a Analysis,
     pub memory: usize,
 }
@@ -230,6 +232,7 @@ pub async fn segment_of(
     // The rows are read while the ones before are indexed.
     let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
     let (done, mut indexed) = tokio::sync::mpsc::unbounded_channel();
+    let indexed_column = source.column.clone();
     let index = blocking(move || {
         while let Some(batch) = receiver.blocking_recv() {
             let Some(batch): Option<arrow::array::RecordBatch> = batch else {
@@ -238,7 +241,7 @@ pub async fn segment_of(
                     Some(built) => Ok((built.documents, Some(built.files()?))),
                 };
             };
-            add(&mut builder, &batch)?;
+            add(&mut builder, &batch, &indexed_column)?;
             let _ = done.send(batch.num_rows() as u64);
         }
         // Whoever wanted the index has gone.

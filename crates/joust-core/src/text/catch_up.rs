@@ -1,13 +1,14 @@
-//! Keeps a text index as fast as a new one: rows that were written since become a segment, and
-//! segments that have become many become one, without the rows that nobody sees any more.
-
-use std::sync::Arc;
+//! Keeps a text index as fast as a new one: rows that were written since become a segment, segments
+//! that have become many become one, and so does each of which few rows are left; rows that nobody
+//! sees any more go on the way.
 
 use joust_text::segment::{Segment, merge};
 use lance::Dataset;
+use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
 use super::build::{Made, Source, Target, commit, memory, segment_of};
+use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::{Scratch, blocking, open};
 use super::visible;
@@ -39,10 +40,10 @@ pub async fn catch_up(table: &Table, name: &str, on_progress: &OnProgress) -> Re
     Ok(made)
 }
 
-/// The tail first, then a merge: one may make another of the next size due.
+/// The tail first, then what the segments need: one merge may make another of the next size due.
 async fn round(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
     match add_tail(table, name, on_progress).await? {
-        None => merge_alike(table, name, on_progress).await,
+        None => rewrite(table, name, on_progress).await,
         version => Ok(version),
     }
 }
@@ -65,7 +66,7 @@ async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result
     let Some(first) = index.first().filter(|_| !fragments.is_empty()) else {
         return Ok(None);
     };
-    let column = column(&dataset, first)?;
+    let column = TextColumn::of(&dataset, first)?;
     let mut progress = Progress {
         stage: "index_text".to_string(),
         completed: 0,
@@ -95,15 +96,18 @@ async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result
     Ok(Some(version))
 }
 
-/// Merges segments of about one size, if there are enough.
-async fn merge_alike(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+/// Merges segments of about one size, if there are enough, or those that are mostly dead.
+async fn rewrite(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
     let dataset = table.newest().await?;
     let index = own(table, &dataset, name).await?;
-    let chosen = alike(&index);
+    let chosen = match alike(&index) {
+        few if few.is_empty() => mostly_dead(&dataset, &index),
+        many => many,
+    };
     let Some(first) = chosen.first() else {
         return Ok(None);
     };
-    let column = column(&dataset, first)?;
+    let column = TextColumn::of(&dataset, first)?;
     on_progress(Progress {
         stage: "merge_segments".to_string(),
         completed: 0,
@@ -116,11 +120,7 @@ async fn merge_alike(table: &Table, name: &str, on_progress: &OnProgress) -> Res
         let Some(segment) = open(&dataset, entry, table.handle().text()).await? else {
             continue;
         };
-        let rows = visible::rows(&dataset, entry.fragments.clone()).await?;
-        let keep: Keep = match rows {
-            Some(rows) => Box::new(rows),
-            None => Box::new(|_| true),
-        };
+        let keep = visible::rows(&dataset, entry.fragments.clone()).await?;
         sources.push((segment, keep));
     }
     let present = visible::present(&dataset, &fragments);
@@ -129,7 +129,7 @@ async fn merge_alike(table: &Table, name: &str, on_progress: &OnProgress) -> Res
         let scratch = Scratch::new()?;
         let sources: Vec<(&Segment, &dyn Fn(u64) -> bool)> = sources
             .iter()
-            .map(|(segment, keep)| (segment.as_ref(), keep.as_ref() as &dyn Fn(u64) -> bool))
+            .map(|(segment, keep)| (segment.as_ref(), keep as &dyn Fn(u64) -> bool))
             .collect();
         match merge(&sources, scratch.path())? {
             None => Ok((0, None)),
@@ -151,8 +151,6 @@ async fn merge_alike(table: &Table, name: &str, on_progress: &OnProgress) -> Res
     Ok(Some(version))
 }
 
-type Keep = Box<dyn Fn(u64) -> bool + Send + Sync>;
-
 async fn own(table: &Table, dataset: &Dataset, name: &str) -> Result<Vec<Entry>> {
     let all = entries(dataset, table.handle().text()).await?;
     let own: Vec<Entry> = all
@@ -169,8 +167,15 @@ async fn own(table: &Table, dataset: &Dataset, name: &str) -> Result<Vec<Entry>>
     }
 }
 
-fn column(dataset: &Arc<Dataset>, entry: &Entry) -> Result<String> {
-    Ok(dataset.schema().field_path(entry.field)?)
+/// Segments of whose rows at least half are surely gone: so many are not in the fragments any more.
+fn mostly_dead<'a>(dataset: &Dataset, index: &'a [Entry]) -> Vec<&'a Entry> {
+    let dead = |entry: &&Entry| {
+        let present = visible::present(dataset, &entry.fragments);
+        let left: Option<usize> = present.map(Fragment::num_rows).sum();
+        left.is_some_and(|left| left as u64 * 2 <= entry.details.documents)
+            && entry.details.documents > 0
+    };
+    index.iter().filter(dead).collect()
 }
 
 /// The smallest segments that are alike, when they are enough.
@@ -193,6 +198,8 @@ fn alike(index: &[Entry]) -> Vec<&Entry> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use joust_text::analysis::{Analysis, Params};
     use uuid::Uuid;
 
@@ -204,6 +211,7 @@ mod tests {
             format: FORMAT,
             analysis: Analysis::new(&Params::default()).unwrap(),
             documents,
+            json_keys: None,
         };
         let index: Vec<Entry> = index
             .iter()

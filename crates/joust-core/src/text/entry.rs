@@ -27,6 +27,9 @@ pub struct Details {
     pub analysis: Analysis,
     /// Rows that had a text.
     pub documents: u64,
+    /// Of a JSON column: the keys that lead to the texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json_keys: Option<Vec<String>>,
 }
 
 impl Details {

@@ -14,6 +14,7 @@ use lance::dataset::ProjectionRequest;
 use lance_datafusion::planner::Planner;
 
 use super::caches::{State, TextCaches};
+use super::column::TextColumn;
 use super::row_cache::RowCache;
 use super::source;
 use crate::error::{Code, Error, Result};
@@ -80,7 +81,7 @@ pub struct Output {
 
 /// A column whose passages are returned.
 pub struct Highlighted {
-    pub column: String,
+    pub column: TextColumn,
     pub highlighter: Highlighter,
     taken: usize,
 }
@@ -214,10 +215,10 @@ impl Output {
     }
 
     /// Adds the column of passages.
-    pub fn highlight(&mut self, columns: Vec<(String, Highlighter)>, style: Style) {
+    pub fn highlight(&mut self, columns: Vec<(TextColumn, Highlighter)>, style: Style) {
         self.style = style;
         for (column, highlighter) in columns {
-            let taken = self.take(column.clone());
+            let taken = self.take(column.field.clone());
             self.highlights.push(Highlighted {
                 column,
                 highlighter,
@@ -349,7 +350,7 @@ impl Output {
             _ => None,
         };
         match own {
-            Some(own) => Field::from(own)
+            Some(own) => super::json::as_returned(Field::from(own))
                 .with_name(name)
                 .with_data_type(data_type.clone()),
             None => Field::new(name, data_type.clone(), true),
@@ -360,7 +361,8 @@ impl Output {
         let mut fields = Vec::new();
         let mut columns: Vec<ArrayRef> = Vec::new();
         for highlighted in &self.highlights {
-            let texts = source::texts(&taken[highlighted.taken])?;
+            let column = &highlighted.column;
+            let texts = source::texts(&taken[highlighted.taken], column.keys.as_deref())?;
             let mut lists = ListBuilder::new(StringBuilder::new());
             for row in 0..rows {
                 let mut left = self.style.fragments;
@@ -382,7 +384,7 @@ impl Output {
             }
             let lists: ArrayRef = Arc::new(lists.finish());
             let data_type = lists.data_type().clone();
-            fields.push(Field::new(&highlighted.column, data_type, true));
+            fields.push(Field::new(column.name(), data_type, true));
             columns.push(lists);
         }
         let fields = Fields::from(fields);

@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::TryStreamExt;
 use joust_text::highlight::Highlighter;
 use joust_text::query::{Limits, Query};
-use joust_text::search::{Hit, Interrupt, Plan};
-use joust_text::view::{Restriction, View};
+use joust_text::search::{Hit, Interrupt, Plan, Step};
+use joust_text::view::Restriction;
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
+use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 
 use super::caches::{State, TextCaches};
+use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::blocking;
 use super::view::Indexed;
 use crate::error::{Error, Result};
-use crate::query::canonical_column;
 
 /// What limits a search besides the query's own words.
 #[derive(Debug, Clone, Default)]
@@ -35,9 +36,9 @@ pub struct Search {
 /// A search that can be run, explained, and run again.
 pub struct Found {
     dataset: Arc<Dataset>,
-    indexes: Vec<Indexed>,
-    plan: Arc<Plan>,
-    search: Search,
+    pub(super) indexes: Vec<Indexed>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) search: Search,
 }
 
 /// Whether the text indexes of joust answer a query; `None` leaves it to Lance.
@@ -47,14 +48,24 @@ pub async fn indexed(
     caches: &TextCaches,
 ) -> Result<Option<Vec<Indexed>>> {
     let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
+    let has = |column: &String| own.iter().any(|index| index.name_of_column == *column);
+    let mut named = Vec::new();
+    for column in query.columns() {
+        match TextColumn::find(dataset, column) {
+            Ok(column) if column.is_within_json() && !has(&column.name()) => {
+                return Err(Error::invalid(format!(
+                    "there is no text index on `{}`; build an FTS index on it",
+                    column.name()
+                )));
+            }
+            Ok(column) => named.push(column.name()),
+            Err(_) if own.is_empty() => {}
+            Err(unknown) => return Err(unknown),
+        }
+    }
     if own.is_empty() {
         return Ok(None);
     }
-    let mut named = Vec::new();
-    for column in query.columns() {
-        named.push(canonical_column(dataset, column)?);
-    }
-    let has = |column: &String| own.iter().any(|index| index.column == *column);
     if let Some(missing) = named.iter().find(|column| !has(column)) {
         if !query.has_open_column() && !named.iter().any(has) {
             return Ok(None);
@@ -83,13 +94,16 @@ fn mixed(column: &str) -> Error {
 fn indexes(dataset: &Dataset, entries: &[Entry]) -> Vec<Indexed> {
     let mut found: Vec<Indexed> = Vec::new();
     for entry in entries {
-        let known = found.iter_mut().find(|index| index.field == entry.field);
+        let known = found.iter_mut().find(|index| {
+            index.field == entry.field && index.column.keys == entry.details.json_keys
+        });
         match known {
             Some(index) if index.name == entry.name => index.entries.push(entry.clone()),
             Some(_) => {}
             None => {
-                if let Ok(column) = dataset.schema().field_path(entry.field) {
+                if let Ok(column) = TextColumn::of(dataset, entry) {
                     found.push(Indexed {
+                        name_of_column: column.name(),
                         column,
                         field: entry.field,
                         name: entry.name.clone(),
@@ -136,23 +150,30 @@ impl Found {
         search: Search,
         caches: &TextCaches,
     ) -> Result<Self> {
-        let defaults: Vec<String> = indexes.iter().map(|index| index.column.clone()).collect();
-        let query = query.resolve(&defaults, &mut |name| canonical_column(&dataset, name))?;
+        let names = indexes.iter().map(|index| index.name_of_column.clone());
+        let defaults: Vec<String> = names.collect();
+        let query = query.resolve(&defaults, &mut |name| {
+            TextColumn::find(&dataset, name).map(|column| column.name())
+        })?;
         let mut searched = Vec::new();
         let mut views = Vec::new();
         for index in indexes {
-            if !query.columns().contains(&index.column.as_str()) {
+            if !query.columns().contains(&index.name_of_column.as_str()) {
                 continue;
             }
             let view = index.view(&dataset, !search.fast, caches).await?;
-            views.push((index.column.clone(), view));
+            views.push((index.name_of_column.clone(), view));
             searched.push(index);
         }
-        let documents = views.iter().map(|(_, view)| view.documents()).sum();
+        // Only words that stand for others are looked for in the whole vocabulary.
+        let work = match query.is_fuzzy() {
+            true => views.iter().map(|(_, view)| view.documents()).sum(),
+            false => 0,
+        };
         let make = move |interrupt: Interrupt<'_>| {
             Ok(Plan::new(&query, views, Limits::default(), interrupt)?)
         };
-        let plan = run(documents, make).await?;
+        let plan = run(work, make).await?;
         Ok(Self {
             dataset,
             indexes: searched,
@@ -163,6 +184,24 @@ impl Found {
 
     /// The best rows.
     pub async fn hits(&self, caches: &TextCaches) -> Result<Vec<Hit>> {
+        self.observed(caches, |_| {}).await
+    }
+
+    /// The best rows, and what was done to find them, part by part.
+    pub async fn traced(&self, caches: &TextCaches) -> Result<(Vec<Hit>, String)> {
+        let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
+        let sink = steps.clone();
+        let hits = self.observed(caches, move |step| sink.lock().push(step));
+        let hits = hits.await?;
+        let steps = std::mem::take(&mut *steps.lock());
+        Ok((hits, self.describe_steps(&steps)))
+    }
+
+    async fn observed(
+        &self,
+        caches: &TextCaches,
+        observe: impl Fn(Step) + Send + Sync + 'static,
+    ) -> Result<Vec<Hit>> {
         let filter = self.search.filter.as_deref();
         let restrictions = match filter.filter(|_| self.search.prefilter) {
             Some(filter) => Some(self.restrictions(filter, caches).await?),
@@ -170,12 +209,9 @@ impl Found {
         };
         let reach = usize::try_from(self.search.reach).unwrap_or(usize::MAX);
         let plan = self.plan.clone();
-        let leaves = |(column, view): (&str, &View)| {
-            view.documents() * self.plan.leaves(column).len() as u64
-        };
-        let work = self.plan.columns().map(leaves).sum();
-        let mut hits = run(work, move |interrupt| {
-            Ok(plan.search(reach, restrictions.as_deref(), interrupt)?)
+        let mut hits = run(plan.work()?, move |interrupt| {
+            let restrictions = restrictions.as_deref();
+            Ok(plan.search_observed(reach, restrictions, interrupt, &observe)?)
         })
         .await?;
         if let Some(filter) = filter.filter(|_| !self.search.prefilter) {
@@ -206,10 +242,10 @@ impl Found {
     }
 
     /// Marks what was found in some columns; all that are searched when none are named.
-    pub fn highlighters(&self, columns: &[String]) -> Result<Vec<(String, Highlighter)>> {
+    pub fn highlighters(&self, columns: &[String]) -> Result<Vec<(TextColumn, Highlighter)>> {
         let mut wanted = Vec::new();
         for column in columns {
-            wanted.push(canonical_column(&self.dataset, column)?);
+            wanted.push(TextColumn::find(&self.dataset, column)?);
         }
         if wanted.is_empty() {
             wanted = self
@@ -219,60 +255,15 @@ impl Found {
                 .collect();
         }
         let highlighters = wanted.into_iter().map(|column| {
-            let highlighter = Highlighter::new(&self.plan, &column).ok_or_else(|| {
+            let name = column.name();
+            let highlighter = Highlighter::new(&self.plan, &name).ok_or_else(|| {
                 Error::invalid(format!(
-                    "the text query does not search `{column}`, so there is nothing to highlight"
+                    "the text query does not search `{name}`, so there is nothing to highlight"
                 ))
             })?;
             Ok((column, highlighter))
         });
         highlighters.collect()
-    }
-
-    /// The search in words.
-    pub fn describe(&self) -> String {
-        use std::fmt::Write;
-        let mut out = String::new();
-        let reach = match self.search.reach {
-            reach if reach >= i64::MAX as u64 => "all".to_string(),
-            reach => reach.to_string(),
-        };
-        let _ = writeln!(out, "TextMatch: rows={reach}");
-        if let Some(filter) = &self.search.filter {
-            let when = match self.search.prefilter {
-                true => "before",
-                false => "after",
-            };
-            let filter: Vec<&str> = filter.split_whitespace().collect();
-            let filter = filter.join(" ");
-            let _ = writeln!(out, "  filter {when} the search: {filter}");
-        }
-        for line in self.plan.describe().lines() {
-            let _ = writeln!(out, "  {line}");
-        }
-        for (index, (column, view)) in self.indexes.iter().zip(self.plan.columns()) {
-            let segments = index.entries.len();
-            let filled = index
-                .entries
-                .iter()
-                .filter(|entry| entry.details.documents > 0);
-            let filled = filled.count();
-            let (mut rows, mut tail) = (0_u64, 0_u64);
-            for (place, part) in view.parts().iter().enumerate() {
-                let visible = u64::from(part.visible().count());
-                match place < filled {
-                    true => rows += visible,
-                    false => tail += visible,
-                }
-            }
-            let _ = writeln!(
-                out,
-                "  index `{}` on `{column}`: {segments} segments with {rows} rows, {tail} rows in \
-                 the tail",
-                index.name
-            );
-        }
-        out
     }
 }
 
@@ -305,15 +296,15 @@ async fn filtered(
     caches.filters.get(&key, read).await
 }
 
-/// Runs work on so many documents: at once when they are few, else where it holds up nobody, until
+/// Runs work on so many entries of indexes: at once when they are few, else where it holds up nobody, until
 /// nobody waits for it any more.
 async fn run<T: Send + 'static>(
-    documents: u64,
+    entries: u64,
     work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     /// A millisecond or two of work.
     const FEW: u64 = 1_000_000;
-    if documents <= FEW {
+    if entries <= FEW {
         return work(&|| false);
     }
     let cancel = Cancel::default();

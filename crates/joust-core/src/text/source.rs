@@ -9,6 +9,7 @@ use joust_text::segment::Builder;
 use lance::Dataset;
 use lance_table::format::Fragment;
 
+use super::column::TextColumn;
 use crate::error::{Error, Result};
 
 /// The name that the column has in the batches.
@@ -17,13 +18,13 @@ const TEXT: &str = "text";
 /// Row ids and texts of some fragments, as they are at the version.
 pub async fn batches(
     dataset: &Arc<Dataset>,
-    column: &str,
+    column: &TextColumn,
     fragments: Vec<Fragment>,
 ) -> Result<impl Stream<Item = Result<RecordBatch>> + Send + use<>> {
     let mut scanner = dataset.scan();
     scanner
         .with_fragments(fragments)
-        .project_with_transform(&[(TEXT, column)])?
+        .project_with_transform(&[(TEXT, &column.field)])?
         .with_row_id()
         .io_buffer_size(32 << 20)
         .batch_size_bytes(8 << 20);
@@ -32,11 +33,13 @@ pub async fn batches(
 }
 
 /// Adds the rows of a batch.
-pub fn add(builder: &mut Builder, batch: &RecordBatch) -> Result<()> {
+pub fn add(builder: &mut Builder, batch: &RecordBatch, column: &TextColumn) -> Result<()> {
     let rows = batch
         .column_by_name("_rowid")
         .and_then(|rows| rows.as_primitive_opt::<UInt64Type>());
-    let texts = batch.column_by_name(TEXT).map(texts);
+    let texts = batch
+        .column_by_name(TEXT)
+        .map(|values| texts(values, column.keys.as_deref()));
     let (Some(rows), Some(texts)) = (rows, texts) else {
         return Err(Error::invalid("the table's rows have no ids or no text"));
     };
@@ -47,25 +50,30 @@ pub fn add(builder: &mut Builder, batch: &RecordBatch) -> Result<()> {
     Ok(())
 }
 
-/// A column of texts, or of lists of them.
+/// A column of texts, of lists of them, or of JSON.
 pub enum Texts {
     Small(arrow::array::StringArray),
     Large(arrow::array::LargeStringArray),
     View(arrow::array::StringViewArray),
     List(ArrayRef, Box<Texts>),
+    Json(Vec<Vec<String>>),
 }
 
-pub fn texts(column: &ArrayRef) -> Result<Texts> {
+/// `keys` lead to a place within JSON.
+pub fn texts(column: &ArrayRef, keys: Option<&[String]>) -> Result<Texts> {
+    if let Some(keys) = keys {
+        return super::json::texts(column, keys).map(Texts::Json);
+    }
     Ok(match column.data_type() {
         DataType::Utf8 => Texts::Small(column.as_string::<i32>().clone()),
         DataType::LargeUtf8 => Texts::Large(column.as_string::<i64>().clone()),
         DataType::Utf8View => Texts::View(column.as_string_view().clone()),
         DataType::List(_) => {
-            let inner = texts(column.as_list::<i32>().values())?;
+            let inner = texts(column.as_list::<i32>().values(), None)?;
             Texts::List(column.clone(), Box::new(inner))
         }
         DataType::LargeList(_) => {
-            let inner = texts(column.as_list::<i64>().values())?;
+            let inner = texts(column.as_list::<i64>().values(), None)?;
             Texts::List(column.clone(), Box::new(inner))
         }
         other => return Err(Error::invalid(format!("{other} is no text"))),
@@ -111,6 +119,10 @@ impl Texts {
                 };
                 (start..end).flat_map(|index| texts.of(index)).collect()
             }
+            Self::Json(rows) => rows
+                .get(index)
+                .map(|texts| texts.iter().map(String::as_str).collect())
+                .unwrap_or_default(),
         }
     }
 }

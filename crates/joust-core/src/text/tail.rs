@@ -14,6 +14,7 @@ use lance::Dataset;
 use roaring::RoaringBitmap;
 
 use super::caches::TextCaches;
+use super::column::TextColumn;
 use super::files::blocking;
 use super::source;
 use super::visible::{self, present};
@@ -30,7 +31,7 @@ pub struct Piece(Option<Arc<Part>>);
 /// The parts of the tail of a version: all rows that no entry covers.
 pub async fn parts(
     dataset: &Arc<Dataset>,
-    column: &str,
+    column: &TextColumn,
     analysis: &Arc<Analysis>,
     covered: &RoaringBitmap,
     caches: &TextCaches,
@@ -72,15 +73,15 @@ fn pieces(dataset: &Dataset, covered: &RoaringBitmap) -> Vec<RoaringBitmap> {
 }
 
 /// Two columns of one fragment have different pieces, and so has a column under two analyses.
-fn key(column: &str, analysis: &Analysis) -> Result<String> {
+fn key(column: &TextColumn, analysis: &Analysis) -> Result<String> {
     let analysis = serde_json::to_string(analysis)
         .map_err(|error| crate::Error::internal("a text index could not be described", error))?;
-    Ok(format!("{column} {analysis}"))
+    Ok(format!("{} {analysis}", column.name()))
 }
 
 async fn index(
     dataset: &Arc<Dataset>,
-    column: &str,
+    column: &TextColumn,
     analysis: &Arc<Analysis>,
     fragments: &RoaringBitmap,
 ) -> Result<(Arc<Piece>, usize)> {
@@ -89,11 +90,11 @@ async fn index(
         .await?
         .try_collect()
         .await?;
-    let analysis = analysis.clone();
+    let (analysis, column) = (analysis.clone(), column.clone());
     blocking(move || {
         let mut builder = Builder::in_memory(&analysis)?;
         for batch in &batches {
-            source::add(&mut builder, batch)?;
+            source::add(&mut builder, batch, &column)?;
         }
         let segment: Option<Arc<Segment>> = match builder.finish()? {
             Some(built) => Some(built.open()?),

@@ -8,6 +8,7 @@ use lance::Dataset;
 use roaring::RoaringBitmap;
 
 use super::caches::{ColumnState, State, TextCaches};
+use super::column::TextColumn;
 use super::entry::Entry;
 use super::files::{blocking, open};
 use super::{tail, visible};
@@ -15,7 +16,9 @@ use crate::error::Result;
 
 /// The segments of one index, and the column they are on.
 pub struct Indexed {
-    pub column: String,
+    /// The column's name.
+    pub name_of_column: String,
+    pub column: TextColumn,
     pub field: i32,
     pub name: String,
     pub entries: Vec<Entry>,
@@ -29,6 +32,12 @@ impl Indexed {
             covered |= &entry.fragments;
         }
         covered
+    }
+
+    /// Segments that have documents: the first parts of a view, before those of the tail.
+    pub fn filled(&self) -> usize {
+        let entries = self.entries.iter();
+        entries.filter(|entry| entry.details.documents > 0).count()
     }
 
     pub fn state(&self, dataset: &Dataset, with_tail: bool) -> ColumnState {
@@ -99,11 +108,7 @@ async fn part(
         let rows = visible::rows(dataset, entry.fragments.clone()).await?;
         blocking(move || {
             let weight = segment.documents() as usize / 8;
-            let part = match rows {
-                None => Part::whole(segment)?,
-                Some(rows) => Part::new(segment, rows)?,
-            };
-            Ok((Arc::new(part), weight))
+            Ok((Arc::new(Part::new(segment, rows)?), weight))
         })
         .await
     };

@@ -40,17 +40,21 @@ pub fn state(dataset: &Dataset, wanted: &RoaringBitmap) -> Fragments {
     state.into()
 }
 
-/// Whether a row lives in one of the fragments; `None` means that all rows that ever did still do.
+/// Whether a row lives in one of the fragments.
+///
+/// Where no row is marked as deleted Lance takes all rows of an index to be alive. They need not be:
+/// compaction takes deleted rows out of the fragments, and they stay in the segment. So it is asked for
+/// a fragment that no table has as well, which makes it look at the rows that there are.
 pub async fn rows(
     dataset: &Arc<Dataset>,
-    fragments: RoaringBitmap,
-) -> Result<Option<impl Fn(u64) -> bool + Send + Sync + use<>>> {
+    mut fragments: RoaringBitmap,
+) -> Result<impl Fn(u64) -> bool + Send + Sync + use<>> {
+    const NONE: u32 = u32::MAX;
+    fragments.insert(NONE);
     let mask = DatasetPreFilter::create_restricted_deletion_mask(dataset.clone(), fragments);
-    match mask {
-        None => Ok(None),
-        Some(mask) => {
-            let mask = mask.await?;
-            Ok(Some(move |row| mask.selected(row)))
-        }
-    }
+    let mask = match mask {
+        Some(mask) => Some(mask.await?),
+        None => None,
+    };
+    Ok(move |row| mask.as_ref().is_none_or(|mask| mask.selected(row)))
 }

@@ -5,11 +5,13 @@
 
 mod language;
 mod terms;
+mod words;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use language::Language;
 pub use terms::Analyzer;
+pub(crate) use words::is_unspaced;
 
 use crate::error::{Error, Result};
 
@@ -55,6 +57,43 @@ pub enum Tokenizer {
     Raw,
     /// Into overlapping runs of characters.
     Ngram,
+    /// Into words, also of languages that are written without spaces.
+    Icu,
+    /// The same, and at everything that is neither letter nor digit.
+    #[serde(rename = "icu/split")]
+    IcuSplit,
+    /// As [`Tokenizer::Simple`], and Chinese, Japanese and Korean into pairs of letters.
+    Cjk,
+}
+
+impl Tokenizer {
+    const ALL: [(&'static str, Self); 7] = [
+        ("simple", Self::Simple),
+        ("whitespace", Self::Whitespace),
+        ("raw", Self::Raw),
+        ("ngram", Self::Ngram),
+        ("icu", Self::Icu),
+        ("icu/split", Self::IcuSplit),
+        ("cjk", Self::Cjk),
+    ];
+
+    fn parse(name: &str) -> Result<Self> {
+        let known = Self::ALL
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name));
+        known.map(|(_, tokenizer)| *tokenizer).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            Error::invalid(format!(
+                "`base_tokenizer` `{name}` is not one of an FTS index; use one of {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// What it finds are words.
+    fn finds_words(self) -> bool {
+        !matches!(self, Self::Raw | Self::Ngram)
+    }
 }
 
 /// A complete, checked description of how texts become terms. Two indexes with equal ones have equal
@@ -81,13 +120,16 @@ pub struct Analysis {
 
 impl Analysis {
     pub fn new(params: &Params) -> Result<Self> {
-        let base_tokenizer = tokenizer(params.base_tokenizer.as_deref())?;
+        let base_tokenizer = match params.base_tokenizer.as_deref() {
+            None => Tokenizer::Simple,
+            Some(name) => Tokenizer::parse(name)?,
+        };
         let language = match params.language.as_deref() {
             None => Language::English,
             Some(name) => Language::parse(name)?,
         };
         // Grams and whole values are no words: there is nothing to stem unless it is asked for.
-        let words = matches!(base_tokenizer, Tokenizer::Simple | Tokenizer::Whitespace);
+        let words = base_tokenizer.finds_words();
         let lower_case = params.lower_case.unwrap_or(true);
         let custom_stop_words = params
             .custom_stop_words
@@ -135,19 +177,6 @@ impl Analysis {
                 with_position,
                 ..other.clone()
             }
-    }
-}
-
-fn tokenizer(name: Option<&str>) -> Result<Tokenizer> {
-    match name.map(str::to_ascii_lowercase).as_deref() {
-        None | Some("simple") => Ok(Tokenizer::Simple),
-        Some("whitespace") => Ok(Tokenizer::Whitespace),
-        Some("raw") => Ok(Tokenizer::Raw),
-        Some("ngram") => Ok(Tokenizer::Ngram),
-        Some(_) => Err(Error::invalid(format!(
-            "`base_tokenizer` `{}` is unknown; use simple, whitespace, raw or ngram",
-            name.unwrap_or_default()
-        ))),
     }
 }
 
@@ -199,6 +228,8 @@ mod tests {
         for json in [
             "{}",
             r#"{"base_tokenizer":"ngram","min_ngram_length":2,"prefix_only":true}"#,
+            r#"{"base_tokenizer":"ICU/split"}"#,
+            r#"{"base_tokenizer":"cjk"}"#,
             r#"{"language":"greek","custom_stop_words":["B","a","b"],"max_token_length":null}"#,
         ] {
             let analysis = analysis(json);
@@ -221,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_would_be_right() {
-        assert!(refusal(r#"{"base_tokenizer":"icu"}"#).contains("simple, whitespace"));
+        assert!(refusal(r#"{"base_tokenizer":"jieba"}"#).contains("simple, whitespace"));
         assert!(refusal(r#"{"language":"Klingon"}"#).contains("English"));
         assert!(
             refusal(r#"{"language":"Arabic","remove_stop_words":true}"#)

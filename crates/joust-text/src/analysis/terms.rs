@@ -6,6 +6,7 @@ use tantivy::tokenizer::{
     WhitespaceTokenizer,
 };
 
+use super::words::Split;
 use super::{Analysis, Tokenizer};
 use crate::error::Result;
 
@@ -72,6 +73,9 @@ fn base(analysis: &Analysis) -> Result<TextAnalyzerBuilder> {
             analysis.prefix_only,
         )?)
         .dynamic(),
+        Tokenizer::Icu => TextAnalyzer::builder(Split::icu(false)).dynamic(),
+        Tokenizer::IcuSplit => TextAnalyzer::builder(Split::icu(true)).dynamic(),
+        Tokenizer::Cjk => TextAnalyzer::builder(Split::Cjk).dynamic(),
     })
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Style;
 use super::marks::Mark;
+use crate::analysis::is_unspaced;
 
 /// The best passages, in the order of the text.
 pub fn cut(text: &str, marks: &[Mark], style: &Style) -> Vec<String> {
@@ -82,6 +83,20 @@ fn before(text: &str, end: usize, chars: usize) -> usize {
     }
 }
 
+/// Where a text may begin, or end, within a stretch: at white space, and beside a letter of a language
+/// that has none between its words.
+fn boundaries(text: &str, place: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    let start = place.start;
+    text[place]
+        .char_indices()
+        .filter_map(move |(offset, letter)| {
+            let at = start + offset;
+            let before = text[..at].chars().next_back();
+            let beside = is_unspaced(letter) || before.is_some_and(is_unspaced);
+            (letter.is_whitespace() || beside).then_some(at)
+        })
+}
+
 /// Adds what surrounds a stretch, half before it and the rest after it, in whole words.
 fn widen(text: &str, place: &Range<usize>, max_chars: usize) -> Range<usize> {
     let spare = max_chars.saturating_sub(text[place.clone()].chars().count());
@@ -92,14 +107,14 @@ fn widen(text: &str, place: &Range<usize>, max_chars: usize) -> Range<usize> {
     let unused = spare - used - text[place.end..end].chars().count();
     start = before(text, start, unused);
     if start > 0 {
-        start = text[start..place.start]
-            .find(char::is_whitespace)
-            .map_or(place.start, |offset| start + offset);
+        start = boundaries(text, start..place.start)
+            .next()
+            .unwrap_or(place.start);
     }
     if end < text.len() {
-        end = text[place.end..end]
-            .rfind(char::is_whitespace)
-            .map_or(place.end, |offset| place.end + offset);
+        end = boundaries(text, place.end..end)
+            .next_back()
+            .unwrap_or(place.end);
     }
     start..end
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::analysis::Analyzer;
 use crate::error::{Error, Result};
-use crate::search::{Leaf, Plan};
+use crate::search::{Plan, Sought};
 
 /// How passages look.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -75,16 +75,12 @@ impl Highlighter {
         let (_, view) = plan.columns().find(|(name, _)| *name == column)?;
         let mut terms = HashSet::new();
         let mut phrases = Vec::new();
-        for leaf in plan.leaves(column) {
-            match leaf {
-                Leaf::Term { text, .. } => {
-                    terms.insert(text.clone());
-                }
-                Leaf::Phrase { terms, slop, .. } => {
-                    phrases.push(marks::Phrase::new(terms, *slop));
-                }
+        plan.sought(column, &mut |sought| match sought {
+            Sought::Term(text) => {
+                terms.insert(text.to_string());
             }
-        }
+            Sought::Phrase(terms, slop) => phrases.push(marks::Phrase::new(terms, slop)),
+        });
         Some(Self {
             analyzer: view.analyzer().clone(),
             terms,
@@ -109,7 +105,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::{Analysis, Params};
-    use crate::query::{Fuzziness, Limits, Match, Phrase, Query};
+    use crate::query::{CombinedFields, Fuzziness, Limits, Match, Operator, Phrase, Query};
     use crate::segment::Builder;
     use crate::view::{Part, View};
 
@@ -182,6 +178,20 @@ mod tests {
             [
                 "<em>new</em> <em>york</em> is not york new, but <em>new</em> old <em>york</em> is near"
             ]
+        );
+    }
+
+    #[test]
+    fn words_of_several_columns_are_marked_in_each() {
+        let query = Query::CombinedFields(CombinedFields {
+            terms: "runs cat".into(),
+            columns: vec!["x".into()],
+            boost: None,
+            operator: Operator::Or,
+        });
+        assert_eq!(
+            highlight("{}", query, "a cat is running", &Style::default()),
+            ["a <em>cat</em> is <em>running</em>"]
         );
     }
 
@@ -266,6 +276,31 @@ mod tests {
                 assert!(plain.chars().count() <= max_chars, "{max_chars}: {plain}");
             }
         }
+    }
+
+    #[test]
+    fn words_without_spaces_are_marked_where_they_stand() {
+        let icu = r#"{"base_tokenizer":"icu"}"#;
+        assert_eq!(
+            highlight(icu, words("数据"), "我喜欢数据。", &Style::default()),
+            ["我喜欢<em>数据</em>。"]
+        );
+        assert_eq!(
+            highlight(
+                r#"{"base_tokenizer":"cjk"}"#,
+                words("대한민국"),
+                "그는 대한민국의 사람이다",
+                &Style::default()
+            ),
+            ["그는 <em>대한민국</em>의 사람이다"]
+        );
+        let style = Style {
+            max_chars: 10,
+            ..Style::default()
+        };
+        let text = format!("{}数据{}", "我喜欢".repeat(9), "很好".repeat(9));
+        let found = highlight(icu, words("数据"), &text, &style);
+        assert_eq!(found, ["喜欢<em>数据</em>很好很好"]);
     }
 
     #[test]

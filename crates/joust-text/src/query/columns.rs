@@ -1,6 +1,6 @@
 //! Which columns a query searches.
 
-use super::{Phrase, Query};
+use super::{Fuzziness, Phrase, Query};
 use crate::error::Result;
 
 impl Query {
@@ -22,6 +22,26 @@ impl Query {
         let mut open = false;
         self.visit(&mut |column| open |= column.is_none());
         open
+    }
+
+    /// Whether some word stands for others.
+    pub fn is_fuzzy(&self) -> bool {
+        match self {
+            Self::Match(query) => query.fuzziness != Fuzziness::Exact,
+            Self::Phrase(_) | Self::CombinedFields(_) => false,
+            Self::Best(queries) => queries.iter().any(Self::is_fuzzy),
+            Self::Boost {
+                positive, negative, ..
+            } => positive.is_fuzzy() || negative.is_fuzzy(),
+            Self::Boolean {
+                must,
+                should,
+                must_not,
+            } => {
+                let mut queries = must.iter().chain(should).chain(must_not);
+                queries.any(Self::is_fuzzy)
+            }
+        }
     }
 
     fn visit<'a>(&'a self, sink: &mut dyn FnMut(Option<&'a str>)) {

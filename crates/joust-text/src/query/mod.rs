@@ -4,6 +4,7 @@ mod columns;
 mod decode;
 mod form;
 mod limits;
+mod structure;
 
 pub use decode::decode;
 pub use limits::Limits;

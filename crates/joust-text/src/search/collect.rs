@@ -2,26 +2,29 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::time::Instant;
 
 use tantivy::TERMINATED;
 use tantivy::query::{EnableScoring, Weight};
 
 use super::lower::lower;
-use super::{Hit, Interrupt, Leaf, Tree};
+use super::plan::Searched;
+use super::{Hit, Interrupt, Leaf, Observe, Step, Tree};
 use crate::error::{Error, Result};
-use crate::view::{Restriction, View};
+use crate::view::View;
 
 /// Rows between two questions whether to go on.
 const PATIENCE: u32 = 1_024;
 
 /// The best `reach` rows, in no order.
 pub fn top(
-    view: &View,
+    searched: Searched<'_>,
     tree: &Tree<Leaf>,
-    restriction: Option<&Restriction>,
     reach: usize,
     interrupt: Interrupt<'_>,
+    observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
+    let view = searched.view;
     let mut best = Best::new(reach);
     let Some(weight) = weight(view, tree)? else {
         return Ok(Vec::new());
@@ -29,16 +32,31 @@ pub fn top(
     if reach == 0 {
         return Ok(Vec::new());
     }
-    for (part, documents) in view.searched(restriction) {
+    // The greatest row id so far, while all came in the order of their ids.
+    let mut passed = Some(None);
+    for (number, part, documents) in view.searched(searched.restriction) {
         if documents.count() == 0 {
             continue;
         }
         if interrupt() {
             return Err(Error::Interrupted);
         }
+        let (started, mut rows) = (Instant::now(), 0);
         let segment = part.segment();
-        let slack = view.slack(part);
-        let mut floor = below(best.floor(), slack);
+        let ascending = segment.ascending();
+        passed = match (passed, ascending) {
+            (Some(last), Some((first_row, last_row)))
+                if last.is_none_or(|last| last < first_row) =>
+            {
+                Some(Some(last_row))
+            }
+            _ => None,
+        };
+        let threshold = Threshold {
+            slack: view.slack(part),
+            in_order: passed.is_some(),
+        };
+        let mut floor = threshold.at(best.floor());
         let mut patience = PATIENCE;
         let mut interrupted = false;
         weight.for_each_pruning(floor, segment.reader(), &mut |document, score| {
@@ -50,10 +68,12 @@ pub fn top(
             if interrupted {
                 return f32::INFINITY;
             }
-            if score >= best.floor() && documents.contains(document) {
+            let found = documents.contains(document);
+            rows += u64::from(found);
+            if found && score >= best.floor() {
                 let row = segment.row(document);
                 if best.offer(Hit { row, score }) {
-                    floor = below(best.floor(), slack);
+                    floor = threshold.at(best.floor());
                 }
             }
             floor
@@ -61,25 +81,32 @@ pub fn top(
         if interrupted {
             return Err(Error::Interrupted);
         }
+        observe(Step {
+            column: searched.column,
+            part: number,
+            rows,
+            time: started.elapsed(),
+        });
     }
     Ok(best.into_hits())
 }
 
 /// Every row, ordered by row id.
 pub fn all(
-    view: &View,
+    searched: Searched<'_>,
     tree: &Tree<Leaf>,
-    restriction: Option<&Restriction>,
     interrupt: Interrupt<'_>,
+    observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
     let mut hits = Vec::new();
-    let Some(weight) = weight(view, tree)? else {
+    let Some(weight) = weight(searched.view, tree)? else {
         return Ok(hits);
     };
-    for (part, documents) in view.searched(restriction) {
+    for (number, part, documents) in searched.view.searched(searched.restriction) {
         if documents.count() == 0 {
             continue;
         }
+        let (started, before) = (Instant::now(), hits.len());
         let segment = part.segment();
         let mut scorer = weight.scorer(segment.reader(), 1.0)?;
         let mut seen = 0_u32;
@@ -96,6 +123,12 @@ pub fn all(
             }
             document = scorer.advance();
         }
+        observe(Step {
+            column: searched.column,
+            part: number,
+            rows: (hits.len() - before) as u64,
+            time: started.elapsed(),
+        });
     }
     hits.sort_unstable_by_key(|hit| hit.row);
     Ok(hits)
@@ -113,13 +146,27 @@ fn weight(view: &View, tree: &Tree<Leaf>) -> Result<Option<Box<dyn Weight>>> {
     Ok(Some(lower(tree, field).weight(scoring)?))
 }
 
-/// A score that surely is below `floor` where tantivy compares with bounds that may be too low by
-/// `slack`, and with sums that were added up in another order.
-fn below(floor: f32, slack: f32) -> f32 {
-    if floor > 0.0 {
-        floor / slack * (1.0 - 1e-6)
-    } else {
-        floor.next_down()
+/// The score that a document must exceed to be looked at.
+struct Threshold {
+    /// The bounds that scores are compared with may be too low by this factor.
+    slack: f32,
+    /// Rows come in the order of their ids: of equal scores the first is the better one, and what comes
+    /// later need not be looked at. That matters: of a word in short texts most scores are equal. Sums
+    /// of three and more are equal when they differ by what adding them in another order changes.
+    in_order: bool,
+}
+
+impl Threshold {
+    /// `floor`: the worst of the best scores so far.
+    fn at(&self, floor: f32) -> f32 {
+        if floor <= 0.0 {
+            floor.next_down()
+        } else if self.in_order && self.slack == 1.0 {
+            floor
+        } else {
+            // Sums that were added up in another order may differ a little.
+            floor / self.slack * (1.0 - 1e-6)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows of several columns, put together by row id.
 
-use super::combined::Combined;
+use super::tree::End;
 use super::{Hit, Tree};
 use crate::error::{Error, Result};
 
@@ -13,12 +13,6 @@ pub fn rows<L>(
     rows_of: &mut dyn FnMut(End<'_, L>) -> Result<Vec<Hit>>,
 ) -> Result<Vec<Hit>> {
     rows_within(tree, rows_of, 0)
-}
-
-/// What has no parts.
-pub enum End<'a, L> {
-    Leaf(&'a L),
-    Combined(&'a Combined),
 }
 
 fn rows_within<L>(

@@ -4,14 +4,15 @@
 //! word is as rare as the rows that have it anywhere. A column's weight multiplies both.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED, Term};
 
-use super::{Hit, Interrupt};
+use super::plan::Searched;
+use super::{Hit, Interrupt, Observe, Step};
 use crate::error::{Error, Result};
-use crate::view::{Restriction, View};
 
 /// What is asked of some columns together.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,21 +24,22 @@ pub struct Combined {
     pub all: bool,
 }
 
-/// A column with its weight, and what a filter leaves of it.
-pub type Weighted<'a> = (&'a View, Option<&'a Restriction>, f32);
+/// A column with its weight.
+pub type Weighted<'a> = (Searched<'a>, f32);
 
 /// Every row, ordered by row id.
 pub fn rows(
     columns: &[Weighted<'_>],
     asked: &Combined,
     interrupt: Interrupt<'_>,
+    observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
     let mut times = Vec::new();
     for term in &asked.terms {
         if interrupt() {
             return Err(Error::Interrupted);
         }
-        times.push(occurrences(columns, term)?);
+        times.push(occurrences(columns, term, observe)?);
     }
     let mut lengths: HashMap<u64, f32> = HashMap::new();
     for rows in &times {
@@ -51,11 +53,11 @@ pub fn rows(
         lengths.retain(|row, _| times.iter().all(|rows| rows.contains_key(row)));
     }
     measure(columns, &mut lengths, interrupt)?;
-    let total = columns.iter().map(|(view, ..)| view.documents()).max();
+    let total = columns.iter().map(|(own, _)| own.view.documents()).max();
     let total = total.unwrap_or(0) as f32;
     let tokens: f32 = columns
         .iter()
-        .map(|(view, _, weight)| view.mean_length() * view.documents() as f32 * weight)
+        .map(|(own, weight)| own.view.mean_length() * own.view.documents() as f32 * weight)
         .filter(|tokens| tokens.is_finite())
         .sum();
     let mean = tokens / total;
@@ -88,12 +90,19 @@ struct Found {
 }
 
 /// How often each visible row has a term.
-fn occurrences(columns: &[Weighted<'_>], term: &str) -> Result<HashMap<u64, Found>> {
+fn occurrences(
+    columns: &[Weighted<'_>],
+    term: &str,
+    observe: Observe<'_>,
+) -> Result<HashMap<u64, Found>> {
     let mut rows: HashMap<u64, Found> = HashMap::new();
-    for (view, restriction, weight) in columns {
-        let Some(field) = view.text() else { continue };
+    for (own, weight) in columns {
+        let Some(field) = own.view.text() else {
+            continue;
+        };
         let term = Term::from_field_text(field, term);
-        for (part, documents) in view.searched(*restriction) {
+        for (number, part, documents) in own.view.searched(own.restriction) {
+            let (started, mut seen) = (Instant::now(), 0);
             let segment = part.segment();
             let index = segment.reader().inverted_index(field)?;
             let Some(mut postings) = index.read_postings(&term, IndexRecordOption::WithFreqs)?
@@ -103,12 +112,19 @@ fn occurrences(columns: &[Weighted<'_>], term: &str) -> Result<HashMap<u64, Foun
             let mut document = postings.doc();
             while document != TERMINATED {
                 if part.visible().contains(document) {
+                    seen += 1;
                     let found = rows.entry(segment.row(document)).or_default();
                     found.times += weight * postings.term_freq() as f32;
                     found.wanted |= documents.contains(document);
                 }
                 document = postings.advance();
             }
+            observe(Step {
+                column: own.column,
+                part: number,
+                rows: seen,
+                time: started.elapsed(),
+            });
         }
     }
     Ok(rows)
@@ -120,8 +136,8 @@ fn measure(
     lengths: &mut HashMap<u64, f32>,
     interrupt: Interrupt<'_>,
 ) -> Result<()> {
-    for (view, _, weight) in columns {
-        for part in view.parts() {
+    for (own, weight) in columns {
+        for part in own.view.parts() {
             if interrupt() {
                 return Err(Error::Interrupted);
             }

@@ -9,15 +9,18 @@ mod collect;
 mod combine;
 mod combined;
 mod demote;
+mod describe;
 mod expand;
 mod lower;
 mod plan;
+mod planner;
 mod tree;
 
-pub use plan::Plan;
+pub use plan::{Plan, Sought};
 pub use tree::{Leaf, Tree};
 
 use std::cmp::Ordering;
+use std::time::Duration;
 
 /// A row that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,3 +41,17 @@ impl Hit {
 
 /// Asked now and then: true ends the search.
 pub type Interrupt<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// What a search did in one part of a column; there may be several steps for one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The number of the column in the plan, and of the part in its view.
+    pub column: usize,
+    pub part: usize,
+    /// Visible rows that were looked at: those that surely can't be among the best are passed over.
+    pub rows: u64,
+    pub time: Duration,
+}
+
+/// Told of every step.
+pub type Observe<'a> = &'a (dyn Fn(Step) + Sync);

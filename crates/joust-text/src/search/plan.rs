@@ -1,23 +1,20 @@
 //! What a query means for some columns.
 
-use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
-use super::combine::End;
-use super::combined::Combined;
-use super::tree::by_column;
-use super::{Hit, Interrupt, Leaf, Tree, collect, combine, combined, expand};
-use crate::error::{Error, Result};
-use crate::query::{
-    CombinedFields, Fuzziness, Granularity, Limits, Match, Operator, Phrase, Query,
-};
+use tantivy::Term;
+
+use super::planner::Planner;
+use super::tree::{End, by_column};
+use super::{Hit, Interrupt, Leaf, Observe, Tree, collect, combine, combined};
+use crate::error::Result;
+use crate::query::{Limits, Query};
 use crate::view::{Restriction, View};
 
 /// A query made ready for the views of its columns.
 pub struct Plan {
-    columns: Vec<(String, Arc<View>)>,
-    tree: Tree<(usize, Tree<Leaf>)>,
+    pub(super) columns: Vec<(String, Arc<View>)>,
+    pub(super) tree: Tree<(usize, Tree<Leaf>)>,
 }
 
 impl Plan {
@@ -45,13 +42,24 @@ impl Plan {
         restrictions: Option<&[Restriction]>,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Hit>> {
-        let part = |column: usize| {
-            let restriction = restrictions.and_then(|all| all.get(column));
-            (self.columns[column].1.as_ref(), restriction)
+        self.search_observed(reach, restrictions, interrupt, &|_| {})
+    }
+
+    /// The same, and tells what it does.
+    pub fn search_observed(
+        &self,
+        reach: usize,
+        restrictions: Option<&[Restriction]>,
+        interrupt: Interrupt<'_>,
+        observe: Observe<'_>,
+    ) -> Result<Vec<Hit>> {
+        let searched = |column: usize| Searched {
+            column,
+            view: self.columns[column].1.as_ref(),
+            restriction: restrictions.and_then(|all| all.get(column)),
         };
         let top = |(column, tree): &(usize, Tree<Leaf>)| {
-            let (view, restriction) = part(*column);
-            collect::top(view, tree, restriction, reach, interrupt)
+            collect::top(searched(*column), tree, reach, interrupt, observe)
         };
         let mut hits = match &self.tree {
             Tree::Nothing => Vec::new(),
@@ -65,15 +73,12 @@ impl Plan {
             }
             tree => combine::rows(tree, &mut |end| match end {
                 End::Leaf((column, tree)) => {
-                    let (view, restriction) = part(*column);
-                    collect::all(view, tree, restriction, interrupt)
+                    collect::all(searched(*column), tree, interrupt, observe)
                 }
                 End::Combined(asked) => {
-                    let columns = asked.columns.iter().map(|(column, weight)| {
-                        let (view, restriction) = part(*column);
-                        (view, restriction, *weight)
-                    });
-                    combined::rows(&columns.collect::<Vec<_>>(), asked, interrupt)
+                    let columns = asked.columns.iter();
+                    let columns = columns.map(|(column, weight)| (searched(*column), *weight));
+                    combined::rows(&columns.collect::<Vec<_>>(), asked, interrupt, observe)
                 }
             })?,
         };
@@ -93,33 +98,54 @@ impl Plan {
             .map(|(name, view)| (name.as_str(), view.as_ref()))
     }
 
-    /// What is looked for in a column, where it can make a row be found.
-    pub fn leaves(&self, column: &str) -> Vec<&Leaf> {
-        let mut found = Vec::new();
-        self.tree.found(&mut |(index, tree): &(usize, Tree<Leaf>)| {
-            if self.columns[*index].0 == column {
-                tree.found(&mut |leaf| found.push(leaf));
+    /// Hands on what is looked for in a column, where it can make a row be found.
+    pub fn sought<'a>(&'a self, column: &str, sink: &mut dyn FnMut(Sought<'a>)) {
+        let is_it = |index: &usize| self.columns[*index].0 == column;
+        self.tree.found(&mut |end| match end {
+            End::Leaf((index, tree)) if is_it(index) => tree.found(&mut |end| match end {
+                End::Leaf(Leaf::Term { text, .. }) => sink(Sought::Term(text)),
+                End::Leaf(Leaf::Phrase { terms, slop, .. }) => sink(Sought::Phrase(terms, *slop)),
+                End::Combined(_) => {}
+            }),
+            End::Combined(asked) if asked.columns.iter().any(|(index, _)| is_it(index)) => {
+                asked.terms.iter().for_each(|term| sink(Sought::Term(term)));
             }
+            _ => {}
         });
-        found
     }
 
-    /// The plan in words: terms after analysis, one line for each step.
-    pub fn describe(&self) -> String {
-        let mut out = String::new();
-        describe(
-            &self.tree,
-            0,
-            &mut out,
-            &mut |(column, tree), depth, out| {
-                line(out, depth, &format!("column `{}`", self.columns[*column].0));
-                describe(tree, depth + 1, out, &mut |leaf, depth, out| {
-                    line(out, depth, &leaf.describe());
-                });
-            },
-        );
-        out
+    /// How many entries of the indexes a search may have to read, at most.
+    pub fn work(&self) -> Result<u64> {
+        let mut work = 0;
+        for (name, view) in &self.columns {
+            let Some(field) = view.text() else { continue };
+            let mut terms = Vec::new();
+            self.sought(name, &mut |sought| match sought {
+                Sought::Term(term) => terms.push(term),
+                Sought::Phrase(all, _) => terms.extend(all.iter().map(|(_, term)| term.as_str())),
+            });
+            for term in terms {
+                work += view.entries(&Term::from_field_text(field, term))?;
+            }
+        }
+        Ok(work)
     }
+}
+
+/// What makes a row be found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sought<'a> {
+    Term(&'a str),
+    /// Terms at their places, and how far from them they may be.
+    Phrase(&'a [(usize, String)], u32),
+}
+
+/// A column of a search.
+#[derive(Clone, Copy)]
+pub struct Searched<'a> {
+    pub column: usize,
+    pub view: &'a View,
+    pub restriction: Option<&'a Restriction>,
 }
 
 fn leaf<L>(tree: &Tree<L>) -> Option<&L> {
@@ -127,287 +153,4 @@ fn leaf<L>(tree: &Tree<L>) -> Option<&L> {
         Tree::Leaf(leaf) => Some(leaf),
         _ => None,
     }
-}
-
-type Describe<'a, L> = &'a mut dyn FnMut(&L, usize, &mut String);
-
-fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_, L>) {
-    match tree {
-        Tree::Nothing => line(out, depth, "nothing"),
-        Tree::Combined(asked) => {
-            let how = if asked.all { "all" } else { "any" };
-            let terms = asked.terms.join("`, `");
-            line(
-                out,
-                depth,
-                &format!("columns as one text: {how} of `{terms}`"),
-            );
-        }
-        Tree::Leaf(end) => leaf(end, depth, out),
-        Tree::Boolean {
-            must,
-            should,
-            must_not,
-        } => {
-            for (name, queries) in [("all of", must), ("any of", should), ("none of", must_not)] {
-                if !queries.is_empty() {
-                    line(out, depth, name);
-                }
-                for query in queries {
-                    describe(query, depth + 1, out, leaf);
-                }
-            }
-        }
-        Tree::Best(queries) => {
-            line(out, depth, "best of");
-            for query in queries {
-                describe(query, depth + 1, out, leaf);
-            }
-        }
-        Tree::Demote {
-            positive,
-            negative,
-            factor,
-        } => {
-            line(out, depth, "rows of");
-            describe(positive, depth + 1, out, leaf);
-            line(out, depth, &format!("less {factor} times the score of"));
-            describe(negative, depth + 1, out, leaf);
-        }
-    }
-}
-
-fn line(out: &mut String, depth: usize, text: &str) {
-    let _ = writeln!(out, "{:indent$}{text}", "", indent = depth * 2);
-}
-
-impl Leaf {
-    fn describe(&self) -> String {
-        let weighted = |text: String, weight: f32| match weight == 1.0 {
-            true => text,
-            false => format!("{text}^{weight}"),
-        };
-        match self {
-            Self::Term { text, weight } => weighted(format!("`{text}`"), *weight),
-            Self::Phrase {
-                terms,
-                slop,
-                weight,
-            } => {
-                let words: Vec<&str> = terms.iter().map(|(_, word)| word.as_str()).collect();
-                let near = match slop {
-                    0 => String::new(),
-                    slop => format!(" slop {slop}"),
-                };
-                weighted(format!("phrase `{}`{near}", words.join(" ")), *weight)
-            }
-        }
-    }
-}
-
-type Ends = Tree<(usize, Leaf)>;
-
-struct Planner<'a> {
-    columns: &'a [(String, Arc<View>)],
-    terms_left: usize,
-    limits: Limits,
-    interrupt: Interrupt<'a>,
-}
-
-impl Planner<'_> {
-    fn tree(&mut self, query: &Query) -> Result<Ends> {
-        Ok(match query {
-            Query::Match(query) => self.words(query)?,
-            Query::Phrase(query) => self.phrase(query)?,
-            Query::Best(queries) => Tree::best(self.trees(queries)?),
-            Query::Boolean {
-                must,
-                should,
-                must_not,
-            } => Tree::boolean(
-                self.trees(must)?,
-                self.trees(should)?,
-                self.trees(must_not)?,
-            ),
-            Query::Boost {
-                positive,
-                negative,
-                negative_boost,
-            } => Tree::demote(self.tree(positive)?, self.tree(negative)?, *negative_boost),
-            Query::CombinedFields(query) => self.combined(query)?,
-        })
-    }
-
-    fn trees(&mut self, queries: &[Query]) -> Result<Vec<Ends>> {
-        queries.iter().map(|query| self.tree(query)).collect()
-    }
-
-    fn words(&mut self, query: &Match) -> Result<Ends> {
-        if (self.interrupt)() {
-            return Err(Error::Interrupted);
-        }
-        if let Fuzziness::Edits(edits) = query.fuzziness
-            && edits > self.limits.edits
-        {
-            return Err(Error::invalid(format!(
-                "`fuzziness` {edits} is too much for an FTS index; give at most {}",
-                self.limits.edits
-            )));
-        }
-        let column = self.column(query.column.as_deref(), query.granularity)?;
-        let view = &self.columns[column].1;
-        let words = view.analyzer().terms(&query.terms);
-        // Before the dictionary is asked: words cost time, not only terms.
-        self.spend(words.len())?;
-        let groups: Vec<Vec<(String, f32)>> = if query.fuzziness == Fuzziness::Exact {
-            once(words.into_iter().map(|(_, word)| word))
-                .into_iter()
-                .map(|(word, times)| vec![(word, times as f32)])
-                .collect()
-        } else {
-            let words = once(words.into_iter().map(|(_, word)| word));
-            expand::expand(view, &words, query, self.limits.expansions)?
-        };
-        self.spend(groups.iter().map(Vec::len).sum())?;
-        let term = |(text, weight): (String, f32)| {
-            let weight = weight * query.boost;
-            Tree::Leaf((column, Leaf::Term { text, weight }))
-        };
-        let any = |group: Vec<(String, f32)>| Tree::any(group.into_iter().map(term).collect());
-        Ok(match query.operator {
-            Operator::Or => {
-                // A term that two words stand for is asked for once.
-                let mut terms: HashMap<String, usize> = HashMap::new();
-                let mut merged: Vec<(String, f32)> = Vec::new();
-                for (text, weight) in groups.into_iter().flatten() {
-                    match terms.get(&text) {
-                        Some(&index) => merged[index].1 += weight,
-                        None => {
-                            terms.insert(text.clone(), merged.len());
-                            merged.push((text, weight));
-                        }
-                    }
-                }
-                any(merged)
-            }
-            Operator::And => Tree::all(groups.into_iter().map(any).collect()),
-        })
-    }
-
-    fn combined(&mut self, query: &CombinedFields) -> Result<Ends> {
-        let mut columns = Vec::new();
-        for (index, name) in query.columns.iter().enumerate() {
-            let weight = query.boost.as_ref().map_or(1.0, |boosts| boosts[index]);
-            if !(1.0..=1_048_576.0).contains(&weight) {
-                return Err(Error::invalid(
-                    "`boost` of a combined_fields query must have numbers from 1 to 1048576",
-                ));
-            }
-            columns.push((self.column(Some(name), None)?, weight));
-        }
-        let Some((first, _)) = columns.first() else {
-            return Ok(Tree::Nothing);
-        };
-        let view = &self.columns[*first].1;
-        let alike = |(column, _): &(usize, f32)| {
-            self.columns[*column].1.analysis().is_like(view.analysis())
-        };
-        if !columns.iter().all(alike) {
-            return Err(Error::invalid(
-                "combined_fields needs columns whose indexes have the same parameters",
-            ));
-        }
-        let words = view.analyzer().terms(&query.terms);
-        self.spend(words.len() * columns.len())?;
-        let terms: Vec<String> = once(words.into_iter().map(|(_, word)| word))
-            .into_iter()
-            .map(|(word, _)| word)
-            .collect();
-        if terms.is_empty() {
-            return Ok(Tree::Nothing);
-        }
-        Ok(Tree::Combined(Combined {
-            columns,
-            terms,
-            all: query.operator == Operator::And,
-        }))
-    }
-
-    fn phrase(&mut self, query: &Phrase) -> Result<Ends> {
-        if query.slop > self.limits.slop {
-            return Err(Error::invalid(format!(
-                "`slop` {} is too much for an FTS index; give at most {}",
-                query.slop, self.limits.slop
-            )));
-        }
-        let column = self.column(query.column.as_deref(), query.granularity)?;
-        let (name, view) = &self.columns[column];
-        let terms = view.analyzer().terms(&query.terms);
-        self.spend(terms.len())?;
-        let first = terms.first().map_or(0, |(position, _)| *position);
-        let mut terms: Vec<(usize, String)> = terms
-            .into_iter()
-            .map(|(position, word)| (position - first, word))
-            .collect();
-        let leaf = match terms.len() {
-            0 => return Ok(Tree::Nothing),
-            1 => Leaf::Term {
-                text: terms.remove(0).1,
-                weight: 1.0,
-            },
-            _ if !view.analysis().with_position => {
-                return Err(Error::invalid(format!(
-                    "the index on `{name}` keeps no positions, which a phrase needs; build it with \
-                     `with_position`: true"
-                )));
-            }
-            _ => Leaf::Phrase {
-                terms,
-                slop: query.slop,
-                weight: 1.0,
-            },
-        };
-        Ok(Tree::Leaf((column, leaf)))
-    }
-
-    fn column(&self, name: Option<&str>, granularity: Option<Granularity>) -> Result<usize> {
-        if granularity == Some(Granularity::ListElement) {
-            return Err(Error::invalid(
-                "`document_granularity` list_element needs a native index (INVERTED) of that \
-                 granularity",
-            ));
-        }
-        let name = name.unwrap_or_default();
-        self.columns
-            .iter()
-            .position(|(known, _)| known == name)
-            .ok_or_else(|| Error::invalid(format!("there is no text index on `{name}`")))
-    }
-
-    fn spend(&mut self, terms: usize) -> Result<()> {
-        self.terms_left = self.terms_left.checked_sub(terms).ok_or_else(|| {
-            Error::invalid(format!(
-                "the text query stands for more than {} terms; ask for fewer words or a smaller \
-                 `max_expansions`",
-                self.limits.terms
-            ))
-        })?;
-        Ok(())
-    }
-}
-
-/// Each word once, in the order of the first, and how often it is there.
-fn once(words: impl Iterator<Item = String>) -> Vec<(String, usize)> {
-    let mut order: Vec<(String, usize)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for word in words {
-        match known.get(&word) {
-            Some(&index) => order[index].1 += 1,
-            None => {
-                known.insert(word.clone(), order.len());
-                order.push((word, 1));
-            }
-        }
-    }
-    order
 }

@@ -26,6 +26,12 @@ pub enum Tree<L> {
     Combined(Combined),
 }
 
+/// What has no parts.
+pub enum End<'a, L> {
+    Leaf(&'a L),
+    Combined(&'a Combined),
+}
+
 /// What the index of one column is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
@@ -122,10 +128,11 @@ impl<L> Tree<L> {
     }
 
     /// Every end of the tree whose rows can be found, which those to be left out can't.
-    pub fn found<'a>(&'a self, sink: &mut dyn FnMut(&'a L)) {
+    pub fn found<'a>(&'a self, sink: &mut dyn FnMut(End<'a, L>)) {
         match self {
-            Self::Nothing | Self::Combined(_) => {}
-            Self::Leaf(leaf) => sink(leaf),
+            Self::Nothing => {}
+            Self::Leaf(leaf) => sink(End::Leaf(leaf)),
+            Self::Combined(combined) => sink(End::Combined(combined)),
             Self::Boolean { must, should, .. } => {
                 for query in must.iter().chain(should) {
                     query.found(sink);

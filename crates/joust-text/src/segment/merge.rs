@@ -12,11 +12,13 @@ use super::{Segment, schema};
 use crate::error::Result;
 
 /// Merges segments of one column into an empty local directory, each without the documents whose
-/// row `keep` refuses. `None` when nothing is left. All must have been made with one analysis.
+/// row `keep` refuses. Segments in the order of their row ids make one in that order. `None` when nothing is left. All must have been made with one analysis.
 pub fn merge(
     segments: &[(&Segment, &dyn Fn(u64) -> bool)],
     directory: &Path,
 ) -> Result<Option<Built>> {
+    let mut segments = segments.to_vec();
+    segments.sort_by_key(|(segment, _)| segment.ascending());
     let mut sources = Vec::new();
     let mut filters = Vec::new();
     let mut documents = 0;

@@ -30,6 +30,8 @@ pub struct Segment {
     reader: SegmentReader,
     text: Field,
     rows: Arc<dyn ColumnValues<u64>>,
+    /// Every row has a greater id than the one before.
+    ascending: bool,
     lengths: FieldNormReader,
     with_position: bool,
     bytes: u64,
@@ -63,11 +65,13 @@ impl Segment {
         };
         let reader = reader.clone();
         let text = index.schema().get_field(schema::TEXT)?;
+        let rows = reader
+            .fast_fields()
+            .u64(schema::ROW)?
+            .first_or_default_col(u64::MAX);
         Ok(Arc::new(Self {
-            rows: reader
-                .fast_fields()
-                .u64(schema::ROW)?
-                .first_or_default_col(u64::MAX),
+            ascending: rows.iter().is_sorted_by(|a, b| a < b),
+            rows,
             lengths: reader.get_fieldnorms_reader(text)?,
             with_position: schema::has_positions(&index.schema(), text),
             searcher,
@@ -94,6 +98,12 @@ impl Segment {
     /// The id of the row that is kept as a document.
     pub fn row(&self, document: u32) -> u64 {
         self.rows.get_val(document)
+    }
+
+    /// The least and the greatest row id of a segment in the order of row ids.
+    pub(crate) fn ascending(&self) -> Option<(u64, u64)> {
+        let last = self.documents().checked_sub(1)?;
+        self.ascending.then(|| (self.row(0), self.row(last)))
     }
 
     pub(crate) fn reader(&self) -> &SegmentReader {

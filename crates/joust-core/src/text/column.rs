@@ -1,0 +1,75 @@
+//! What can have a text index: a column of texts, or a place within a JSON column.
+
+use arrow::datatypes::Field as ArrowField;
+use lance::Dataset;
+use lance_core::datatypes::{Field, format_field_path, parse_field_path};
+
+use super::entry::Entry;
+use crate::error::Result;
+use crate::query::{canonical_column, unknown_column};
+
+/// A column as it is searched.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TextColumn {
+    /// The canonical path of the field.
+    pub field: String,
+    /// Of a JSON column: the keys that lead to the place, all strings from there on are its texts.
+    pub keys: Option<Vec<String>>,
+}
+
+impl TextColumn {
+    /// A path leads to a field, or through a JSON field to a place within it: `meta.author.name`.
+    pub fn find(dataset: &Dataset, path: &str) -> Result<Self> {
+        let schema = dataset.schema();
+        if let Some(field) = schema.resolve_case_insensitive(path) {
+            let is_json = field.last().is_some_and(|field| is_json(field));
+            return Ok(Self {
+                field: canonical_column(dataset, path)?,
+                keys: is_json.then(Vec::new),
+            });
+        }
+        let parts = parse_field_path(path).unwrap_or_default();
+        let json = (1..parts.len()).rev().find_map(|length| {
+            let names: Vec<&str> = parts[..length].iter().map(String::as_str).collect();
+            let field = format_field_path(&names);
+            let found = schema.resolve_case_insensitive(&field)?;
+            found
+                .last()
+                .is_some_and(|field| is_json(field))
+                .then_some((field, length))
+        });
+        let (field, length) = json.ok_or_else(|| unknown_column(dataset, path))?;
+        Ok(Self {
+            field: canonical_column(dataset, &field)?,
+            keys: Some(parts[length..].to_vec()),
+        })
+    }
+
+    /// What a segment was made of.
+    pub fn of(dataset: &Dataset, entry: &Entry) -> Result<Self> {
+        Ok(Self {
+            field: dataset.schema().field_path(entry.field)?,
+            keys: entry.details.json_keys.clone(),
+        })
+    }
+
+    /// Not the whole of a column, which only an FTS index can have.
+    pub fn is_within_json(&self) -> bool {
+        self.keys.as_ref().is_some_and(|keys| !keys.is_empty())
+    }
+
+    /// The path, by which queries and listings name it.
+    pub fn name(&self) -> String {
+        match self.keys.as_deref() {
+            None | Some([]) => self.field.clone(),
+            Some(keys) => {
+                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+                format!("{}.{}", self.field, format_field_path(&keys))
+            }
+        }
+    }
+}
+
+fn is_json(field: &Field) -> bool {
+    lance_arrow::json::is_json_field(&ArrowField::from(field))
+}
