@@ -19,6 +19,7 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --seconds=N             of each measurement; default: 3
   --rounds=N              measurements of each, in turn with the others; default: 3
   --scale[=N,M]           tables of growing size; default: 100000,1000000 rows
+  --cores=N,M             the same with so many cores for each contender (needs taskset)
   --no-install            leave out contenders that are not installed
   --out=FOLDER            where the results go; default: bench/results`;
 
@@ -45,6 +46,7 @@ export function parseArguments(args) {
       seconds: { type: "string" },
       rounds: { type: "string" },
       scale: { type: "string" },
+      cores: { type: "string" },
       out: { type: "string" },
     },
   });
@@ -55,6 +57,8 @@ export function parseArguments(args) {
   };
   const list = (name) => values[name]?.split(",").map((text) => integer(name, text, 1));
   const scale = list("scale");
+  const cores = list("cores");
+  if (scale && cores) throw new Error("one series at a time: leave --scale or --cores out");
   if (scale && values.data !== undefined) {
     throw new Error("a scale series is of generated rows: leave --data or --scale out");
   }
@@ -73,6 +77,7 @@ export function parseArguments(args) {
     seconds: one("seconds") ?? defaults.seconds,
     rounds: one("rounds") ?? defaults.rounds,
     scale,
+    cores,
     out: values.out,
   };
 }

@@ -18,7 +18,7 @@ const QUICK_SECONDS = 165;
 /**
  * Measures the chosen scenarios on all contenders that can be had, in turn.
  *
- * @param {Options} options
+ * @param {Options & { pinned?: number }} options `pinned`: cores that each contender may use
  * @param {(line: string) => void} tell what is going on
  * @returns {Promise<Report>}
  */
@@ -37,7 +37,14 @@ export async function runBench(options, tell) {
     tell(`${dataset.title}: ${dataset.rows} rows of ${dataset.dimensions} dimensions`);
     const chosen = choose("contender", all, options.contenders);
     const present = await find(withNeeds(chosen), options, tell);
-    const prepared = await prepare(present.contenders, scenarios, dataset, scratch, tell);
+    const prepared = await prepare(
+      present.contenders,
+      scenarios,
+      dataset,
+      scratch,
+      options.pinned,
+      tell,
+    );
     for (const { contender, place } of prepared.places) {
       if (!chosen.includes(contender)) continue;
       seats.push(await Seat.take(contender, place));
@@ -103,9 +110,10 @@ async function find(contenders, { install }, tell) {
  * @param {readonly Scenario[]} scenarios
  * @param {Dataset} dataset
  * @param {string} scratch
+ * @param {number | undefined} cores
  * @param {(line: string) => void} tell
  */
-async function prepare(contenders, scenarios, dataset, scratch, tell) {
+async function prepare(contenders, scenarios, dataset, scratch, cores, tell) {
   /** @type {{ contender: Contender, place: Place }[]} */
   const places = [];
   /** @type {Gap[]} */
@@ -124,6 +132,7 @@ async function prepare(contenders, scenarios, dataset, scratch, tell) {
       dataset,
       others: folders,
       tables,
+      cores,
       built: (step, seconds) => built.push({ contender: contender.title, step, seconds }),
     };
     tell(`preparing ${contender.title}`);

@@ -133,6 +133,8 @@ export interface Place {
   others: ReadonlyMap<string, string>;
   /** Tells how long a step took. */
   built(step: string, seconds: number): void;
+  /** Cores that it may use; default: all. */
+  cores?: number | undefined;
   /** Vector indexes that the scenarios need. */
   tables: readonly TableName[];
 }
@@ -180,6 +182,8 @@ export interface Result extends Judgement {
   /** Of all processes of the contender; absent where the system doesn't tell. */
   cpuSecondsPer1000?: number;
   residentBytes?: number;
+  /** Share of one core that its first thread took: of a Node server, the event loop. */
+  mainThreadCpu?: number;
   /** Share of one core that making the load took. */
   loaderCpu?: number;
   failures: number;
@@ -216,9 +220,10 @@ export interface Report {
   disk: readonly { contender: string; bytes: number }[];
 }
 
-/** The same scenarios on tables of growing size. */
-export interface ScaleReport {
+/** The same scenarios again and again, while something grows. */
+export interface SeriesReport {
   when: string;
-  /** One for each size, smallest first. */
-  sizes: readonly Report[];
+  grows: "rows" | "cores";
+  /** Least first. */
+  steps: readonly { at: number; report: Report }[];
 }

@@ -44,12 +44,13 @@ export const chroma = {
 };
 
 /** @param {Place} place */
-async function serve({ folder, dataset: { distance } }) {
+async function serve({ folder, cores, dataset: { distance } }) {
   const port = await freePort();
   const entry = "from chromadb.cli.cli import app; app()";
   const args = ["-c", entry, "run", "--path", join(folder, "data"), "--host", "127.0.0.1"];
   const program = startProgram(interpreter, [...args, "--port", String(port)], {
     quiet: true,
+    cores,
     env: { ANONYMIZED_TELEMETRY: "False" },
   });
   program.child.stdout.resume();

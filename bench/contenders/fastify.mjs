@@ -36,9 +36,9 @@ export const fastify = {
     }
   },
   prepare: (place) => copyTables(place, "lance"),
-  async start({ folder, dataset: { distance } }) {
+  async start({ folder, cores, dataset: { distance } }) {
     const service = join(FOLDER, "service.mjs");
-    const program = startProgram(process.execPath, [service, folder, distance]);
+    const program = startProgram(process.execPath, [service, folder, distance], { cores });
     const url = await listening(program);
     return overHttp(program, {
       url,

@@ -21,9 +21,9 @@ const VECTOR_INDEXES = {
 };
 
 /** @param {Place} place */
-async function serve({ folder, dataset: { distance } }) {
+async function serve({ folder, cores, dataset: { distance } }) {
   const args = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
-  const program = startProgram(process.execPath, args);
+  const program = startProgram(process.execPath, args, { cores });
   const headers = { authorization: `Bearer ${KEY}` };
   const url = await listening(program);
   return { program, dialect: namespaceDialect({ url, headers, distance }) };

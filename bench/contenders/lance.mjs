@@ -16,11 +16,11 @@ class Program {
   #program;
   #answers;
 
-  /** @param {string} path */
-  constructor(path) {
-    const threads = String(availableParallelism());
+  /** @param {string} path @param {number} [cores] */
+  constructor(path, cores = availableParallelism()) {
     // As many threads for computing as joust takes.
-    this.#program = startProgram(path, [], { env: { LANCE_CPU_THREADS: threads } });
+    const env = { LANCE_CPU_THREADS: String(cores) };
+    this.#program = startProgram(path, [], { env, cores });
     this.#answers = createInterface({ input: this.#program.child.stdout })[Symbol.asyncIterator]();
   }
 
@@ -59,7 +59,7 @@ export const lance = {
   /** The tables that joust wrote, and a text index that Lance itself can read. */
   async prepare(place) {
     await copyTables(place, "joust");
-    const running = new Program(program);
+    const running = new Program(program, place.cores);
     try {
       for (const table of place.tables) {
         const path = join(place.folder, `${table}.lance`);
@@ -73,7 +73,7 @@ export const lance = {
     }
   },
   async start(place) {
-    return inProcess(new Program(program), place);
+    return inProcess(new Program(program, place.cores), place);
   },
 };
 

@@ -18,10 +18,13 @@ process.once("exit", () => {
  *
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ env?: NodeJS.ProcessEnv, quiet?: boolean }} [options]
+ * @param {{ env?: NodeJS.ProcessEnv, quiet?: boolean, cores?: number | undefined }} [options]
+ *   `cores`: it may use the first ones only
  */
-export function startProgram(command, args, { env = {}, quiet = false } = {}) {
-  const child = spawn(command, args, {
+export function startProgram(command, args, { env = {}, quiet = false, cores } = {}) {
+  const pinned = cores === undefined ? [] : ["taskset", "--cpu-list", `0-${cores - 1}`];
+  const [first, ...rest] = /** @type {[string, ...string[]]} */ ([...pinned, command, ...args]);
+  const child = spawn(first, rest, {
     env: { ...process.env, ...QUIET, ...env },
     stdio: ["pipe", "pipe", quiet ? "ignore" : "inherit"],
   });

@@ -32,8 +32,11 @@ function restAdapter({ key, title, flags }) {
       interpreter = found.interpreter;
     },
     prepare: (place) => copyTables(place, "lance"),
-    async start({ folder, dataset: { distance } }) {
-      const program = startProgram(interpreter, [PROGRAM, folder, ...flags], { quiet: true });
+    async start({ folder, cores, dataset: { distance } }) {
+      const program = startProgram(interpreter, [PROGRAM, folder, ...flags], {
+        quiet: true,
+        cores,
+      });
       const url = await listening(program);
       const dialect = namespaceDialect({ url, headers: {}, distance });
       return overHttp(program, { ...dialect, refuses: ({ key }) => NOT_SERVED[key] });

@@ -27,6 +27,12 @@ export function cpuSeconds(pids) {
   return used.every((ticks) => ticks === undefined) ? undefined : sum(used) / TICKS;
 }
 
+/** Processor seconds that the first thread of a process has used. @param {number} pid */
+export function mainThreadSeconds(pid) {
+  const thread = stat(`${pid}/task/${pid}`);
+  return thread === undefined ? undefined : thread.ticks / TICKS;
+}
+
 /** What the children used that this process has waited for. */
 export function childrenCpuSeconds() {
   const own = stat(process.pid);
@@ -68,6 +74,7 @@ function processes() {
   }
 }
 
+/** @param {number | string} pid */
 function stat(pid) {
   const line = read(`/proc/${pid}/stat`);
   if (line === undefined) return undefined;

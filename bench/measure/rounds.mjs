@@ -4,7 +4,13 @@ import { median, medianOf } from "./statistics.mjs";
 /**
  * One round of one contender.
  *
- * @typedef {Load & Judgement & { seconds?: number, bytes?: number | undefined, cpuSeconds: number | undefined, residentBytes: number | undefined }} Round
+ * @typedef {Load & Judgement & {
+ *   seconds?: number,
+ *   bytes?: number | undefined,
+ *   cpuSeconds: number | undefined,
+ *   mainThreadSeconds?: number | undefined,
+ *   residentBytes: number | undefined,
+ * }} Round
  */
 
 /** What the contenders of one scenario were measured at, round by round. */
@@ -44,11 +50,8 @@ export class Rounds {
         ),
       ),
       residentBytes: medianOf(rounds.map((round) => round.residentBytes)),
-      loaderCpu: medianOf(
-        rounds.map(({ loaderCpuSeconds, requests, rate }) =>
-          loaderCpuSeconds === undefined ? undefined : loaderCpuSeconds / (requests / rate),
-        ),
-      ),
+      mainThreadCpu: medianOf(rounds.map((round) => share(round.mainThreadSeconds, round))),
+      loaderCpu: medianOf(rounds.map((round) => share(round.loaderCpuSeconds, round))),
       seconds: medianOf(rounds.map((round) => round.seconds)),
       bytes: medianOf(rounds.map((round) => round.bytes)),
     };
@@ -69,6 +72,16 @@ export class Rounds {
       ...present(optional),
     };
   }
+}
+
+/**
+ * Of one core.
+ *
+ * @param {number | undefined} seconds of processor time
+ * @param {Round} round
+ */
+function share(seconds, { requests, rate }) {
+  return seconds === undefined ? undefined : seconds / (requests / rate);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** @import { Contender, Dataset, Place, Running, Scenario } from "../types.js" @import { Rounds } from "./rounds.mjs" */
 import { folderBytes } from "./disk.mjs";
-import { cpuSeconds, residentBytes, signalAll, tree } from "./processes.mjs";
+import { cpuSeconds, mainThreadSeconds, residentBytes, signalAll, tree } from "./processes.mjs";
 
 /** Answers that are judged, and that warm up what is measured. */
 const JUDGED = 100;
@@ -18,6 +18,11 @@ let tables = 0;
  * @property {boolean} quick
  * @property {Rounds} rounds where the measurement goes
  */
+
+/** @param {number | undefined} after @param {number | undefined} before */
+function difference(after, before) {
+  return after === undefined || before === undefined ? undefined : after - before;
+}
 
 /** A contender that runs. It rests while others are measured, so that nobody's upkeep disturbs them. */
 export class Seat {
@@ -83,14 +88,16 @@ export class Seat {
     if (quick) await this.#warmUp(table, asks, clients);
     else if (!writes) await this.running.load(table, asks, clients, WARM_UP_SECONDS);
 
-    const before = cpuSeconds(tree(this.running.pid));
+    const { pid } = this.running;
+    const [before, loopBefore] = [cpuSeconds(tree(pid)), mainThreadSeconds(pid)];
     const measured = await this.running.load(table, asks, clients, seconds);
-    const pids = tree(this.running.pid);
-    const after = cpuSeconds(pids);
+    const pids = tree(pid);
+    const [after, loopAfter] = [cpuSeconds(pids), mainThreadSeconds(pid)];
     rounds.add(this.contender.title, {
       ...measured,
       ...judgement,
-      cpuSeconds: before === undefined || after === undefined ? undefined : after - before,
+      cpuSeconds: difference(after, before),
+      mainThreadSeconds: difference(loopAfter, loopBefore),
       residentBytes: residentBytes(pids),
     });
   }
@@ -140,7 +147,7 @@ export class Seat {
       rows: measure === "ingest" || measure === "download" ? dataset.rows : 1,
       seconds,
       bytes,
-      cpuSeconds: before === undefined || after === undefined ? undefined : after - before,
+      cpuSeconds: difference(after, before),
       residentBytes: residentBytes(pids),
     });
   }

@@ -15,12 +15,18 @@ export const columns = [
   { head: "p95 ms", cell: ({ p95 }) => figure(p95) },
   { head: "p99 ms", cell: ({ p99 }) => figure(p99) },
   { head: "CPU s/1,000", cell: ({ cpuSecondsPer1000 }) => figure(cpuSecondsPer1000) },
+  { head: "main thread", cell: ({ mainThreadCpu }) => percent(mainThreadCpu) },
   { head: "resident", cell: ({ residentBytes }) => size(residentBytes) },
   { head: "recall", cell: ({ recall }) => (recall === undefined ? "" : recall.toFixed(3)) },
   { head: "rows", cell: ({ rows }) => figure(rows) },
   { head: "of joust", cell: share },
   { head: "notes", cell: notes },
 ];
+
+/** @param {number | undefined} share */
+function percent(share) {
+  return share === undefined ? "" : `${Math.round(share * 100)} %`;
+}
 
 /** @param {Result} result */
 function spread({ rates: [least, most], rounds }) {

@@ -1,12 +1,12 @@
 import { parseArguments, usage } from "../../bench/arguments.mjs";
 import { contenders } from "../../bench/contenders/all.mjs";
 import { htmlReport } from "../../bench/report/html.mjs";
-import { scaleHtml, scaleText } from "../../bench/report/scale.mjs";
+import { seriesHtml, seriesText } from "../../bench/report/series.mjs";
 import { textReport } from "../../bench/report/text.mjs";
 import { writeReport } from "../../bench/report/write.mjs";
 import { runBench } from "../../bench/run.mjs";
-import { runScale } from "../../bench/scale.mjs";
 import { scenarios } from "../../bench/scenarios.mjs";
+import { runSeries } from "../../bench/series.mjs";
 
 /** `npm run bench -- [SCENARIO...] [OPTION...]`: see bench/README.md. */
 export async function run(args) {
@@ -15,7 +15,7 @@ export async function run(args) {
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
   if (options.help) return show(usage);
   if (options.list) return show(listing());
-  return options.scale ? scale(options) : compare(options);
+  return options.scale || options.cores ? series(options) : compare(options);
 }
 
 async function compare(options) {
@@ -25,10 +25,10 @@ async function compare(options) {
   return report.results.some(({ failures }) => failures > 0) ? 1 : 0;
 }
 
-async function scale(options) {
-  const report = await runScale(options, console.error);
-  console.log(scaleText(report));
-  written({ kind: "scale", report, html: scaleHtml(report) }, options);
+async function series(options) {
+  const report = await runSeries(options, console.error);
+  console.log(seriesText(report));
+  written({ kind: report.grows, report, html: seriesHtml(report) }, options);
 }
 
 function written(made, { out }) {

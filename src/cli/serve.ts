@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { loadConfig } from "../config/load.js";
 import { createLogger } from "../telemetry/logger.js";
 
@@ -7,8 +8,9 @@ export async function serve(args: readonly string[]): Promise<void> {
   const log = createLogger(config.logLevel);
   // One request's forgotten promise must not end the server for all others.
   process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
-  // Lance reads these once, when it is loaded.
-  if (config.cpuThreads !== undefined) process.env.LANCE_CPU_THREADS = String(config.cpuThreads);
+  // Lance reads these once, when it is loaded; left to itself it would compute with two cores fewer.
+  const threads = config.cpuThreads ?? process.env.LANCE_CPU_THREADS ?? availableParallelism();
+  process.env.LANCE_CPU_THREADS = String(threads);
   process.env.LANCE_DEFAULT_IO_BUFFER_SIZE ??= String(part(config.memoryBytes, 1 / 128, 64));
   process.env.LANCE_MEM_POOL_SIZE ??= String(part(config.memoryBytes, 1 / 24, 256));
   const { start } = await import("./start.js");

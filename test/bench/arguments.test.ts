@@ -40,6 +40,7 @@ test.each([
   [["--seconds=fast"], /--seconds/],
   [["--clients=1,,8"], /--clients/],
   [["--scale=10", "--data=x.arrows"], /generated rows/],
+  [["--scale", "--cores=1"], /one series at a time/],
   [["--colour"], /--colour/],
 ])("%j is refused", (args, message) => {
   expect(() => parseArguments(args)).toThrow(message);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { judgeGoals } from "../../bench/goals.mjs";
 import { Rounds } from "../../bench/measure/rounds.mjs";
 import { htmlReport } from "../../bench/report/html.mjs";
-import { scaleHtml, scaleText } from "../../bench/report/scale.mjs";
+import { seriesHtml, seriesText } from "../../bench/report/series.mjs";
 import { textReport } from "../../bench/report/text.mjs";
 import { writeReport } from "../../bench/report/write.mjs";
 import { scenarios } from "../../bench/scenarios.mjs";
@@ -25,6 +25,7 @@ function rounds(key: string, contender: string, rates: number[], recall = 0.9): 
       failures: 1,
       loaderCpuSeconds: 0.5,
       cpuSeconds: 3,
+      mainThreadSeconds: 1,
       residentBytes: 2 ** 30,
       rows: 10,
       recall,
@@ -70,8 +71,10 @@ test("a result is the middle of its rounds", () => {
 
 test("the table shows every result, compares it with joust, and names who is absent", () => {
   const text = textReport(report(100_000));
-  expect(text).toMatch(/8 +joust +200 +100 to 300 +8 +9 +10 +7.5 +1 GiB +0.900 +10 +1 +3 FAILED/);
-  expect(text).toMatch(/8 +other +50 +8 +9 +10 +30 +1 GiB +0.900 +10 +0.25 +1 FAILED/);
+  expect(text).toMatch(
+    /8 +joust +200 +100 to 300 +8 +9 +10 +7.5 +50 % +1 GiB +0.900 +10 +1 +3 FAILED/,
+  );
+  expect(text).toMatch(/8 +other +50 +8 +9 +10 +30 +50 % +1 GiB +0.900 +10 +0.25 +1 FAILED/);
   expect(text).toContain("absent one: it is not installed");
   expect(text).toContain("100,000 rows");
 });
@@ -113,14 +116,18 @@ test("the page needs nothing from elsewhere and shows what is in names as text",
   expect(html).not.toMatch(/(src|href)=|https?:|@import|NaN|undefined|Infinity/);
 });
 
-test("a scale series is drawn over its sizes", () => {
-  const series = { when: report(1).when, sizes: [report(100_000), report(1_000_000)] };
-  const html = scaleHtml(series);
+test("a series is drawn over what grows", () => {
+  const steps = [100_000, 1_000_000].map((rows) => ({ at: rows, report: report(rows) }));
+  const rows = { when: report(1).when, grows: "rows" as const, steps };
+  const html = seriesHtml(rows);
   for (const title of ["Build time", "Latency", "Memory", "Disk", "Recall"]) {
     expect(html).toContain(`<h2>${title}</h2><svg`);
   }
-  expect(html).not.toMatch(/NaN|undefined|Infinity/);
-  expect(scaleText(series)).toContain("== 1,000,000 rows");
+  const cores = { ...rows, grows: "cores" as const, steps: [{ at: 1, report: report(9) }] };
+  expect(seriesHtml(cores)).toContain("<h2>Main thread</h2><svg");
+  for (const page of [html, seriesHtml(cores)]) expect(page).not.toMatch(/NaN|undefined|Infinity/);
+  expect(seriesText(rows)).toContain("== 1,000,000 rows");
+  expect(seriesText(cores)).toContain("== 1 cores");
 });
 
 test("a report is written as JSON and as a page", () => {

@@ -1,49 +1,59 @@
-/** @import { Report, ScaleReport } from "../types.js" */
+/** @import { Report, SeriesReport } from "../types.js" */
 import { count } from "./format.mjs";
 import { hues, page } from "./page.mjs";
 import { escaped, lineChart } from "./svg.mjs";
 import { summary, textReport } from "./text.mjs";
 
-/** @param {ScaleReport} report */
-export function scaleText({ sizes }) {
-  return sizes.map((size) => `== ${count(size.dataset.rows)} rows\n${textReport(size)}`).join("\n");
+/** @param {SeriesReport} report */
+export function seriesText({ grows, steps }) {
+  return steps
+    .map(({ at, report }) => `== ${count(at)} ${grows}\n${textReport(report)}`)
+    .join("\n");
 }
 
-/** How each quantity grows with the rows, in a chart of its own. @param {ScaleReport} report */
-export function scaleHtml({ when, sizes }) {
-  const charts = {
-    "Build time": { y: "seconds", values: buildSeconds },
-    Latency: { y: "p50, ms", values: latencies },
+/** How each quantity goes with what grows, in a chart of its own. @param {SeriesReport} report */
+export function seriesHtml({ when, grows, steps }) {
+  const always = {
     "Requests a second": { y: "requests/s", values: rates },
+    Latency: { y: "p50, ms", values: latencies },
+  };
+  const ofRows = {
+    "Build time": { y: "seconds", values: buildSeconds },
+    ...always,
     Memory: { y: "resident, MiB, the most of all scenarios", values: memory },
     Disk: { y: "MiB with all indexes, and the rows as an Arrow stream", values: disk },
     Recall: { y: "recall of the ten nearest", values: recalls, linear: true },
   };
-  const [first] = sizes;
-  return page(`joust at growing size, ${when.slice(0, 10)}`, [
-    `<p class="faint">${first ? escaped(summary(first)).replaceAll("\n", "<br>") : ""}</p>`,
-    ...Object.entries(charts).map(
-      ([title, { y, values, ...form }]) => `<h2>${title}</h2>${chart(sizes, y, values, form)}`,
+  const ofCores = {
+    ...always,
+    "Main thread": { y: "share of one core", values: mainThread, linear: true },
+  };
+  const [first] = steps;
+  return page(`joust, more and more ${grows}, ${when.slice(0, 10)}`, [
+    `<p class="faint">${first ? escaped(summary(first.report)).replaceAll("\n", "<br>") : ""}</p>`,
+    ...Object.entries(grows === "rows" ? ofRows : ofCores).map(
+      ([title, { y, values, ...form }]) =>
+        `<h2>${title}</h2>${chart({ grows, steps }, y, values, form)}`,
     ),
   ]);
 }
 
 /**
- * @param {readonly Report[]} sizes
+ * @param {Pick<SeriesReport, "grows" | "steps">} series
  * @param {string} y
  * @param {(report: Report) => Record<string, number>} values by the name of a line
  * @param {{ linear?: boolean }} form
  */
-function chart(sizes, y, values, { linear = false }) {
+function chart({ grows, steps }, y, values, { linear = false }) {
   /** @type {Map<string, [number, number][]>} */
   const lines = new Map();
-  for (const size of sizes) {
-    for (const [name, value] of Object.entries(values(size))) {
-      lines.set(name, [...(lines.get(name) ?? []), [size.dataset.rows, value]]);
+  for (const { at, report } of steps) {
+    for (const [name, value] of Object.entries(values(report))) {
+      lines.set(name, [...(lines.get(name) ?? []), [at, value]]);
     }
   }
   const series = [...lines].map(([name, points], i) => ({ name, hue: i % hues, points }));
-  return lineChart({ series, x: "rows", y, logX: true, logY: !linear });
+  return lineChart({ series, x: grows, y, logX: grows === "rows", logY: !linear });
 }
 
 /** Steps of the same name happen once for each table: the sum. @param {Report} report */
@@ -71,6 +81,7 @@ const byResult =
 const latencies = byResult(({ p50 }) => p50);
 const rates = byResult(({ rate }) => rate);
 const recalls = byResult(({ recall }) => recall);
+const mainThread = byResult(({ mainThreadCpu }) => mainThreadCpu);
 
 /** @param {Report} report */
 function memory({ results, contenders }) {
