@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 /** @typedef {ReturnType<typeof parseArguments>} Options */
 
 const QUICK = { rows: 5_000, dimensions: 64, clients: [8], seconds: 1, rounds: 1 };
-const FULL = { dimensions: 128, clients: [1, 8], seconds: 3, rounds: 3 };
+const FULL = { rows: undefined, dimensions: 128, clients: [1, 8], seconds: 3, rounds: 3 };
 const SCALE_ROWS = [100_000, 1_000_000];
 
 export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
@@ -12,7 +12,8 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --list                  the scenarios and the contenders
   --contenders=A,B        only those; default: all
   --data=FILE             an Arrow IPC stream (.arrows) or a file of ann-benchmarks (.hdf5)
-  --rows=N                rows of the table; default: 100000, or all of the file
+  --rows=N                rows of the table; default: 100000, or all of the file;
+                          with --quick 5000 of either
   --dimensions=N          of generated vectors; default: 128
   --seed=N                of generated data; default: 1
   --clients=N,M           clients that ask at the same time; default: 1,8
@@ -50,7 +51,7 @@ export function parseArguments(args) {
       out: { type: "string" },
     },
   });
-  const defaults = { rows: undefined, ...(values.quick ? QUICK : FULL) };
+  const defaults = values.quick ? QUICK : FULL;
   const one = (name, least = 1) => {
     const text = values[name];
     return text === undefined ? undefined : integer(name, text, least);
@@ -70,7 +71,7 @@ export function parseArguments(args) {
     scenarios: positionals,
     contenders: values.contenders?.split(","),
     data: values.data,
-    rows: one("rows") ?? (values.data === undefined ? defaults.rows : undefined),
+    rows: one("rows") ?? defaults.rows,
     dimensions: one("dimensions") ?? (scale ? 64 : defaults.dimensions),
     seed: one("seed", 0) ?? 1,
     clients: list("clients") ?? defaults.clients,

@@ -33,13 +33,12 @@ function spread({ rates: [least, most], rounds }) {
   return rounds > 1 ? `${figure(least)} to ${figure(most)}` : "";
 }
 
-/** How its speed compares with that of the first contender. @param {Result} result @param {Report} report */
+/** How its speed compares with joust's. @param {Result} result @param {Report} report */
 function share({ scenario, clients, rate }, { results, contenders }) {
+  const joust = contenders.find(({ key }) => key === "joust")?.title;
   const ours = results.find(
     (other) =>
-      other.contender === contenders[0]?.title &&
-      other.scenario === scenario &&
-      other.clients === clients,
+      other.contender === joust && other.scenario === scenario && other.clients === clients,
   );
   return ours ? `${figure(rate / ours.rate)}` : "";
 }
