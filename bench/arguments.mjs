@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 
 /** @typedef {ReturnType<typeof parseArguments>} Options */
 
-const QUICK = { rows: 5_000, dimensions: 64, clients: [8], seconds: 1, rounds: 1 };
+const QUICK = { rows: 3_000, dimensions: 64, clients: [8], seconds: 1, rounds: 1 };
 const FULL = { rows: undefined, dimensions: 128, clients: [1, 8], seconds: 3, rounds: 3 };
 const SCALE_ROWS = [100_000, 1_000_000];
 
@@ -13,7 +13,7 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --contenders=A,B        only those; default: all
   --data=FILE             an Arrow IPC stream (.arrows) or a file of ann-benchmarks (.hdf5)
   --rows=N                rows of the table; default: 100000, or all of the file;
-                          with --quick 5000 of either
+                          with --quick 3000 of either
   --dimensions=N          of generated vectors; default: 128
   --seed=N                of generated data; default: 1
   --clients=N,M           clients that ask at the same time; default: 1,8

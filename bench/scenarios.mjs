@@ -17,27 +17,20 @@ const ASKS = 500;
 export const scenarios = [
   vector("vector-pq", "IVF_PQ, nprobes 20", { nprobes: 20 }, { quick: true }),
   vector("vector-pq-refine", "IVF_PQ, nprobes 20, refine 10", { nprobes: 20, refine: 10 }),
-  vector(
-    "vector-pq-high",
-    "IVF_PQ, nprobes 100, refine 20",
-    { nprobes: 100, refine: 20 },
-    { quick: true },
-  ),
+  vector("vector-pq-high", "IVF_PQ, nprobes 100, refine 20", { nprobes: 100, refine: 20 }),
   graph("vector-graph-32", 32),
   graph("vector-graph-64", 64),
   graph("vector-graph-128", 128, { quick: true }),
   graph("vector-graph-256", 256),
-  filtered(
-    "vector-filter",
-    "IVF_PQ, nprobes 20, refine 10, one row in 20 admitted",
-    { nprobes: 20, refine: 10 },
-    { quick: true },
-  ),
+  filtered("vector-filter", "IVF_PQ, nprobes 20, refine 10, one row in 20 admitted", {
+    nprobes: 20,
+    refine: 10,
+  }),
   filtered(
     "vector-graph-filter",
     "graph, ef 128, one row in 20 admitted",
     { ef: 128 },
-    { table: "bench_graph" },
+    { table: "bench_graph", quick: true },
   ),
   batch(),
   vector("vector-flat", "no index", { flat: true }, { quick: true }),
@@ -150,7 +143,6 @@ function batch() {
     key: "vector-batch",
     title: `vector: ${BATCH} in one request, IVF_PQ, nprobes 20`,
     group: "vector",
-    quick: true,
     asks: ({ queries }) =>
       Array.from({ length: Math.floor(queries.length / BATCH) }, (_, i) =>
         vectorAsk(queries.slice(i * BATCH, (i + 1) * BATCH), { nprobes: 20 }),

@@ -3,7 +3,8 @@ import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
 import { joust } from "./joust.mjs";
 import { lance } from "./lance.mjs";
+import { pgvector } from "./pgvector.mjs";
 import { asItComes, sharedSession } from "./rest-adapter.mjs";
 
 /** Each after those whose tables it copies. @type {readonly Contender[]} */
-export const contenders = [joust, lance, asItComes, sharedSession, fastify, chroma];
+export const contenders = [joust, lance, asItComes, sharedSession, fastify, chroma, pgvector];

@@ -39,10 +39,10 @@ export function childrenCpuSeconds() {
   return own === undefined ? undefined : own.childTicks / TICKS;
 }
 
-/** Memory of the processes that is in RAM now; pages that several share count for each. @param {readonly number[]} pids */
+/** Memory of the processes that is in RAM now; of pages that several share, each has its part. @param {readonly number[]} pids */
 export function residentBytes(pids) {
   const kibibytes = pids.map((pid) => {
-    const found = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? "");
+    const found = /^Pss:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/smaps_rollup`) ?? "");
     return found ? Number(found[1]) : undefined;
   });
   return kibibytes.every((size) => size === undefined) ? undefined : sum(kibibytes) * 1024;
