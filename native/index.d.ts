@@ -390,6 +390,8 @@ export interface EngineOptions {
   indexCacheBytes?: number
   /** The part of it for manifests, schemas and file metadata, bytes. */
   metadataCacheBytes?: number
+  /** Memory for rows and vectors that queries keep asking for, bytes; 0 keeps none. */
+  rowCacheBytes?: number
   /**
    * How long a handle on a remote store may answer without asking the store for a newer version,
    * ms; 0 asks every time.

@@ -24,6 +24,8 @@ export interface Config {
   readonly memoryBytes: number;
   readonly indexCacheBytes?: number;
   readonly metadataCacheBytes?: number;
+  /** 0 keeps no rows. */
+  readonly rowCacheBytes?: number;
   readonly stalenessMs?: number;
   readonly cpuThreads?: number;
   readonly storageOptions: Readonly<Record<string, string>>;

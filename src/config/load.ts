@@ -54,6 +54,7 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
     ...present("apiKey", given["api-key"]),
     ...present("indexCacheBytes", given["index-cache"]),
     ...present("metadataCacheBytes", given["metadata-cache"]),
+    ...present("rowCacheBytes", given["row-cache"]),
     ...present("stalenessMs", given.staleness),
     ...present("cpuThreads", given["cpu-threads"]),
   };

@@ -85,6 +85,10 @@ export const serverOptions = {
     type: size,
     help: "the part of --memory for manifests, schemas and file metadata; default: a sixteenth",
   }),
+  "row-cache": option({
+    type: size,
+    help: "the part of --memory for rows and vectors that queries keep asking for; 0 leaves every search but text's to Lance; default: an eighth",
+  }),
   staleness: option({
     type: duration,
     help: "how old an answer about a table on a remote store may be; 0 always asks the store",

@@ -3,7 +3,8 @@ import { items } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 
-const serving = useServer();
+/** Lance's plans; row-cache.test.ts asks for others. */
+const serving = useServer({ args: ["--row-cache", "0"] });
 const vector = { single_vector: Array(8).fill(0.5) };
 const explain = (body: object) => serving.client.post("/v1/table/t/explain_plan", body);
 const analyze = (body: object) => serving.client.post("/v1/table/t/analyze_plan", body);

@@ -22,6 +22,8 @@ use lance_io::object_store::ObjectStoreRegistry;
 
 use crate::durability::Durability;
 use crate::memory::Budget;
+use crate::nearest::VectorCaches;
+use crate::rows::RowCaches;
 use crate::text::TextCaches;
 
 /// The caches and store connections of an engine.
@@ -31,6 +33,8 @@ pub struct Caches {
     stores: Arc<ObjectStoreRegistry>,
     durability: Durability,
     text: TextCaches,
+    rows: RowCaches,
+    vectors: VectorCaches,
 }
 
 impl Caches {
@@ -48,6 +52,8 @@ impl Caches {
             stores: Arc::new(durability.stores()),
             durability,
             text: TextCaches::new(budget.text_caches),
+            rows: RowCaches::new(budget.row_cache),
+            vectors: VectorCaches::new(budget.row_cache),
         }
     }
 
@@ -63,6 +69,16 @@ impl Caches {
     /// What text searches keep.
     pub fn text(&self) -> &TextCaches {
         &self.text
+    }
+
+    /// What is kept of rows that queries return.
+    pub fn rows(&self) -> &RowCaches {
+        &self.rows
+    }
+
+    /// What vector searches keep.
+    pub fn vectors(&self) -> &VectorCaches {
+        &self.vectors
     }
 
     /// A session that shares the budgets and sees nothing that another session has cached.

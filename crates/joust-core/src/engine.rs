@@ -24,6 +24,9 @@ pub struct EngineOptions {
     pub index_cache_bytes: Option<usize>,
     /// The part of it for manifests, schemas and file metadata, bytes; by default a share.
     pub metadata_cache_bytes: Option<usize>,
+    /// The part of it for rows and vectors that queries keep asking for, bytes; by default a share. With
+    /// 0 none are kept, and Lance answers every query but those for texts.
+    pub row_cache_bytes: Option<usize>,
     /// How long a handle on a remote store may answer without asking the store for a newer version;
     /// zero asks every time. Local directories are always asked, which costs one `stat`.
     pub staleness: Duration,
@@ -39,6 +42,7 @@ impl Default for EngineOptions {
             memory_bytes: 8 << 30,
             index_cache_bytes: None,
             metadata_cache_bytes: None,
+            row_cache_bytes: None,
             staleness: Duration::ZERO,
             durability: Durability::default(),
             open_tables: 10_000,
@@ -75,6 +79,7 @@ impl Engine {
             options.memory_bytes,
             options.index_cache_bytes,
             options.metadata_cache_bytes,
+            options.row_cache_bytes,
         );
         let caches = Caches::new(&budget, options.durability);
         Self {

@@ -20,6 +20,8 @@ pub struct EngineOptions {
     pub index_cache_bytes: Option<f64>,
     /// The part of it for manifests, schemas and file metadata, bytes.
     pub metadata_cache_bytes: Option<f64>,
+    /// Memory for rows and vectors that queries keep asking for, bytes; 0 keeps none.
+    pub row_cache_bytes: Option<f64>,
     /// How long a handle on a remote store may answer without asking the store for a newer version,
     /// ms; 0 asks every time.
     pub staleness_ms: Option<f64>,
@@ -60,6 +62,7 @@ impl Engine {
             chosen.memory_bytes = bytes(options.memory_bytes).unwrap_or(chosen.memory_bytes);
             chosen.index_cache_bytes = bytes(options.index_cache_bytes);
             chosen.metadata_cache_bytes = bytes(options.metadata_cache_bytes);
+            chosen.row_cache_bytes = bytes(options.row_cache_bytes);
             if options.synced == Some(false) {
                 chosen.durability = joust_core::Durability::Os;
             }

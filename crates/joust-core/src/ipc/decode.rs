@@ -239,7 +239,7 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let memory = Memory::new(Budget::new(8 << 30, None, None));
+            let memory = Memory::new(Budget::new(8 << 30, None, None, None));
             let (push, read) = upload(&memory, || {});
             for chunk in chunks {
                 push.push(chunk.into());

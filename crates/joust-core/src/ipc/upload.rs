@@ -161,7 +161,7 @@ mod tests {
     use crate::memory::Budget;
 
     fn memory() -> Memory {
-        Memory::new(Budget::new(1 << 30, None, None))
+        Memory::new(Budget::new(1 << 30, None, None, None))
     }
 
     fn runtime() -> tokio::runtime::Runtime {

@@ -14,24 +14,33 @@ pub struct Budget {
     pub index_cache: usize,
     /// Manifests, schemas, file metadata: a sixteenth.
     pub metadata_cache: usize,
-    /// Text segments, tails, returned rows: three sixteenths.
+    /// Text segments and tails: an eighth.
     pub text_caches: usize,
+    /// Rows and vectors that queries keep asking for: an eighth.
+    pub row_cache: usize,
     /// Requests and jobs: the rest.
     pub work: usize,
 }
 
 impl Budget {
-    pub fn new(total: usize, index_cache: Option<usize>, metadata_cache: Option<usize>) -> Self {
+    pub fn new(
+        total: usize,
+        index_cache: Option<usize>,
+        metadata_cache: Option<usize>,
+        row_cache: Option<usize>,
+    ) -> Self {
         let rest = total - PROGRAM.min(total / 2);
         let index_cache = index_cache.unwrap_or(rest / 4);
         let metadata_cache = metadata_cache.unwrap_or(rest / 16);
-        let text_caches = rest / 16 * 3;
-        let cached = index_cache + metadata_cache + text_caches;
+        let text_caches = rest / 8;
+        let row_cache = row_cache.unwrap_or(rest / 8);
+        let cached = index_cache + metadata_cache + text_caches + row_cache;
         Self {
             total,
             index_cache,
             metadata_cache,
             text_caches,
+            row_cache,
             work: rest.saturating_sub(cached).max(LEAST_WORK),
         }
     }
@@ -70,10 +79,11 @@ mod tests {
     #[test]
     fn the_shares_are_the_whole() {
         for total in [256, 512, 4 << 10, 200 << 10] {
-            let budget = Budget::new(total * MIB, None, None);
+            let budget = Budget::new(total * MIB, None, None, None);
             let shares = budget.index_cache
                 + budget.metadata_cache
                 + budget.text_caches
+                + budget.row_cache
                 + budget.work
                 + PROGRAM.min(total * MIB / 2);
             assert!(shares <= budget.total, "{budget:?}");
@@ -84,19 +94,19 @@ mod tests {
     #[test]
     fn two_jobs_leave_half_of_the_work_to_requests() {
         for total in [512, 1 << 10, 16 << 10] {
-            let budget = Budget::new(total * MIB, None, None);
+            let budget = Budget::new(total * MIB, None, None, None);
             assert!(2 * budget.job() <= budget.work / 2 + MIB, "{budget:?}");
         }
     }
 
     #[test]
     fn a_cache_of_a_given_size_is_taken_from_work() {
-        let budget = Budget::new(1024 * MIB, Some(100 * MIB), Some(0));
-        let default = Budget::new(1024 * MIB, None, None);
+        let budget = Budget::new(1024 * MIB, Some(100 * MIB), Some(0), Some(0));
+        let default = Budget::new(1024 * MIB, None, None, None);
         assert_eq!(budget.index_cache, 100 * MIB);
         assert_eq!(
             budget.work + 100 * MIB,
-            default.work + default.index_cache + default.metadata_cache
+            default.work + default.index_cache + default.metadata_cache + default.row_cache
         );
     }
 }

@@ -216,7 +216,7 @@ mod tests {
     fn memory(work: usize) -> Memory {
         let budget = Budget {
             work,
-            ..Budget::new(1 << 30, None, None)
+            ..Budget::new(1 << 30, None, None, None)
         };
         Memory::with_patience(budget, Duration::from_millis(20))
     }

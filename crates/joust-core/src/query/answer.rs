@@ -11,8 +11,8 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use lance::dataset::ROW_ID;
 
+use super::found::Rows;
 use super::request::Query;
-use super::text_search::Rows;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::ipc::{Encoder, Format};

@@ -3,7 +3,7 @@
 use datafusion::physical_plan::displayable;
 
 use super::request::{Explain, Query};
-use super::{Planned, QueryOptions};
+use super::{Planned, QueryOptions, plan};
 use crate::error::{Error, Result};
 use crate::table::Table;
 
@@ -12,14 +12,20 @@ impl Table {
     /// `{query, verbose}`.
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
-        let scanner = match self.plan(&explain.query, &options).await?.0 {
-            Planned::Scan(scanner) => scanner,
-            Planned::Text(search) => {
-                return Ok(self.without_location(&search.describe().await?));
-            }
-        };
-        let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+        let dataset = self.queried(&explain.query, &options).await?;
         let verbose = explain.verbose == Some(true);
+        let caches = self.handle().caches();
+        let own = match self.plan(&dataset, &explain.query).await? {
+            Planned::Text(search) => Some(search.describe(caches).await?),
+            Planned::Nearest(search) => search.describe(verbose, caches).await?,
+            Planned::Reads(reads) => Some(reads.describe(verbose)),
+            Planned::Scan => None,
+        };
+        if let Some(own) = own {
+            return Ok(self.without_location(&own));
+        }
+        let scanner = plan::scanner(&self.source(&dataset), &explain.query).await?;
+        let plan = scanner.create_plan().await.map_err(Error::of_input)?;
         let text = displayable(plan.as_ref())
             .set_show_schema(verbose)
             .indent(verbose)
@@ -30,17 +36,21 @@ impl Table {
     /// Runs a query and tells what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let query = Query::decode(body)?;
-        let (planned, dataset) = self.plan(&query, &options).await?;
+        let dataset = self.queried(&query, &options).await?;
         let _memory = self
             .memory_for_query(&dataset, query.order_by.is_some())
             .await?;
-        let scanner = match planned {
-            Planned::Scan(scanner) => scanner,
-            Planned::Text(search) => {
-                let plan = search.analyze(self.handle().text()).await?;
-                return Ok(self.without_location(&plan));
-            }
+        let caches = self.handle().caches();
+        let own = match self.plan(&dataset, &query).await? {
+            Planned::Text(search) => Some(search.analyze(caches).await?),
+            Planned::Nearest(search) => search.analyze(caches).await?,
+            Planned::Reads(reads) => Some(reads.analyze(caches).await?),
+            Planned::Scan => None,
         };
+        if let Some(own) = own {
+            return Ok(self.without_location(&own));
+        }
+        let scanner = plan::scanner(&self.source(&dataset), &query).await?;
         let plan = scanner.analyze_plan().await.map_err(Error::of_input)?;
         Ok(self.without_location(&plan))
     }

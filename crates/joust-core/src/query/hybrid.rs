@@ -10,7 +10,8 @@ use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::text::Ranked;
+use crate::nearest::Near;
+use crate::rows::Ranked;
 
 /// What a query says about it; what is absent has a default.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -126,13 +127,6 @@ fn scaled(scores: impl Iterator<Item = f32> + Clone) -> impl Iterator<Item = f32
         true => (score - least) / (most - least),
         false => 1.0,
     })
-}
-
-/// A neighbour of the query vector.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
-    pub row: u64,
-    pub distance: f32,
 }
 
 /// Row ids and values of a scan that returns `_rowid` and one more column, `value`.

@@ -1,20 +1,26 @@
 //! Queries: from the bytes of a request to the bytes of an answer.
 //!
 //! [`request`] decodes a body, [`vector`] finds what a vector is compared with, [`plan`] turns both
-//! into a Lance scan or a [`text_search`], [`answer`] runs it and encodes what comes out.
+//! into a Lance scan, a [`text_search`], a search for the [`nearest`] rows or [`reads`] of rows in memory;
+//! [`answer`] runs it and encodes what comes out.
 
 mod answer;
 mod columns;
+mod condition;
 mod explain;
 pub(crate) mod expression;
+mod found;
 mod hybrid;
+mod nearest;
 mod plan;
 mod probes;
+mod reads;
 mod request;
 mod sorting;
 mod text;
 mod text_search;
 mod vector;
+mod vector_search;
 mod vectors;
 
 use std::sync::Arc;
@@ -28,7 +34,10 @@ pub(crate) use vector::{distance_type, element as vector_element, is_vector};
 
 use crate::error::{Error, Result};
 use crate::ipc::Format;
+use crate::memory::Reservation;
 use crate::table::{ReadOptions, Table};
+use nearest::NearestRows;
+use reads::Reads;
 use request::Query;
 use text_search::TextSearch;
 
@@ -54,56 +63,97 @@ impl Table {
     /// they differ, the form of a value tells which it is.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let query = Query::decode(body)?;
-        let (plan, dataset) = self.plan(&query, &options).await?;
+        let dataset = self.queried(&query, &options).await?;
         let version = dataset.version_id();
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some())
             .await?;
-        match plan {
-            Planned::Scan(scanner) => {
-                let bytes = self.engine().memory().budget().sorting();
-                let rows = sorting::run(*scanner, &query, &dataset, bytes).await?;
-                Answer::start(rows, &query, version, options.format, memory)
-            }
+        let caches = self.handle().caches();
+        match self.plan(&dataset, &query).await? {
             Planned::Text(search) => {
-                let rows = search.rows(self.handle().text()).await?;
-                Answer::of_rows(rows, version, options.format, memory)
+                let rows = Box::pin(search.rows(caches)).await?;
+                return Answer::of_rows(rows, version, options.format, memory);
             }
+            Planned::Nearest(search) => {
+                if let Some(rows) = search.rows(caches).await? {
+                    return Answer::of_rows(rows, version, options.format, memory);
+                }
+            }
+            Planned::Reads(reads) => {
+                let rows = reads.rows(caches).await?;
+                return Answer::of_rows(rows, version, options.format, memory);
+            }
+            Planned::Scan => {}
+        }
+        Box::pin(self.scan(dataset, &query, options.format, memory)).await
+    }
+
+    /// Lance's answer. What it takes is large: callers box it.
+    async fn scan(
+        &self,
+        dataset: Arc<Dataset>,
+        query: &Query,
+        format: Format,
+        memory: Reservation,
+    ) -> Result<Answer> {
+        let version = dataset.version_id();
+        let scanner = plan::scanner(&self.source(&dataset), query).await?;
+        let bytes = self.engine().memory().budget().sorting();
+        let rows = sorting::run(scanner, query, &dataset, bytes).await?;
+        Answer::start(rows, query, version, format, memory)
+    }
+
+    fn source(&self, dataset: &Arc<Dataset>) -> plan::Source {
+        plan::Source {
+            dataset: dataset.clone(),
+            read_ahead: self.engine().memory().budget().read_ahead(),
         }
     }
 
-    async fn plan(&self, query: &Query, options: &QueryOptions) -> Result<(Planned, Arc<Dataset>)> {
+    /// The version that a query asks.
+    async fn queried(&self, query: &Query, options: &QueryOptions) -> Result<Arc<Dataset>> {
         query.check_addressed_to(&options.id)?;
         let table = match query.branch.as_deref() {
             Some(branch) => self.on_branch(Some(branch)),
             None => self.clone(),
         };
-        let dataset = table
+        table
             .dataset(ReadOptions {
                 version: query.version,
                 not_before: options.not_before,
                 min_version: options.min_version,
             })
-            .await?;
-        let source = plan::Source {
-            dataset: dataset.clone(),
-            read_ahead: self.engine().memory().budget().read_ahead(),
-        };
+            .await
+    }
+
+    async fn plan(&self, dataset: &Arc<Dataset>, query: &Query) -> Result<Planned> {
+        let caches = self.handle().caches();
         if let Some(text) = &query.text {
-            let caches = self.handle().text();
-            if let Some(search) = TextSearch::new(&source, query, text, caches).await? {
-                return Ok((Planned::Text(Box::new(search)), dataset));
+            let source = self.source(dataset);
+            let search = Box::pin(TextSearch::new(&source, query, text, caches));
+            if let Some(search) = search.await? {
+                return Ok(Planned::Text(Box::new(search)));
             }
         }
-        let scanner = plan::scanner(&source, query).await?;
-        Ok((Planned::Scan(Box::new(scanner)), dataset))
+        if let Some(search) = NearestRows::new(dataset, query, caches).await? {
+            return Ok(Planned::Nearest(Box::new(search)));
+        }
+        if let Some(reads) = Reads::new(dataset, query, caches).await? {
+            return Ok(Planned::Reads(Box::new(reads)));
+        }
+        Ok(Planned::Scan)
     }
 }
 
 /// Who answers.
 enum Planned {
-    Scan(Box<lance::dataset::scanner::Scanner>),
+    /// Lance.
+    Scan,
     Text(Box<TextSearch>),
+    /// Vectors and rows in memory; or Lance, when they turn out not to be there.
+    Nearest(Box<NearestRows>),
+    /// Rows in memory that satisfy a filter.
+    Reads(Box<Reads>),
 }
 
 /// A predicate as Lance may have it, once it has proven to be SQL over the table's columns: what

@@ -6,12 +6,12 @@ use joust_text::object::Object;
 use joust_text::query::Query as TextQuery;
 use lance::Dataset;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
-use lance_index::vector::ApproxMode;
 
 use super::answer::QUERY_INDEX;
 use super::request::{Ordering, Query};
+use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
-use super::{columns, expression, probes, text, vector};
+use super::{columns, expression, text, vector};
 use crate::error::{Error, Result};
 
 /// Bytes of a batch, however wide the rows are: Lance's own batches have 8,192 rows.
@@ -134,47 +134,9 @@ async fn search_by_vector(
     query: &Query,
     dimension: usize,
 ) -> Result<bool> {
-    let column = vector::column(dataset, query.vector_column.as_deref(), dimension)?;
-    let array = column.array(&query.vector)?;
-    // Room is made for every neighbour that is asked for: never ask for more than there are.
-    let rows = dataset.count_rows(None).await? as u64;
-    let k = query.reach().min(rows).max(1);
-    scanner.nearest(&column.path, array.as_ref(), k as usize)?;
-    if let Some(name) = &query.distance_type {
-        scanner.distance_metric(vector::distance_type(name)?);
-    }
-    scanner.distance_range(query.lower_bound, query.upper_bound);
-    probes::set(scanner, query)?;
-    if let Some(mode) = &query.approx_mode {
-        scanner.approx_mode(approx_mode(mode)?);
-    }
-    // Lance makes room for every row that is refined: no more than there are.
-    let most = u32::try_from(rows.div_ceil(k)).unwrap_or(u32::MAX).max(1);
-    let refine = query
-        .refine_factor
-        .filter(|factor| *factor > 0)
-        .map(|factor| factor.min(most));
-    if let Some(ef) = query.ef.filter(|ef| *ef > 0) {
-        // As many candidates as are refined must be found: Lance refuses fewer.
-        let candidates = k.saturating_mul(refine.map_or(1, u64::from));
-        scanner.ef(candidates.max(u64::from(ef)) as usize);
-    }
-    if let Some(factor) = refine {
-        scanner.refine(factor);
-    }
-    scanner.use_index(query.bypass_vector_index != Some(true));
-    Ok(matches!(query.vector, Vectors::Many(_)) && !column.holds_several)
-}
-
-fn approx_mode(name: &str) -> Result<ApproxMode> {
-    match name.to_ascii_lowercase().as_str() {
-        "fast" => Ok(ApproxMode::Fast),
-        "normal" => Ok(ApproxMode::Normal),
-        "accurate" => Ok(ApproxMode::Accurate),
-        _ => Err(Error::invalid(format!(
-            "`{name}` is no approx_mode; use fast, normal or accurate"
-        ))),
-    }
+    let search = VectorSearch::of(dataset, query, dimension).await?;
+    search.set(scanner)?;
+    Ok(matches!(query.vector, Vectors::Many(_)) && !search.column.holds_several)
 }
 
 /// Limit and offset over the whole result. In a batch each vector has its own: see the answer.

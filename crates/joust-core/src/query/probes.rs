@@ -1,13 +1,14 @@
 //! How many partitions of an index a vector search looks into.
 
 use lance::dataset::scanner::Scanner;
+use lance_index::vector::ProbeParams;
 
 use super::request::Query;
 use crate::error::{Error, Result};
 
-/// Sets the bounds: `nprobes` counts for a bound that is not given by itself, and not at all with
+/// The bounds: `nprobes` counts for a bound that is not given by itself, and not at all with
 /// `minimum_nprobes` or `search_effort`. A maximum of 0 is no maximum.
-pub fn set(scanner: &mut Scanner, query: &Query) -> Result<()> {
+pub fn bounds(query: &Query) -> Result<ProbeParams> {
     let given = |number: Option<u32>| number.filter(|number| *number > 0);
     let minimum = given(query.minimum_nprobes);
     let maximum = given(query.maximum_nprobes);
@@ -22,19 +23,26 @@ pub fn set(scanner: &mut Scanner, query: &Query) -> Result<()> {
         (None, None) => given(query.nprobes),
         _ => None,
     };
-    if let Some(fixed) = fixed {
-        scanner.minimum_nprobes(maximum.map_or(fixed, |most| fixed.min(most)) as usize);
-        if query.maximum_nprobes.is_none() {
-            scanner.maximum_nprobes(fixed as usize);
-        }
+    let fixed_maximum = fixed.filter(|_| query.maximum_nprobes.is_none());
+    let fixed_minimum = fixed.map(|fixed| maximum.map_or(fixed, |most| fixed.min(most)));
+    let count = |number: u32| number as usize;
+    Ok(ProbeParams {
+        nprobes: None,
+        minimum_nprobes: minimum.or(fixed_minimum).map(count),
+        maximum_nprobes: maximum.or(fixed_maximum).map(count),
+        search_effort: query.search_effort,
+    })
+}
+
+/// Sets the bounds of a scan.
+pub fn set(scanner: &mut Scanner, bounds: &ProbeParams) -> Result<()> {
+    if let Some(minimum) = bounds.minimum_nprobes {
+        scanner.minimum_nprobes(minimum);
     }
-    if let Some(minimum) = minimum {
-        scanner.minimum_nprobes(minimum as usize);
+    if let Some(maximum) = bounds.maximum_nprobes {
+        scanner.maximum_nprobes(maximum);
     }
-    if let Some(maximum) = maximum {
-        scanner.maximum_nprobes(maximum as usize);
-    }
-    if let Some(effort) = query.search_effort {
+    if let Some(effort) = bounds.search_effort {
         scanner.search_effort(effort)?;
     }
     Ok(())

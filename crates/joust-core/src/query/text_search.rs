@@ -4,27 +4,25 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::RecordBatch;
 use arrow::compute::SortOptions;
-use arrow::datatypes::SchemaRef;
 use datafusion::physical_plan::displayable;
-use futures::StreamExt;
-use futures::stream::{self, BoxStream};
 use joust_text::highlight::Style;
 use joust_text::query::Query as TextQuery;
 use joust_text::search::Hit;
 use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
-use super::hybrid::{Hybrid, Near, rows};
+use super::found::{Rows, Wanted};
+use super::hybrid::{Hybrid, rows};
+use super::nearest::Nearest;
 use super::request::Query;
 use super::vectors::Vectors;
 use super::{expression, plan};
+use crate::cache::Caches;
 use crate::error::{Error, Result};
-use crate::text::{Found, Key, Output, Ranked, Search, TextCaches, indexed};
-
-/// Rows that are fetched together.
-const ROWS: usize = 1_024;
+use crate::nearest::Near;
+use crate::rows::{Key, Output, Own, Ranked};
+use crate::text::{Found, Search, indexed};
 
 /// Passages that a query asks for; what is absent has a default.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -57,10 +55,15 @@ impl Highlight {
 pub struct TextSearch {
     text: Text,
     /// The other half of a hybrid search.
-    vector: Option<(Scanner, Hybrid)>,
-    output: Arc<Output>,
-    offset: usize,
-    limit: usize,
+    vector: Option<(Neighbours, Hybrid)>,
+    wanted: Wanted,
+}
+
+/// Who finds the nearest rows.
+struct Neighbours {
+    own: Option<Nearest>,
+    /// When it can't be found without Lance.
+    scanner: Scanner,
 }
 
 /// Who finds the texts.
@@ -69,28 +72,26 @@ enum Text {
     Native(Box<Scanner>),
 }
 
-/// Rows as they are wanted.
-pub struct Rows {
-    pub schema: SchemaRef,
-    pub batches: BoxStream<'static, Result<RecordBatch>>,
-}
-
 impl TextSearch {
     /// `None` when it is one scan: by text alone, on columns that have no FTS index.
     pub async fn new(
         source: &plan::Source,
         query: &Query,
         text: &TextQuery,
-        caches: &TextCaches,
+        caches: &Arc<Caches>,
     ) -> Result<Option<Self>> {
         let dataset = &source.dataset;
-        let indexes = indexed(dataset, text, caches).await?;
+        let indexes = indexed(dataset, text, caches.text()).await?;
         let vector = match &query.vector {
             Vectors::None if indexes.is_none() => return Ok(None),
             Vectors::None => None,
             Vectors::One(_) => {
                 let hybrid = Hybrid::new(query.hybrid.as_deref())?;
-                Some((plan::nearest(source, query).await?, hybrid))
+                let neighbours = Neighbours {
+                    own: Nearest::new(dataset, query, caches).await?,
+                    scanner: plan::nearest(source, query).await?,
+                };
+                Some((neighbours, hybrid))
             }
             Vectors::Many(_) => {
                 return Err(Error::invalid(
@@ -102,7 +103,10 @@ impl TextSearch {
             dataset.clone(),
             query.columns.expressions(dataset)?,
             query.with_row_id == Some(true),
-            vector.is_some(),
+            match vector.is_some() {
+                true => &[Own::Distance, Own::Score, Own::Relevance],
+                false => &[Own::Score],
+            },
         )?;
         if let Some(order) = &query.order_by {
             output.sort(order.iter().map(|order| key(order)).collect())?;
@@ -110,8 +114,14 @@ impl TextSearch {
         let text = match indexes {
             Some(indexes) => {
                 let search = search(query)?;
-                let found =
-                    Found::new(dataset.clone(), text.clone(), indexes, search, caches).await?;
+                let found = Found::new(
+                    dataset.clone(),
+                    text.clone(),
+                    indexes,
+                    search,
+                    caches.text(),
+                )
+                .await?;
                 if let Some(highlight) = &query.highlight {
                     let columns = highlight.columns.as_deref().unwrap_or_default();
                     output.highlight(found.highlighters(columns)?, highlight.style()?);
@@ -123,82 +133,47 @@ impl TextSearch {
                 Text::Native(Box::new(scanner))
             }
         };
-        output.remember(caches).await?;
         Ok(Some(Self {
             text,
             vector,
-            output: Arc::new(output),
-            offset: usize::try_from(query.offset.unwrap_or(0)).unwrap_or(usize::MAX),
-            limit: usize::try_from(query.k).unwrap_or(usize::MAX),
+            wanted: Wanted::new(output, query),
         }))
     }
 
-    pub async fn rows(&self, caches: &TextCaches) -> Result<Rows> {
+    pub async fn rows(&self, caches: &Arc<Caches>) -> Result<Rows> {
         let found = self.ranked(caches).await?;
-        self.fetch(found).await
+        self.wanted.fetch(found, caches).await
     }
 
     /// All rows that were found, the best first.
-    async fn ranked(&self, caches: &TextCaches) -> Result<Vec<Ranked>> {
-        let Some((scanner, hybrid)) = &self.vector else {
+    async fn ranked(&self, caches: &Arc<Caches>) -> Result<Vec<Ranked>> {
+        let Some((neighbours, hybrid)) = &self.vector else {
             let hits = self.text.hits(caches).await?;
             return Ok(hits.into_iter().map(Ranked::from).collect());
         };
-        let (hits, near) = futures::try_join!(self.text.hits(caches), nearest(scanner))?;
+        let (hits, near) = futures::try_join!(self.text.hits(caches), neighbours.find(caches))?;
         Ok(hybrid.fuse(&hits, &near))
     }
 
-    /// The columns of the rows that are wanted.
-    async fn fetch(&self, found: Vec<Ranked>) -> Result<Rows> {
-        if self.output.is_sorted() {
-            let batch = self.output.sorted(&found, self.offset, self.limit).await?;
-            return Ok(Rows {
-                schema: batch.schema(),
-                batches: stream::once(async { Ok(batch) }).boxed(),
-            });
-        }
-        let end = self.offset.saturating_add(self.limit).min(found.len());
-        let start = self.offset.min(end);
-        let first_end = end.min(start + ROWS);
-        let first = self.output.rows(&found[start..first_end]).await?;
-        let schema = first.schema();
-        let first = stream::once(async { Ok(first) });
-        if first_end == end {
-            return Ok(Rows {
-                schema,
-                batches: first.boxed(),
-            });
-        }
-        let (output, found) = (self.output.clone(), Arc::new(found));
-        let rest = stream::iter((first_end..end).step_by(ROWS)).then(move |start| {
-            let (output, found) = (output.clone(), found.clone());
-            async move { output.rows(&found[start..end.min(start + ROWS)]).await }
-        });
-        Ok(Rows {
-            schema,
-            batches: first.chain(rest).boxed(),
-        })
-    }
-
     /// The plan in words.
-    pub async fn describe(&self) -> Result<String> {
-        let mut out = format!("{}\n", self.output.describe());
+    pub async fn describe(&self, caches: &Caches) -> Result<String> {
+        let mut out = format!("{}\n", self.wanted.output.describe(false));
         let mut depth = 1;
         if let Some((_, hybrid)) = &self.vector {
             indent(&hybrid.describe(), depth, &mut out);
             depth += 1;
         }
         indent(&self.text.describe().await?, depth, &mut out);
-        if let Some((scanner, _)) = &self.vector {
-            indent(&scan(scanner).await?, depth, &mut out);
+        if let Some((neighbours, _)) = &self.vector {
+            indent(&neighbours.describe(caches).await?, depth, &mut out);
         }
         Ok(out)
     }
 
     /// Runs the search: what each of its steps took and found, after the plan.
-    pub async fn analyze(&self, caches: &TextCaches) -> Result<String> {
+    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<String> {
         use std::fmt::Write;
-        let mut out = self.describe().await?;
+        let mut out = self.describe(caches).await?;
         let started = Instant::now();
         let (hits, parts) = self.text.traced(caches).await?;
         out += &parts;
@@ -208,26 +183,22 @@ impl TextSearch {
         step("text", hits.len(), started);
         let found = match &self.vector {
             None => hits.into_iter().map(Ranked::from).collect(),
-            Some((scanner, hybrid)) => {
+            Some((neighbours, hybrid)) => {
                 let started = Instant::now();
-                let near = nearest(scanner).await?;
+                let near = neighbours.find(caches).await?;
                 step("vector", near.len(), started);
                 hybrid.fuse(&hits, &near)
             }
         };
         let started = Instant::now();
-        let mut rows = self.fetch(found).await?;
-        let mut count = 0;
-        while let Some(batch) = rows.batches.next().await {
-            count += batch?.num_rows();
-        }
+        let count = self.wanted.fetch(found, caches).await?.count().await?;
         step("columns", count, started);
         Ok(out)
     }
 }
 
 impl Text {
-    async fn hits(&self, caches: &TextCaches) -> Result<Vec<Hit>> {
+    async fn hits(&self, caches: &Arc<Caches>) -> Result<Vec<Hit>> {
         match self {
             Self::Own(found) => found.hits(caches).await,
             Self::Native(scanner) => {
@@ -239,7 +210,7 @@ impl Text {
     }
 
     /// What it finds, and what was done for it in each part of joust's own indexes.
-    async fn traced(&self, caches: &TextCaches) -> Result<(Vec<Hit>, String)> {
+    async fn traced(&self, caches: &Arc<Caches>) -> Result<(Vec<Hit>, String)> {
         match self {
             Self::Own(found) => found.traced(caches).await,
             Self::Native(_) => Ok((self.hits(caches).await?, String::new())),
@@ -254,10 +225,24 @@ impl Text {
     }
 }
 
-async fn nearest(scanner: &Scanner) -> Result<Vec<Near>> {
-    let found = rows(scanner, "_distance").await?;
-    let near = |(row, distance)| Near { row, distance };
-    Ok(found.into_iter().map(near).collect())
+impl Neighbours {
+    async fn find(&self, caches: &Caches) -> Result<Vec<Near>> {
+        if let Some(own) = &self.own
+            && let Some(near) = own.find(caches).await?
+        {
+            return Ok(near);
+        }
+        let found = rows(&self.scanner, "_distance").await?;
+        let near = |(row, distance)| Near { row, distance };
+        Ok(found.into_iter().map(near).collect())
+    }
+
+    async fn describe(&self, caches: &Caches) -> Result<String> {
+        match &self.own {
+            Some(own) if own.find(caches).await?.is_some() => Ok(own.describe()),
+            _ => scan(&self.scanner).await,
+        }
+    }
 }
 
 async fn scan(scanner: &Scanner) -> Result<String> {

@@ -142,6 +142,11 @@ impl Handle {
         self.caches.durability().commit_handler(&self.location)
     }
 
+    /// What queries keep.
+    pub(crate) fn caches(&self) -> &Arc<Caches> {
+        &self.caches
+    }
+
     /// What text searches keep.
     pub(crate) fn text(&self) -> &TextCaches {
         self.caches.text()
@@ -197,7 +202,7 @@ impl Handle {
         {
             return Ok(open.current.clone());
         }
-        self.refresh().await
+        Box::pin(self.refresh()).await
     }
 
     /// Whether the last check of a remote table came before `time`.
@@ -341,7 +346,7 @@ impl Handle {
         if version == 0 || version > newest.version_id() {
             return Err(missing());
         }
-        match newest.checkout_version(version).await {
+        match Box::pin(newest.checkout_version(version)).await {
             Ok(dataset) => Ok(Arc::new(dataset)),
             Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {
                 Err(missing())

@@ -11,8 +11,9 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::caches::{State, TextCaches};
+use super::caches::TextCaches;
 use crate::error::{Error, Result};
+use crate::state::State;
 
 /// The type of the entries. Other tools know no such type and leave the entry alone; it ends in the
 /// name of none that they do know.
@@ -60,7 +61,7 @@ pub struct Entry {
 
 /// The text segments of a version, each of a kind that this program can read.
 pub async fn entries(dataset: &Dataset, caches: &TextCaches) -> Result<Arc<Vec<Entry>>> {
-    let read = async {
+    let read = async || {
         let found: Vec<Entry> = all_entries(dataset)
             .await?
             .into_iter()

@@ -27,7 +27,7 @@ pub async fn open(
     if entry.details.documents == 0 {
         return Ok(None);
     }
-    let open = async {
+    let open = async || {
         let store = dataset.object_store(entry.base_id).await?;
         let directory = directory(dataset, entry)?;
         if store.is_local() {

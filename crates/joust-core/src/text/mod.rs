@@ -18,9 +18,6 @@ mod describe;
 mod entry;
 mod files;
 mod json;
-mod memo;
-mod row_cache;
-mod rows;
 mod search;
 mod source;
 mod tail;
@@ -32,8 +29,9 @@ pub(crate) use caches::TextCaches;
 pub(crate) use catch_up::catch_up;
 pub(crate) use column::TextColumn;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
-pub(crate) use rows::{Key, Output, Ranked};
+pub(crate) use json::as_returned;
 pub(crate) use search::{Found, Search, indexed, prewarm};
+pub(crate) use source::texts;
 
 use crate::error::{Code, Error};
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::TryStreamExt;
 use joust_text::highlight::Highlighter;
 use joust_text::query::{Limits, Query};
 use joust_text::search::{Hit, Interrupt, Plan, Step};
@@ -11,14 +10,15 @@ use joust_text::view::Restriction;
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use parking_lot::Mutex;
-use roaring::RoaringTreemap;
 
-use super::caches::{State, TextCaches};
+use super::caches::TextCaches;
 use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::blocking;
 use super::view::Indexed;
+use crate::cache::Caches;
 use crate::error::{Error, Result};
+use crate::rows::filtered;
 
 /// What limits a search besides the query's own words.
 #[derive(Debug, Clone, Default)]
@@ -183,12 +183,12 @@ impl Found {
     }
 
     /// The best rows.
-    pub async fn hits(&self, caches: &TextCaches) -> Result<Vec<Hit>> {
+    pub async fn hits(&self, caches: &Caches) -> Result<Vec<Hit>> {
         self.observed(caches, |_| {}).await
     }
 
     /// The best rows, and what was done to find them, part by part.
-    pub async fn traced(&self, caches: &TextCaches) -> Result<(Vec<Hit>, String)> {
+    pub async fn traced(&self, caches: &Caches) -> Result<(Vec<Hit>, String)> {
         let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
         let sink = steps.clone();
         let hits = self.observed(caches, move |step| sink.lock().push(step));
@@ -199,7 +199,7 @@ impl Found {
 
     async fn observed(
         &self,
-        caches: &TextCaches,
+        caches: &Caches,
         observe: impl Fn(Step) + Send + Sync + 'static,
     ) -> Result<Vec<Hit>> {
         let filter = self.search.filter.as_deref();
@@ -215,27 +215,27 @@ impl Found {
         })
         .await?;
         if let Some(filter) = filter.filter(|_| !self.search.prefilter) {
-            let rows = filtered(&self.dataset, filter, caches).await?;
+            let rows = filtered(&self.dataset, filter, caches.rows()).await?;
             hits.retain(|hit| rows.contains(hit.row));
         }
         Ok(hits)
     }
 
     /// What a filter leaves of each column.
-    async fn restrictions(&self, filter: &str, caches: &TextCaches) -> Result<Vec<Restriction>> {
+    async fn restrictions(&self, filter: &str, caches: &Caches) -> Result<Vec<Restriction>> {
         let mut restrictions = Vec::new();
         for (index, (_, view)) in self.indexes.iter().zip(self.plan.columns()) {
             let key = (
                 index.state(&self.dataset, !self.search.fast),
                 filter.to_string(),
             );
-            let make = async {
-                let rows = filtered(&self.dataset, filter, caches).await?;
+            let make = async || {
+                let rows = filtered(&self.dataset, filter, caches.rows()).await?;
                 let restriction = view.restrict(|row| rows.contains(row));
                 let weight = view.documents() as usize / 8;
                 Ok((Arc::new(restriction), weight))
             };
-            let restriction = caches.restrictions.get(&key, make).await?;
+            let restriction = caches.text().restrictions.get(&key, make).await?;
             restrictions.push(restriction.as_ref().clone());
         }
         Ok(restrictions)
@@ -265,35 +265,6 @@ impl Found {
         });
         highlighters.collect()
     }
-}
-
-/// The ids of the rows that satisfy a condition.
-async fn filtered(
-    dataset: &Arc<Dataset>,
-    filter: &str,
-    caches: &TextCaches,
-) -> Result<Arc<RoaringTreemap>> {
-    let key = (State::of(dataset), filter.to_string());
-    let read = async {
-        let mut scanner = dataset.scan();
-        scanner
-            .filter(filter)
-            .and_then(|scanner| scanner.project::<&str>(&[]))
-            .map_err(Error::of_input)?
-            .with_row_id();
-        let mut batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
-        let mut rows = RoaringTreemap::new();
-        while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {
-            use arrow::array::AsArray;
-            use arrow::datatypes::UInt64Type;
-            if let Some(ids) = batch.column_by_name("_rowid") {
-                rows.extend(ids.as_primitive::<UInt64Type>().values().iter().copied());
-            }
-        }
-        let weight = rows.serialized_size();
-        Ok((Arc::new(rows), weight))
-    };
-    caches.filters.get(&key, read).await
 }
 
 /// Runs work on so many entries of indexes: at once when they are few, else where it holds up nobody, until

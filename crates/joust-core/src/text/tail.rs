@@ -41,7 +41,9 @@ pub async fn parts(
         let key = (key(column, analysis)?, visible::state(dataset, &fragments));
         let piece = caches
             .tails
-            .get(&key, index(dataset, column, analysis, &fragments))
+            .get(&key, async || {
+                index(dataset, column, analysis, &fragments).await
+            })
             .await?;
         parts.extend(piece.0.clone());
     }

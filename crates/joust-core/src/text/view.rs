@@ -7,12 +7,13 @@ use joust_text::view::{Part, View};
 use lance::Dataset;
 use roaring::RoaringBitmap;
 
-use super::caches::{ColumnState, State, TextCaches};
+use super::caches::{ColumnState, TextCaches};
 use super::column::TextColumn;
 use super::entry::Entry;
 use super::files::{blocking, open};
 use super::{tail, visible};
 use crate::error::Result;
+use crate::state::State;
 
 /// The segments of one index, and the column they are on.
 pub struct Indexed {
@@ -56,7 +57,7 @@ impl Indexed {
         with_tail: bool,
         caches: &TextCaches,
     ) -> Result<Arc<View>> {
-        let make = async {
+        let make = async || {
             let view = self.make(dataset, with_tail, caches).await?;
             // The parts have their own places; a view that outlives theirs is what this weighs.
             let weight = view
@@ -104,7 +105,7 @@ async fn part(
     caches: &TextCaches,
 ) -> Result<Arc<Part>> {
     let key = (entry.uuid, visible::state(dataset, &entry.fragments));
-    let make = async {
+    let make = async || {
         let rows = visible::rows(dataset, entry.fragments.clone()).await?;
         blocking(move || {
             let weight = segment.documents() as usize / 8;

@@ -3,4 +3,5 @@
 
 mod appends;
 mod changes;
+mod nearest;
 mod tables;

@@ -1,7 +1,6 @@
 //! Rows that were returned lately.
 //!
-//! Finding the best rows takes a twentieth of the time of reading them from the table, and what people
-//! search for is found again and again. For each version and choice of columns the rows that were read
+//! What people search for is found again and again. For each version and choice of columns the rows that were read
 //! stay in memory, as the batches they came in, until there are too many.
 
 use std::collections::HashMap;
@@ -18,7 +17,7 @@ pub const MOST_BYTES: usize = 32 << 20;
 /// A reading of more rows is not for keeping.
 const MOST_ROWS: usize = 200;
 
-pub struct RowCache {
+pub struct Recent {
     kept: Mutex<Kept>,
     /// Bytes.
     capacity: usize,
@@ -32,7 +31,7 @@ struct Kept {
     bytes: usize,
 }
 
-impl RowCache {
+impl Recent {
     pub fn new(capacity: usize) -> Self {
         Self {
             kept: Mutex::default(),
@@ -147,7 +146,7 @@ mod tests {
             ));
             async move { Ok(RecordBatch::try_from_iter([("c", texts)])?) }
         };
-        let cache = RowCache::new(MOST_BYTES);
+        let cache = Recent::new(MOST_BYTES);
         let columns = |rows: &[u64]| {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .build()

@@ -1,7 +1,6 @@
 //! Things that are made once and kept while there is room.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -43,24 +42,28 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
     }
 
     /// The value of a key; `make` gives it with its weight, which counts besides a fixed one.
-    pub async fn get(&self, key: &K, make: impl Future<Output = Result<(V, usize)>>) -> Result<V> {
+    pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
         let cell = self.cell(key);
         if let Some(value) = cell.get() {
             return Ok(value.clone());
         }
-        let mut made = None;
-        let value = cell
-            .get_or_try_init(|| async {
-                let (value, weight) = make.await?;
-                made = Some(weight);
-                Ok::<_, crate::Error>(value)
-            })
-            .await?
-            .clone();
-        if let Some(weight) = made {
-            self.weigh(key, &cell, weight);
-        }
-        Ok(value)
+        // Boxed, so that who finds the value carries nothing of what making it takes.
+        Box::pin(async {
+            let mut made = None;
+            let value = cell
+                .get_or_try_init(|| async {
+                    let (value, weight) = make().await?;
+                    made = Some(weight);
+                    Ok::<_, crate::Error>(value)
+                })
+                .await?
+                .clone();
+            if let Some(weight) = made {
+                self.weigh(key, &cell, weight);
+            }
+            Ok(value)
+        })
+        .await
     }
 
     /// The value, if it is there.
@@ -123,6 +126,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -139,7 +143,7 @@ mod tests {
         let memo = Memo::new(10_000);
         let made = AtomicUsize::new(0);
         let get = || {
-            memo.get(&1, async {
+            memo.get(&1, async || {
                 made.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
                 Ok(("one", 0))
@@ -153,19 +157,19 @@ mod tests {
     #[test]
     fn a_failure_is_not_kept() {
         let memo: Memo<u8, u8> = Memo::new(10_000);
-        let failed = block(memo.get(&1, async { Err(crate::Error::invalid("no")) }));
+        let failed = block(memo.get(&1, async || Err(crate::Error::invalid("no"))));
         assert!(failed.is_err());
-        assert_eq!(block(memo.get(&1, async { Ok((7, 0)) })).unwrap(), 7);
+        assert_eq!(block(memo.get(&1, async || { Ok((7, 0)) })).unwrap(), 7);
     }
 
     #[test]
     fn the_least_recently_used_goes_first() {
         let memo = Memo::new(3_000);
         for key in [1, 2] {
-            block(memo.get(&key, async { Ok((key, 1_000)) })).unwrap();
+            block(memo.get(&key, async || Ok((key, 1_000)))).unwrap();
         }
         assert_eq!(memo.peek(&1), Some(1));
-        block(memo.get(&3, async { Ok((3, 1_000)) })).unwrap();
+        block(memo.get(&3, async || Ok((3, 1_000)))).unwrap();
         assert_eq!(
             (memo.peek(&1), memo.peek(&2), memo.peek(&3)),
             (Some(1), None, Some(3))

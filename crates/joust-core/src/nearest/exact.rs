@@ -1,0 +1,65 @@
+//! Distances measured, not estimated.
+
+use arrow::array::{Array, AsArray, FixedSizeListArray};
+use lance_linalg::distance::DistanceType;
+
+use super::{Bounds, Near, Search};
+use crate::cache::Caches;
+use crate::error::{Error, Result};
+use crate::rows::Reader;
+
+/// Measures a vector's distance from others.
+pub struct Measure<'a> {
+    pub key: &'a dyn Array,
+    pub metric: DistanceType,
+    pub bounds: Bounds,
+}
+
+impl Measure<'_> {
+    /// Calls `found` with the place and the distance of every vector whose distance counts.
+    pub fn each(
+        &self,
+        vectors: &FixedSizeListArray,
+        mut found: impl FnMut(usize, f32),
+    ) -> Result<()> {
+        let distances = self.metric.arrow_batch_func()(self.key, vectors)?;
+        for (place, distance) in distances.values().iter().enumerate() {
+            if !distance.is_nan() && vectors.is_valid(place) && self.bounds.contain(*distance) {
+                found(place, *distance);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The distances of some live rows, in their order; those that are out of bounds are left out.
+pub async fn distances(
+    search: &Search,
+    metric: DistanceType,
+    rows: &[u64],
+    caches: &Caches,
+) -> Result<Vec<Near>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let column = vec![("vector".to_string(), search.column.clone())];
+    let reader = Reader::new(search.dataset.clone(), column);
+    let columns = reader.read(rows, caches.rows()).await?;
+    let vectors = columns
+        .first()
+        .and_then(|column| column.as_fixed_size_list_opt())
+        .ok_or_else(|| Error::invalid("the column holds no vectors"))?;
+    let measure = Measure {
+        key: search.key.as_ref(),
+        metric,
+        bounds: search.bounds,
+    };
+    let mut near = Vec::with_capacity(rows.len());
+    measure.each(vectors, |place, distance| {
+        near.push(Near {
+            row: rows[place],
+            distance,
+        });
+    })?;
+    Ok(near)
+}

@@ -1,0 +1,155 @@
+//! Which way a search goes.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use lance::index::vector::utils::{default_distance_type_for, validate_distance_type_for};
+use lance_linalg::distance::DistanceType;
+
+use super::index::{Indexed, Opened};
+use super::{Near, Search, approximate, best, exact, flat};
+use crate::cache::Caches;
+use crate::error::Result;
+use crate::rows::filtered;
+
+/// How the rows are found.
+pub enum Way {
+    Index(Arc<Opened>),
+    Flat(DistanceType),
+}
+
+impl Search {
+    /// The way to go; `None` leaves the search to Lance.
+    pub async fn way(&self, caches: &Caches) -> Result<Option<Way>> {
+        let DataType::FixedSizeList(element, _) = self.field.data_type() else {
+            return Ok(None);
+        };
+        let indexed = match self.use_index {
+            true => {
+                caches
+                    .vectors()
+                    .index(&self.dataset, &self.column, self.field.id)
+                    .await?
+            }
+            false => Arc::new(Indexed::Not),
+        };
+        let (way, metric) = match indexed.as_ref() {
+            Indexed::Foreign => return Ok(None),
+            Indexed::Open(opened) if self.metric.is_none_or(|own| own == opened.metric) => {
+                (Way::Index(opened.clone()), opened.metric)
+            }
+            _ if self.fast => return Ok(None),
+            _ => {
+                let usual = || default_distance_type_for(element.data_type());
+                let metric = self.metric.unwrap_or_else(usual);
+                (Way::Flat(metric), metric)
+            }
+        };
+        let valid = validate_distance_type_for(metric, element.data_type()).is_ok();
+        Ok(Some(way).filter(|_| valid))
+    }
+
+    /// The nearest rows, the nearest first. `None`: what is needed is not in memory, and Lance can search
+    /// without it.
+    pub async fn find(&self, way: &Way, caches: &Caches) -> Result<Option<Vec<Near>>> {
+        match way {
+            Way::Flat(metric) => {
+                let filter = match &self.filter {
+                    Some(filter) => Some(filtered(&self.dataset, filter, caches.rows()).await?),
+                    None => None,
+                };
+                flat::search(self, *metric, None, filter, caches).await
+            }
+            Way::Index(opened) => self.through(opened, caches).await,
+        }
+    }
+
+    async fn through(&self, opened: &Opened, caches: &Caches) -> Result<Option<Vec<Near>>> {
+        let uncovered = match self.fast || opened.uncovered.is_empty() {
+            true => None,
+            false => {
+                let filter = match &self.filter {
+                    Some(filter) => Some(filtered(&self.dataset, filter, caches.rows()).await?),
+                    None => None,
+                };
+                let numbers = Some(opened.uncovered.as_slice());
+                match flat::search(self, opened.metric, numbers, filter, caches).await? {
+                    Some(near) => Some(near),
+                    None => return Ok(None),
+                }
+            }
+        };
+        let filter = match &self.filter {
+            Some(filter) => {
+                let masks = caches.vectors();
+                Some(masks.mask(&self.dataset, filter, caches).await?)
+            }
+            None => None,
+        };
+        let mut near = approximate::search(self, opened, filter).await?;
+        // Estimates can't be compared with distances, so both are distances.
+        if self.refine.is_some() || uncovered.is_some() {
+            let rows: Vec<u64> = near.iter().map(|near| near.row).collect();
+            near = exact::distances(self, opened.metric, &rows, caches).await?;
+            near.extend(uncovered.into_iter().flatten());
+            best::sort(&mut near, self.k);
+        }
+        Ok(Some(near))
+    }
+
+    /// The search in words.
+    pub fn describe(&self, way: &Way) -> String {
+        let mut out = match way {
+            Way::Index(opened) => format!(
+                "ANN: k={}, index `{}` on `{}`, {} segments, metric={}, nprobes={}..{}",
+                self.k,
+                opened.name,
+                self.column,
+                opened.segments.len(),
+                opened.metric,
+                self.probes.minimum,
+                match self.probes.maximum {
+                    Some(maximum) => maximum.to_string(),
+                    None => "all".to_string(),
+                }
+            ),
+            Way::Flat(metric) => format!(
+                "KNN: k={}, all vectors of `{}` in memory, metric={metric}",
+                self.k, self.column
+            ),
+        };
+        if let Some(factor) = self.refine {
+            out += &format!(", refine_factor={factor}");
+        }
+        if let Way::Index(opened) = way
+            && !self.fast
+            && !opened.uncovered.is_empty()
+        {
+            out += &format!(
+                ", {} fragments that it does not cover",
+                opened.uncovered.len()
+            );
+        }
+        if let Some(filter) = &self.filter {
+            let filter: Vec<&str> = filter.split_whitespace().collect();
+            out += &format!("\n  filter before the search: {}", filter.join(" "));
+        }
+        out
+    }
+}
+
+/// The numbers of a vector as a column of vectors has them; `None` when they would have to change.
+pub fn key(values: &ArrayRef, column: &DataType) -> Result<Option<ArrayRef>> {
+    let DataType::FixedSizeList(element, _) = column else {
+        return Ok(None);
+    };
+    let element = element.data_type();
+    if values.data_type() == element {
+        return Ok(Some(values.clone()));
+    }
+    match element {
+        DataType::Float16 | DataType::Float64 => Ok(Some(arrow::compute::cast(values, element)?)),
+        _ => Ok(None),
+    }
+}

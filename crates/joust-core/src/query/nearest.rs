@@ -1,0 +1,192 @@
+//! Queries by one vector that are answered without a plan of Lance's.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use lance::Dataset;
+use lance_core::datatypes::Field;
+
+use super::expression;
+use super::found::{Rows, Wanted};
+use super::request::Query;
+use super::vector_search::VectorSearch;
+use super::vectors::Vectors;
+use crate::cache::Caches;
+use crate::error::Result;
+use crate::nearest::{Bounds, Near, Probes, Search, Way, key};
+use crate::rows::{Output, Own, Ranked, can_be_kept};
+
+/// More rows are a scan's business, which returns them as it reads them.
+const MOST_ROWS: u64 = 10_000;
+
+/// A search by vector with everything that is done with its rows.
+pub struct NearestRows {
+    nearest: Nearest,
+    wanted: Wanted,
+}
+
+/// A search by vector and the way that it goes.
+pub struct Nearest {
+    search: Search,
+    way: Way,
+}
+
+impl Nearest {
+    /// `None` leaves the search to Lance.
+    pub async fn new(
+        dataset: &Arc<Dataset>,
+        query: &Query,
+        caches: &Caches,
+    ) -> Result<Option<Self>> {
+        let filter = query.filter.as_deref();
+        let filter = filter.filter(|filter| !filter.trim().is_empty());
+        let Vectors::One(numbers) = &query.vector else {
+            return Ok(None);
+        };
+        if !caches.rows().is_on()
+            || query.k == 0
+            || query.reach() > MOST_ROWS
+            || (filter.is_some() && query.prefilter == Some(false))
+        {
+            return Ok(None);
+        }
+        let search = VectorSearch::of(dataset, query, numbers.len()).await?;
+        let Some(field) = own_field(dataset, &search.column.path) else {
+            return Ok(None);
+        };
+        let Some(key) = key(&search.vectors, &field.data_type())? else {
+            return Ok(None);
+        };
+        let (minimum, maximum, effort) = search.probes.resolve();
+        let search = Search {
+            dataset: dataset.clone(),
+            column: search.column.path,
+            field: field.clone(),
+            key,
+            k: search.k as usize,
+            bounds: Bounds {
+                lower: search.lower_bound,
+                upper: search.upper_bound,
+            },
+            metric: search.metric,
+            probes: Probes {
+                minimum,
+                maximum,
+                effort,
+            },
+            ef: search.ef,
+            refine: search.refine,
+            approx_mode: search.approx_mode,
+            use_index: search.use_index,
+            fast: query.fast_search == Some(true),
+            filter: filter.map(expression::whole).transpose()?,
+        };
+        let way = search.way(caches).await?;
+        Ok(way.map(|way| Self { search, way }))
+    }
+
+    /// The nearest rows, the nearest first; `None` when Lance has to search after all.
+    pub async fn find(&self, caches: &Caches) -> Result<Option<Vec<Near>>> {
+        self.search.find(&self.way, caches).await
+    }
+
+    /// The search in words.
+    pub fn describe(&self) -> String {
+        self.search.describe(&self.way)
+    }
+}
+
+impl NearestRows {
+    /// `None` leaves the query to Lance.
+    pub async fn new(
+        dataset: &Arc<Dataset>,
+        query: &Query,
+        caches: &Caches,
+    ) -> Result<Option<Self>> {
+        if query.text.is_some()
+            || query
+                .order_by
+                .as_ref()
+                .is_some_and(|order| !order.is_empty())
+        {
+            return Ok(None);
+        }
+        let Some(output) = output(dataset, query, &[Own::Distance])? else {
+            return Ok(None);
+        };
+        let nearest = Nearest::new(dataset, query, caches).await?;
+        Ok(nearest.map(|nearest| Self {
+            nearest,
+            wanted: Wanted::new(output, query),
+        }))
+    }
+
+    /// The rows; `None` when Lance has to search after all.
+    pub async fn rows(&self, caches: &Arc<Caches>) -> Result<Option<Rows>> {
+        let Some(near) = self.nearest.find(caches).await? else {
+            return Ok(None);
+        };
+        let found = near.into_iter().map(Ranked::from).collect();
+        self.wanted.fetch(found, caches).await.map(Some)
+    }
+
+    /// The plan in words; `None` when it is Lance's.
+    pub async fn describe(&self, verbose: bool, caches: &Caches) -> Result<Option<String>> {
+        // Only a search shows whether all that it needs is in memory.
+        let near = self.nearest.find(caches).await?;
+        Ok(near.map(|_| self.words(verbose)))
+    }
+
+    /// Runs the search: what its steps took and found, after the plan.
+    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Option<String>> {
+        let started = Instant::now();
+        let Some(near) = self.nearest.find(caches).await? else {
+            return Ok(None);
+        };
+        let mut out = self.words(false);
+        let (rows, time) = (near.len(), started.elapsed());
+        out += &format!("vector: output_rows={rows}, time={time:?}\n");
+        let started = Instant::now();
+        let found = near.into_iter().map(Ranked::from).collect();
+        let rows = self.wanted.fetch(found, caches).await?.count().await?;
+        out += &format!(
+            "columns: output_rows={rows}, time={:?}\n",
+            started.elapsed()
+        );
+        Ok(Some(out))
+    }
+
+    fn words(&self, verbose: bool) -> String {
+        let mut out = format!("{}\n", self.wanted.output.describe(verbose));
+        for line in self.nearest.describe().lines() {
+            out += &format!("  {line}\n");
+        }
+        out
+    }
+}
+
+/// What is returned, when it is columns of the table as they are and what the search knows.
+pub fn output(dataset: &Arc<Dataset>, query: &Query, own: &[Own]) -> Result<Option<Output>> {
+    let expressions = query.columns.expressions(dataset)?;
+    let is_known = |sql: &str| match sql {
+        "_distance" => own.contains(&Own::Distance),
+        "_rowid" => true,
+        _ => own_field(dataset, sql).is_some_and(can_be_kept),
+    };
+    let known = match &expressions {
+        Some(expressions) => expressions.iter().all(|(_, sql)| is_known(sql)),
+        None => dataset.schema().fields.iter().all(can_be_kept),
+    };
+    if !known {
+        return Ok(None);
+    }
+    let with_row_id = query.with_row_id == Some(true);
+    Output::new(dataset.clone(), expressions, with_row_id, own).map(Some)
+}
+
+/// A column of the table that is not part of another.
+pub fn own_field<'a>(dataset: &'a Dataset, path: &str) -> Option<&'a Field> {
+    let field = dataset.schema().field(path)?;
+    let mut own = dataset.schema().fields.iter();
+    own.any(|own| own.id == field.id).then_some(field)
+}

@@ -1,0 +1,135 @@
+//! Queries by a filter alone that are answered from memory.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use lance::Dataset;
+
+use super::condition::one_of;
+use super::expression;
+use super::found::{Rows, Wanted};
+use super::nearest::{output, own_field};
+use super::request::Query;
+use super::vectors::Vectors;
+use crate::cache::Caches;
+use crate::error::Result;
+use crate::rows::{Ranked, can_have, first_rows, rows_with};
+
+/// More rows are a scan's business, which returns them as it reads them.
+const MOST_ROWS: u64 = 10_000;
+
+/// Rows that satisfy a filter, in the table's order, and what is returned of them.
+pub struct Reads {
+    rows: Vec<u64>,
+    how: String,
+    wanted: Wanted,
+}
+
+impl Reads {
+    /// `None` leaves the query to Lance.
+    pub async fn new(
+        dataset: &Arc<Dataset>,
+        query: &Query,
+        caches: &Caches,
+    ) -> Result<Option<Self>> {
+        let filter = query.filter.as_deref();
+        let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) else {
+            return Ok(None);
+        };
+        let is_plain = query.text.is_none()
+            && query.vector == Vectors::None
+            && query.fast_search != Some(true)
+            && query.order_by.as_ref().is_none_or(|order| order.is_empty());
+        if !caches.rows().is_on() || !is_plain || query.k == 0 {
+            return Ok(None);
+        }
+        let Some(output) = output(dataset, query, &[])? else {
+            return Ok(None);
+        };
+        let found = match by_value(dataset, filter, caches).await? {
+            None => by_filter(dataset, filter, query.reach(), caches).await?,
+            found => found,
+        };
+        Ok(found.map(|(rows, how)| Self {
+            rows,
+            how,
+            wanted: Wanted::new(output, query),
+        }))
+    }
+
+    pub async fn rows(&self, caches: &Arc<Caches>) -> Result<Rows> {
+        let found = self.rows.iter().map(|row| Ranked {
+            row: *row,
+            ..Ranked::default()
+        });
+        self.wanted.fetch(found.collect(), caches).await
+    }
+
+    /// The plan in words.
+    pub fn describe(&self, verbose: bool) -> String {
+        let output = self.wanted.output.describe(verbose);
+        format!("{output}\n  {}\n", self.how)
+    }
+
+    /// Reads the rows: how long that took, after the plan.
+    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<String> {
+        let started = Instant::now();
+        let rows = self.rows(caches).await?.count().await?;
+        let time = started.elapsed();
+        Ok(format!(
+            "{}columns: output_rows={rows}, time={time:?}\n",
+            self.describe(false)
+        ))
+    }
+}
+
+/// Rows that are asked for by the values of one column.
+async fn by_value(
+    dataset: &Arc<Dataset>,
+    filter: &str,
+    caches: &Caches,
+) -> Result<Option<(Vec<u64>, String)>> {
+    let Some(condition) = one_of(filter) else {
+        return Ok(None);
+    };
+    let mut fields = dataset.schema().fields.iter();
+    let Some(field) = fields.find(|field| field.name == condition.column) else {
+        return Ok(None);
+    };
+    let values = &condition.values;
+    if own_field(dataset, &field.name).is_none()
+        || !values.iter().all(|value| can_have(field, value))
+    {
+        return Ok(None);
+    }
+    let rows = rows_with(dataset, field, values, caches.rows()).await?;
+    let how = || {
+        format!(
+            "Read: {} values of `{}`, in memory",
+            values.len(),
+            field.name
+        )
+    };
+    Ok(rows.map(|rows| (rows, how())))
+}
+
+/// Rows that satisfied the same filter before.
+async fn by_filter(
+    dataset: &Arc<Dataset>,
+    filter: &str,
+    reach: u64,
+    caches: &Caches,
+) -> Result<Option<(Vec<u64>, String)>> {
+    if reach > MOST_ROWS {
+        return Ok(None);
+    }
+    let filter = expression::whole(filter)?;
+    let rows = first_rows(dataset, &filter, reach as usize, caches.rows()).await?;
+    let words = || filter.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(rows.map(|rows| {
+        (
+            rows,
+            format!("Read: the first rows where {}, in memory", words()),
+        )
+    }))
+}

@@ -1,0 +1,63 @@
+//! Puts the columns of an answer together.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float32Array, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use super::Ranked;
+use super::output::{Output, Own, Source};
+use super::passages::passages;
+use crate::error::Result;
+use crate::text::as_returned;
+
+impl Output {
+    /// The rows of some hits, given what was taken of them from the table.
+    pub(super) fn assemble(&self, taken: &[ArrayRef], hits: &[Ranked]) -> Result<RecordBatch> {
+        let mut fields = Vec::with_capacity(self.columns.len());
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for (name, source) in &self.columns {
+            let column: ArrayRef = match source {
+                Source::Taken(index) => taken[*index].clone(),
+                Source::Own(own) => values(*own, hits),
+                Source::RowId => Arc::new(UInt64Array::from_iter_values(
+                    hits.iter().map(|hit| hit.row),
+                )),
+                Source::Computed(computed) => {
+                    computed.evaluate(taken, &values(Own::Score, hits))?
+                }
+                Source::Highlights => passages(&self.highlights, &self.style, taken, hits.len())?,
+            };
+            fields.push(self.field(name, source, column.data_type()));
+            columns.push(column);
+        }
+        let schema: SchemaRef = Arc::new(Schema::new(fields));
+        let options = RecordBatchOptions::new().with_row_count(Some(hits.len()));
+        Ok(RecordBatch::try_new_with_options(
+            schema, columns, &options,
+        )?)
+    }
+
+    /// A column of the table keeps what its schema says about it.
+    fn field(&self, name: &str, source: &Source, data_type: &DataType) -> Field {
+        let own = match source {
+            Source::Taken(index) => self.dataset.schema().field(&self.taken[*index].1),
+            _ => None,
+        };
+        match own {
+            Some(own) => as_returned(Field::from(own))
+                .with_name(name)
+                .with_data_type(data_type.clone()),
+            None => Field::new(name, data_type.clone(), true),
+        }
+    }
+}
+
+fn values(own: Own, hits: &[Ranked]) -> ArrayRef {
+    let value = |hit: &Ranked| match own {
+        Own::Distance => hit.distance,
+        Own::Score => hit.score,
+        Own::Relevance => Some(hit.relevance),
+    };
+    Arc::new(hits.iter().map(value).collect::<Float32Array>())
+}

@@ -1,0 +1,104 @@
+//! What is kept of rows, over all tables.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use lance::Dataset;
+use roaring::RoaringTreemap;
+
+use super::addresses::Addresses;
+use super::decoded::Decoded;
+use super::first::First;
+use super::keys::Keys;
+use super::live::{Fragment, Live};
+use super::recent::{MOST_BYTES, Recent};
+use crate::error::Result;
+use crate::memo::Memo;
+use crate::state::State;
+
+/// Bounded by bytes, each for itself: what is evicted is made again.
+pub struct RowCaches {
+    budget: usize,
+    /// Whole columns.
+    pub decoded: Decoded,
+    /// Rows that were returned, by the columns that were asked for.
+    recent: Memo<(State, String), Arc<Recent>>,
+    /// Bytes of each.
+    recent_each: usize,
+    addresses: Memo<State, Arc<Addresses>>,
+    live: Memo<State, Arc<Live>>,
+    fragments: Memo<String, Arc<Fragment>>,
+    keys: Memo<usize, Arc<(ArrayRef, Keys)>>,
+    firsts: Memo<(State, String), Arc<First>>,
+    /// The rows that a filter leaves, by its text.
+    pub(super) filters: Memo<(State, String), Arc<RoaringTreemap>>,
+}
+
+impl RowCaches {
+    /// `budget`: bytes for rows and what leads to them, half of it for whole columns; 0 keeps none.
+    pub fn new(budget: usize) -> Self {
+        let share = |percent: usize| budget / 100 * percent;
+        Self {
+            budget,
+            decoded: Decoded::new(share(50)),
+            recent: Memo::new(share(22)),
+            recent_each: (share(22) / 8).min(MOST_BYTES),
+            addresses: Memo::new(share(2)),
+            live: Memo::new(share(1)),
+            fragments: Memo::new(share(4)),
+            keys: Memo::new(share(6)),
+            firsts: Memo::new(share(2)),
+            filters: Memo::new(share(6)),
+        }
+    }
+
+    /// Rows may be kept.
+    pub fn is_on(&self) -> bool {
+        self.budget > 0
+    }
+
+    /// Rows of a version that were read lately, by columns.
+    pub(super) async fn recent(&self, state: State, columns: String) -> Result<Arc<Recent>> {
+        // Each counts as full.
+        let each = self.recent_each;
+        let make = async || Ok((Arc::new(Recent::new(each)), each));
+        self.recent.get(&(state, columns), make).await
+    }
+
+    pub async fn addresses(&self, dataset: &Dataset) -> Result<Arc<Addresses>> {
+        let make = async || {
+            let addresses = Addresses::of(dataset).await?;
+            let weight = addresses.weight();
+            Ok((Arc::new(addresses), weight))
+        };
+        self.addresses.get(&State::of(dataset), make).await
+    }
+
+    /// The rows of a fragment by a column's values.
+    pub(super) async fn keys(&self, column: &ArrayRef) -> Result<Arc<(ArrayRef, Keys)>> {
+        let make = async || {
+            let keys = Keys::of(column)?;
+            let weight = keys.weight();
+            Ok((Arc::new((column.clone(), keys)), weight))
+        };
+        // The array is kept with what was made of it, so its address is no other's.
+        let address = Arc::as_ptr(column).cast::<()>() as usize;
+        self.keys.get(&address, make).await
+    }
+
+    pub(super) async fn first(&self, dataset: &Dataset, filter: &str) -> Result<Arc<First>> {
+        const WEIGHT: usize = 2_048;
+        let key = (State::of(dataset), filter.to_string());
+        let make = async || Ok((Arc::default(), WEIGHT + filter.len()));
+        self.firsts.get(&key, make).await
+    }
+
+    pub async fn live(&self, dataset: &Dataset) -> Result<Arc<Live>> {
+        let make = async || {
+            let live = Live::of(dataset, &self.fragments).await?;
+            let weight = live.weight();
+            Ok((Arc::new(live), weight))
+        };
+        self.live.get(&State::of(dataset), make).await
+    }
+}

@@ -1,0 +1,40 @@
+//! The rows that satisfy a filter.
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
+use futures::TryStreamExt;
+use lance::Dataset;
+use roaring::RoaringTreemap;
+
+use super::caches::RowCaches;
+use crate::error::{Error, Result};
+use crate::state::State;
+
+/// The ids of the rows that satisfy a condition, which is SQL that may be handed to Lance.
+pub async fn filtered(
+    dataset: &Arc<Dataset>,
+    filter: &str,
+    caches: &RowCaches,
+) -> Result<Arc<RoaringTreemap>> {
+    let key = (State::of(dataset), filter.to_string());
+    let read = async || {
+        let mut scanner = dataset.scan();
+        scanner
+            .filter(filter)
+            .and_then(|scanner| scanner.project::<&str>(&[]))
+            .map_err(Error::of_input)?
+            .with_row_id();
+        let mut batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+        let mut rows = RoaringTreemap::new();
+        while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {
+            if let Some(ids) = batch.column_by_name("_rowid") {
+                rows.extend(ids.as_primitive::<UInt64Type>().values().iter().copied());
+            }
+        }
+        let weight = rows.serialized_size();
+        Ok((Arc::new(rows), weight))
+    };
+    caches.filters.get(&key, read).await
+}

@@ -1,0 +1,78 @@
+//! The first rows that satisfy a filter, in the table's order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
+use futures::TryStreamExt;
+use lance::Dataset;
+
+use super::caches::RowCaches;
+use crate::error::{Error, Result};
+
+/// At least so many rows are found at once: the next page is asked for next.
+const LEAST: usize = 100;
+
+/// A filter that was asked for at a version.
+#[derive(Default)]
+pub struct First {
+    asked: AtomicU32,
+    found: tokio::sync::Mutex<Option<Arc<Found>>>,
+}
+
+struct Found {
+    rows: Vec<u64>,
+    /// There are no more.
+    all: bool,
+}
+
+/// The ids of the first `reach` rows that satisfy a condition (SQL that may be handed to Lance), or of
+/// all when there are fewer. `None` when it is asked for the first time: finding the rows and then
+/// reading them costs more than doing both at once.
+pub async fn first_rows(
+    dataset: &Arc<Dataset>,
+    filter: &str,
+    reach: usize,
+    caches: &RowCaches,
+) -> Result<Option<Vec<u64>>> {
+    let first = caches.first(dataset, filter).await?;
+    if first.asked.fetch_add(1, Ordering::Relaxed) == 0 {
+        return Ok(None);
+    }
+    let mut kept = first.found.lock().await;
+    let known = kept
+        .as_ref()
+        .filter(|found| found.all || found.rows.len() >= reach);
+    let found = match known {
+        Some(found) => found.clone(),
+        None => kept
+            .insert(Arc::new(
+                Box::pin(find(dataset, filter, reach.max(LEAST))).await?,
+            ))
+            .clone(),
+    };
+    drop(kept);
+    let rows = &found.rows[..reach.min(found.rows.len())];
+    Ok(Some(rows.to_vec()))
+}
+
+async fn find(dataset: &Arc<Dataset>, filter: &str, reach: usize) -> Result<Found> {
+    let mut scanner = dataset.scan();
+    scanner
+        .filter(filter)
+        .and_then(|scanner| scanner.project::<&str>(&[]))
+        .and_then(|scanner| scanner.limit(Some(reach as i64), None))
+        .map_err(Error::of_input)?
+        .with_row_id()
+        .io_buffer_size(32 << 20);
+    let mut batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+    let mut rows = Vec::new();
+    while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {
+        if let Some(ids) = batch.column_by_name("_rowid") {
+            rows.extend_from_slice(ids.as_primitive::<UInt64Type>().values());
+        }
+    }
+    let all = rows.len() < reach;
+    Ok(Found { rows, all })
+}

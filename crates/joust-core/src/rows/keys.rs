@@ -1,0 +1,186 @@
+//! Rows by the value of a column.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{SortOptions, cast, sort_to_indices};
+use arrow::datatypes::{DataType, Int64Type};
+use lance::Dataset;
+use lance_core::datatypes::Field;
+
+use super::caches::RowCaches;
+use super::decoded::Reading;
+use crate::error::Result;
+
+/// Each fragment is looked into for each value: of more fragments an index knows better.
+const MOST_FRAGMENTS: usize = 64;
+/// More rows than this are a scan's business.
+const MOST_ROWS: usize = 10_000;
+
+/// A value to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    Integer(i64),
+    Text(String),
+}
+
+/// The offsets of a fragment's rows, in the order of their values.
+pub struct Keys {
+    offsets: Vec<u32>,
+    values: Values,
+}
+
+enum Values {
+    /// In the order of the offsets.
+    Integers(Vec<i64>),
+    /// In the fragment's order.
+    Texts(ArrayRef),
+}
+
+/// Whether rows can be looked up by a column, and the value is one that it can have.
+pub fn can_have(field: &Field, value: &Value) -> bool {
+    match (field.data_type(), value) {
+        (DataType::Int8, Value::Integer(value)) => i8::try_from(*value).is_ok(),
+        (DataType::Int16, Value::Integer(value)) => i16::try_from(*value).is_ok(),
+        (DataType::Int32, Value::Integer(value)) => i32::try_from(*value).is_ok(),
+        (DataType::UInt8, Value::Integer(value)) => u8::try_from(*value).is_ok(),
+        (DataType::UInt16, Value::Integer(value)) => u16::try_from(*value).is_ok(),
+        (DataType::UInt32, Value::Integer(value)) => u32::try_from(*value).is_ok(),
+        (DataType::Int64, Value::Integer(_)) => true,
+        (DataType::Utf8 | DataType::LargeUtf8, Value::Text(_)) => true,
+        _ => false,
+    }
+}
+
+/// The ids of the live rows whose column has one of some values, in the table's order. `None`: the
+/// column is not in memory, or there are too many.
+pub async fn rows_with(
+    dataset: &Arc<Dataset>,
+    field: &Field,
+    values: &[Value],
+    caches: &RowCaches,
+) -> Result<Option<Vec<u64>>> {
+    if dataset.manifest().fragments.len() > MOST_FRAGMENTS {
+        return Ok(None);
+    }
+    let reading = Reading::Rows(values.len());
+    let Some(column) = caches.decoded.column(dataset, field, reading).await? else {
+        return Ok(None);
+    };
+    let live = caches.live(dataset).await?;
+    let mut rows = Vec::with_capacity(values.len());
+    for (fragment, column) in live.fragments().iter().zip(&column.fragments) {
+        let keys = caches.keys(column).await?;
+        let mut offsets: Vec<u32> = values
+            .iter()
+            .flat_map(|value| keys.1.find(value))
+            .copied()
+            .collect();
+        // A value may be given twice.
+        offsets.sort_unstable();
+        offsets.dedup();
+        let alive = offsets.into_iter().map(|offset| offset as usize);
+        let alive = alive.filter(|offset| fragment.is_alive(*offset));
+        rows.extend(alive.map(|offset| fragment.row_id(offset)));
+        if rows.len() > MOST_ROWS {
+            return Ok(None);
+        }
+    }
+    Ok(Some(rows))
+}
+
+impl Keys {
+    pub fn of(column: &ArrayRef) -> Result<Self> {
+        let order = sort_to_indices(column, Some(SortOptions::new(false, false)), None)?;
+        let valid = column.len() - column.null_count();
+        let offsets = order.values()[..valid].to_vec();
+        let values = match column.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => Values::Texts(column.clone()),
+            _ => {
+                let integers = cast(column, &DataType::Int64)?;
+                let integers = integers.as_primitive::<Int64Type>().values();
+                let sorted = offsets.iter().map(|offset| integers[*offset as usize]);
+                Values::Integers(sorted.collect())
+            }
+        };
+        Ok(Self { offsets, values })
+    }
+
+    /// The offsets of the rows with a value.
+    fn find(&self, value: &Value) -> &[u32] {
+        let range = match (&self.values, value) {
+            (Values::Integers(own), Value::Integer(value)) => {
+                let start = own.partition_point(|own| own < value);
+                start..start + own[start..].partition_point(|own| own == value)
+            }
+            (Values::Texts(own), Value::Text(value)) => {
+                let order = |offset: &u32| text(own, *offset).cmp(value.as_str());
+                let start = self
+                    .offsets
+                    .partition_point(|own| order(own) == Ordering::Less);
+                let equal = self.offsets[start..].partition_point(|own| order(own).is_eq());
+                start..start + equal
+            }
+            _ => 0..0,
+        };
+        &self.offsets[range]
+    }
+
+    /// Bytes that this takes.
+    pub fn weight(&self) -> usize {
+        self.offsets.len() * 4
+            + match &self.values {
+                Values::Integers(values) => values.len() * 8,
+                Values::Texts(values) => values.get_array_memory_size(),
+            }
+    }
+}
+
+fn text(texts: &ArrayRef, offset: u32) -> &str {
+    match texts.as_string_opt::<i32>() {
+        Some(texts) => texts.value(offset as usize),
+        None => texts.as_string::<i64>().value(offset as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int32Array, LargeStringArray};
+
+    use super::*;
+
+    #[test]
+    fn every_row_of_a_value_is_found() {
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![
+            Some(5),
+            None,
+            Some(-1),
+            Some(5),
+            Some(0),
+        ]));
+        let keys = Keys::of(&column).unwrap();
+        let find = |value| {
+            let mut found = keys.find(&Value::Integer(value)).to_vec();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(find(5), [0, 3]);
+        assert_eq!(find(-1), [2]);
+        assert_eq!(find(7), [0_u32; 0]);
+    }
+
+    #[test]
+    fn texts_are_compared_whole() {
+        let column: ArrayRef = Arc::new(LargeStringArray::from(vec![
+            Some("b"),
+            Some("ab"),
+            None,
+            Some("a"),
+        ]));
+        let keys = Keys::of(&column).unwrap();
+        assert_eq!(keys.find(&Value::Text("a".into())), [3]);
+        assert_eq!(keys.find(&Value::Text("ab".into())), [1]);
+        assert!(keys.find(&Value::Text("".into())).is_empty());
+    }
+}

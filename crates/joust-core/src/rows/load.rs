@@ -1,0 +1,84 @@
+//! Reading one column of one fragment whole.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, new_empty_array};
+use arrow::compute::concat;
+use arrow::datatypes::DataType;
+use futures::TryStreamExt;
+use lance::Dataset;
+use lance_core::datatypes::{Field, format_field_path};
+use lance_table::format::Fragment;
+
+use crate::error::{Error, Result};
+
+/// Whether a column can be kept: plain values that come out of every reading alike. Others, such as
+/// blobs and JSON, have another form in the files than in answers.
+pub fn can_be_kept(field: &Field) -> bool {
+    is_own(&field.metadata) && is_plain(&field.data_type()) && !field.is_blob()
+}
+
+/// An extension type has a meaning that Lance may know.
+fn is_own(metadata: &HashMap<String, String>) -> bool {
+    !metadata.contains_key("ARROW:extension:name")
+}
+
+fn is_plain(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => true,
+        DataType::FixedSizeList(item, _) => item.data_type().is_primitive(),
+        DataType::List(item) => is_own(item.metadata()) && is_plain(item.data_type()),
+        DataType::Boolean => true,
+        other => other.is_primitive(),
+    }
+}
+
+/// The bytes that a column takes in memory, when its type says so.
+pub fn width(data_type: &DataType) -> Option<usize> {
+    match data_type {
+        DataType::FixedSizeList(item, length) => {
+            Some(item.data_type().primitive_width()? * usize::try_from(*length).ok()?)
+        }
+        other => other.primitive_width(),
+    }
+}
+
+/// Names the files that a fragment's columns are read from: equal names have equal rows.
+pub fn identity(fragment: &Fragment) -> String {
+    use std::fmt::Write;
+    let mut name = fragment.id.to_string();
+    for file in &fragment.files {
+        let _ = write!(name, " {}", file.path);
+    }
+    name
+}
+
+/// All values of a column in a fragment, those of deleted rows too.
+pub async fn read(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) -> Result<ArrayRef> {
+    let path = format_field_path(&[field.name.as_str()]);
+    let mut scanner = dataset.scan();
+    scanner
+        .with_fragments(vec![fragment.clone()])
+        .project(&[path])?
+        .with_row_id()
+        .include_deleted_rows()
+        .scan_in_order(true)
+        .io_buffer_size(32 << 20);
+    let batches: Vec<_> = scanner.try_into_stream().await?.try_collect().await?;
+    let columns: Vec<&dyn Array> = batches
+        .iter()
+        .filter_map(|batch| batch.column_by_name(&field.name))
+        .map(AsRef::as_ref)
+        .collect();
+    let values = match columns.is_empty() {
+        true => new_empty_array(&field.data_type()),
+        false => concat(&columns)?,
+    };
+    if fragment.physical_rows != Some(values.len()) {
+        return Err(Error::invalid(
+            "a fragment was read with another number of rows",
+        ));
+    }
+    Ok(values)
+}

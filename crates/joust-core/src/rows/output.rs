@@ -1,0 +1,229 @@
+//! What a query returns of each row that it found.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices, take_record_batch};
+use joust_text::highlight::{Highlighter, Style};
+use lance::Dataset;
+
+use super::computed::Computed;
+use super::{Ranked, Reader, RowCaches};
+use crate::error::Result;
+use crate::query::canonical_column;
+use crate::text::TextColumn;
+
+pub const SCORE: &str = "_score";
+pub const DISTANCE: &str = "_distance";
+const RELEVANCE: &str = "_relevance_score";
+const ROW_ID: &str = "_rowid";
+/// The column of passages.
+const HIGHLIGHTS: &str = "_highlights";
+
+/// What a search adds to the columns of a table when it is not asked for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    Distance,
+    Score,
+    Relevance,
+}
+
+/// Where an output column comes from.
+pub(super) enum Source {
+    /// The n-th column that is taken from the table.
+    Taken(usize),
+    Own(Own),
+    RowId,
+    Computed(Computed),
+    Highlights,
+}
+
+/// What is returned of each row.
+pub struct Output {
+    pub(super) dataset: Arc<Dataset>,
+    /// What is taken from the table: names of this module's own and SQL.
+    pub(super) taken: Vec<(String, String)>,
+    pub(super) columns: Vec<(String, Source)>,
+    /// Taken columns that the rows are sorted by.
+    order: Vec<(usize, SortOptions)>,
+    pub(super) highlights: Vec<Highlighted>,
+    pub(super) style: Style,
+}
+
+/// A column whose passages are returned.
+pub(super) struct Highlighted {
+    pub column: TextColumn,
+    pub highlighter: Highlighter,
+    pub taken: usize,
+}
+
+/// A key to sort by.
+pub struct Key {
+    pub column: String,
+    pub options: SortOptions,
+}
+
+impl Own {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Distance => DISTANCE,
+            Self::Score => SCORE,
+            Self::Relevance => RELEVANCE,
+        }
+    }
+}
+
+impl Output {
+    /// `expressions`: names and SQL, or all columns. `own`: columns that are returned in any case.
+    pub fn new(
+        dataset: Arc<Dataset>,
+        expressions: Option<Vec<(String, String)>>,
+        with_row_id: bool,
+        own: &[Own],
+    ) -> Result<Self> {
+        let mut output = Self {
+            taken: Vec::new(),
+            columns: Vec::new(),
+            order: Vec::new(),
+            highlights: Vec::new(),
+            style: Style::default(),
+            dataset,
+        };
+        for (name, sql) in expressions.unwrap_or_else(|| output.all_columns()) {
+            output.add(name, sql)?;
+        }
+        for own in own {
+            if !output.has(own.name()) {
+                output
+                    .columns
+                    .push((own.name().to_string(), Source::Own(*own)));
+            }
+        }
+        if with_row_id && !output.has(ROW_ID) {
+            output.columns.push((ROW_ID.to_string(), Source::RowId));
+        }
+        Ok(output)
+    }
+
+    fn all_columns(&self) -> Vec<(String, String)> {
+        let fields = self.dataset.schema().fields.iter();
+        let all = fields.map(|field| {
+            let path = lance_core::datatypes::format_field_path(&[field.name.as_str()]);
+            (field.name.clone(), path)
+        });
+        all.collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|(own, _)| own == name)
+    }
+
+    fn add(&mut self, name: String, sql: String) -> Result<()> {
+        let source = match sql.as_str() {
+            SCORE => Source::Own(Own::Score),
+            DISTANCE => Source::Own(Own::Distance),
+            RELEVANCE => Source::Own(Own::Relevance),
+            ROW_ID => Source::RowId,
+            _ if sql.to_ascii_lowercase().contains(SCORE) => {
+                let dataset = self.dataset.clone();
+                Source::Computed(Computed::new(&dataset, &sql, |sql| self.take(sql))?)
+            }
+            _ => Source::Taken(self.take(sql)),
+        };
+        self.columns.push((name, source));
+        Ok(())
+    }
+
+    /// Takes a column or an expression from the table, once.
+    fn take(&mut self, sql: String) -> usize {
+        if let Some(index) = self.taken.iter().position(|(_, known)| *known == sql) {
+            return index;
+        }
+        let index = self.taken.len();
+        self.taken.push((format!("c{index}"), sql));
+        index
+    }
+
+    pub fn sort(&mut self, keys: Vec<Key>) -> Result<()> {
+        for key in keys {
+            let path = canonical_column(&self.dataset, &key.column)?;
+            let taken = self.take(path);
+            self.order.push((taken, key.options));
+        }
+        Ok(())
+    }
+
+    /// Adds the column of passages.
+    pub fn highlight(&mut self, columns: Vec<(TextColumn, Highlighter)>, style: Style) {
+        self.style = style;
+        for (column, highlighter) in columns {
+            let taken = self.take(column.field.clone());
+            self.highlights.push(Highlighted {
+                column,
+                highlighter,
+                taken,
+            });
+        }
+        self.columns
+            .push((HIGHLIGHTS.to_string(), Source::Highlights));
+    }
+
+    pub fn is_sorted(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// What is returned, in words; verbose tells the types of the table's columns too.
+    pub fn describe(&self, verbose: bool) -> String {
+        let columns = self.columns.iter().map(|(name, source)| match source {
+            Source::Taken(index) if verbose => {
+                let own = self.dataset.schema().field(&self.taken[*index].1);
+                own.map_or(name.clone(), |own| format!("{name}: {}", own.data_type()))
+            }
+            _ => name.clone(),
+        });
+        let mut out = format!("Rows: columns={}", columns.collect::<Vec<_>>().join(", "));
+        if let Some(branch) = &self.dataset.manifest().branch {
+            out += &format!("; branch={branch}");
+        }
+        out
+    }
+
+    /// The rows of some hits, in their order.
+    pub async fn rows(&self, hits: &[Ranked], caches: &RowCaches) -> Result<RecordBatch> {
+        let taken = self.reader().read(&ids(hits), caches).await?;
+        self.assemble(&taken, hits)
+    }
+
+    /// The rows of all hits in the wanted order, from `offset` on and at most `limit`.
+    pub async fn sorted(
+        &self,
+        hits: &[Ranked],
+        offset: usize,
+        limit: usize,
+        caches: &RowCaches,
+    ) -> Result<RecordBatch> {
+        let taken = self.reader().read(&ids(hits), caches).await?;
+        let rows = self.assemble(&taken, hits)?;
+        let keys: Vec<SortColumn> = self
+            .order
+            .iter()
+            .map(|(index, options)| SortColumn {
+                values: taken[*index].clone(),
+                options: Some(*options),
+            })
+            .collect();
+        let end = offset.saturating_add(limit);
+        let order = lexsort_to_indices(&keys, Some(end.min(hits.len())))?;
+        let start = offset.min(order.len());
+        let order = order.slice(start, order.len() - start);
+        Ok(take_record_batch(&rows, &order)?)
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::new(self.dataset.clone(), self.taken.clone())
+    }
+}
+
+fn ids(hits: &[Ranked]) -> Vec<u64> {
+    hits.iter().map(|hit| hit.row).collect()
+}

@@ -1,0 +1,130 @@
+//! Columns of rows by their ids, from memory as far as they are there.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use lance::Dataset;
+use lance::dataset::ProjectionRequest;
+use lance_core::datatypes::Field;
+
+use super::caches::RowCaches;
+use super::decoded::Reading;
+use crate::error::{Code, Error, Result};
+use crate::state::State;
+
+/// Reads columns of a version: names and SQL.
+pub struct Reader {
+    dataset: Arc<Dataset>,
+    columns: Vec<(String, String)>,
+}
+
+impl Reader {
+    pub fn new(dataset: Arc<Dataset>, columns: Vec<(String, String)>) -> Self {
+        Self { dataset, columns }
+    }
+
+    /// The columns of some live rows, in the rows' order.
+    pub async fn read(&self, rows: &[u64], caches: &RowCaches) -> Result<Vec<ArrayRef>> {
+        if self.columns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let fields = self.columns.iter().map(|(_, sql)| self.column(sql));
+        let fields: Option<Vec<&Field>> = fields.collect();
+        let fields = fields.filter(|_| caches.is_on() && !rows.is_empty());
+        let Some(fields) = fields else {
+            return self.from_table(rows.to_vec(), &self.columns).await;
+        };
+        let mut found = Vec::with_capacity(fields.len());
+        let reading = Reading::Rows(rows.len());
+        for field in fields {
+            found.push(caches.decoded.column(&self.dataset, field, reading).await?);
+        }
+        let mut taken: Vec<Option<ArrayRef>> = vec![None; found.len()];
+        if found.iter().any(Option::is_some) {
+            let addresses = caches.addresses(&self.dataset).await?;
+            if let Some(places) = addresses.places(rows) {
+                for (taken, found) in taken.iter_mut().zip(&found) {
+                    if let Some(column) = found {
+                        *taken = column.take(&places)?;
+                    }
+                }
+            }
+        }
+        self.complete(rows, taken, caches).await
+    }
+
+    /// Reads the columns that were not in memory.
+    async fn complete(
+        &self,
+        rows: &[u64],
+        taken: Vec<Option<ArrayRef>>,
+        caches: &RowCaches,
+    ) -> Result<Vec<ArrayRef>> {
+        let missing = self.columns.iter().zip(&taken);
+        let missing: Vec<(String, String)> = missing
+            .filter(|(_, taken)| taken.is_none())
+            .map(|(column, _)| column.clone())
+            .collect();
+        let mut read = match missing.is_empty() {
+            true => Vec::new(),
+            false => self.recent(rows, &missing, caches).await?,
+        }
+        .into_iter();
+        let columns = taken.into_iter().map(|taken| taken.or_else(|| read.next()));
+        columns
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::new(Code::Internal, "a column that was read is missing"))
+    }
+
+    /// Of rows that were read before only what is new is read.
+    async fn recent(
+        &self,
+        rows: &[u64],
+        columns: &[(String, String)],
+        caches: &RowCaches,
+    ) -> Result<Vec<ArrayRef>> {
+        let paths: Vec<&str> = columns.iter().map(|(_, sql)| sql.as_str()).collect();
+        let kept = caches
+            .recent(State::of(&self.dataset), paths.join(","))
+            .await?;
+        // Boxed: it is seldom that Lance is asked.
+        let read = |rows| Box::pin(self.batch(rows, columns));
+        Box::pin(kept.columns(rows, read)).await
+    }
+
+    async fn from_table(
+        &self,
+        rows: Vec<u64>,
+        columns: &[(String, String)],
+    ) -> Result<Vec<ArrayRef>> {
+        Ok(Box::pin(self.batch(rows, columns))
+            .await?
+            .columns()
+            .to_vec())
+    }
+
+    async fn batch(
+        &self,
+        rows: Vec<u64>,
+        columns: &[(String, String)],
+    ) -> Result<arrow::array::RecordBatch> {
+        let projection = ProjectionRequest::from_sql(columns.to_vec());
+        let batch = self
+            .dataset
+            .take_rows(&rows, projection)
+            .await
+            .map_err(Error::of_input)?;
+        if batch.num_rows() != rows.len() {
+            return Err(Error::new(
+                Code::Internal,
+                "a row that was found is not in the table",
+            ));
+        }
+        Ok(batch)
+    }
+
+    /// A column of the table, as opposed to an expression.
+    fn column(&self, sql: &str) -> Option<&Field> {
+        self.dataset.schema().field(sql)
+    }
+}
