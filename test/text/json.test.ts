@@ -100,6 +100,8 @@ describe("a text index on JSON", () => {
     const plain = await meta({ filter: "id = 2" });
     expect(plain.metadata?.get("ARROW:extension:name")).toBe("arrow.json");
     expect(await meta(words("whales"))).toEqual(plain);
+    const order_by = [{ column_name: "id" }];
+    expect(await meta({ filter: "id > 1", order_by })).toEqual(plain);
   });
 
   it("is refused on a path of what is no JSON", async () => {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
-use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use lance::dataset::ROW_ID;
+use lance::dataset::scanner::DatasetRecordBatchStream;
+use lance::io::RecordBatchStream;
 
 use super::found::Rows;
 use super::request::Query;
@@ -40,7 +41,7 @@ pub struct Answer {
 
 impl Answer {
     pub(super) fn start(
-        batches: SendableRecordBatchStream,
+        batches: DatasetRecordBatchStream,
         query: &Query,
         version: u64,
         format: Format,

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use lance::Dataset;
-use lance::dataset::scanner::Scanner;
+use lance::dataset::scanner::{DatasetRecordBatchStream, Scanner};
 use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 
 use super::request::Query;
@@ -22,17 +21,18 @@ const BATCH_ROWS: usize = 8_192;
 /// by, which can't be put into files. More of them are sorted with all the rest.
 const KEPT: usize = 4;
 
-/// Runs a scan; when it sorts, in so many bytes.
+/// Runs a scan; when it sorts, in so many bytes. What is stored in a form of Lance's own, as JSON is,
+/// comes out as it came in.
 pub async fn run(
     mut scanner: Scanner,
     query: &Query,
     dataset: &Dataset,
     bytes: usize,
-) -> Result<SendableRecordBatchStream> {
+) -> Result<DatasetRecordBatchStream> {
     let mut options = LanceExecutionOptions::default();
     if query.order_by.is_none() {
         let plan = scanner.create_plan().await.map_err(Error::of_input)?;
-        return execute_plan(plan, options).map_err(Error::of_input);
+        return start(plan, options);
     }
     let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);
     scanner.batch_size(batch);
@@ -48,7 +48,15 @@ pub async fn run(
     if many && !searches {
         plan = limited(plan, query);
     }
-    execute_plan(plan, options).map_err(Error::of_input)
+    start(plan, options)
+}
+
+fn start(
+    plan: Arc<dyn ExecutionPlan>,
+    options: LanceExecutionOptions,
+) -> Result<DatasetRecordBatchStream> {
+    let rows = execute_plan(plan, options).map_err(Error::of_input)?;
+    Ok(DatasetRecordBatchStream::new(rows))
 }
 
 fn limited(plan: Arc<dyn ExecutionPlan>, query: &Query) -> Arc<dyn ExecutionPlan> {

@@ -83,18 +83,17 @@ fn before(text: &str, end: usize, chars: usize) -> usize {
     }
 }
 
-/// Where a text may begin, or end, within a stretch: at white space, and beside a letter of a language
-/// that has none between its words.
+/// Where a passage may begin, or end, within a stretch and at its ends: beside white space, and beside
+/// a letter of a language that has none between its words.
 fn boundaries(text: &str, place: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + '_ {
-    let start = place.start;
-    text[place]
-        .char_indices()
-        .filter_map(move |(offset, letter)| {
-            let at = start + offset;
-            let before = text[..at].chars().next_back();
-            let beside = is_unspaced(letter) || before.is_some_and(is_unspaced);
-            (letter.is_whitespace() || beside).then_some(at)
-        })
+    let splits = |letter: char| letter.is_whitespace() || is_unspaced(letter);
+    let places = text[place.clone()].char_indices();
+    let places = places.map(move |(offset, _)| place.start + offset);
+    places.chain([place.end]).filter(move |at| {
+        let before = text[..*at].chars().next_back();
+        let after = text[*at..].chars().next();
+        before.is_none_or(splits) || after.is_none_or(splits)
+    })
 }
 
 /// Adds what surrounds a stretch, half before it and the rest after it, in whole words.
