@@ -173,6 +173,14 @@ impl Decoder {
     }
 }
 
+/// The schema at the head of a stream that is all here. Arrow's own reader makes room for whatever
+/// length the first bytes claim.
+pub fn schema_of(bytes: &[u8]) -> Result<SchemaRef> {
+    let mut rest = bytes;
+    let message = Framer::new(Limits::new(bytes.len())).take(&mut rest)?;
+    read_schema(&message.ok_or_else(|| malformed("it has no schema"))?)
+}
+
 fn read_schema(message: &Message) -> Result<SchemaRef> {
     let header = message.header()?;
     let Some(schema) = header.header_as_schema() else {

@@ -6,6 +6,6 @@ mod framing;
 mod guard;
 mod upload;
 
-pub use decode::{BatchStream, decode};
+pub use decode::{BatchStream, decode, schema_of};
 pub use encode::{Encoder, Format};
 pub use upload::{Upload, UploadReader, upload};

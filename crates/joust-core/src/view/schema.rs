@@ -6,13 +6,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::ipc::reader::{FileReader, StreamReader};
+use arrow::ipc::reader::FileReader;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
 use crate::error::{Code, Error, Result};
+use crate::ipc::schema_of;
 use crate::names::{check_column, short};
 
 /// Metadata of a source's field that is part of its type; the rest speaks of the source.
@@ -115,8 +116,8 @@ fn mismatch(what: &str) -> Error {
 }
 
 fn read(bytes: &[u8]) -> Result<Schema> {
-    let schema = match StreamReader::try_new(bytes, None) {
-        Ok(stream) => Some(stream.schema()),
+    let schema = match schema_of(bytes) {
+        Ok(schema) => Some(schema),
         Err(_) => FileReader::try_new(std::io::Cursor::new(bytes), None)
             .ok()
             .map(|file| file.schema()),
