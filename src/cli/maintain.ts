@@ -13,6 +13,7 @@ import { properties, settingsOf } from "../maintenance/settings.js";
 import { watchDrops } from "../operations/table-removal.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
+import { setLanceEnvironment } from "./lance-environment.js";
 
 const PAGE = 1_000;
 const LOOK_EVERY = 50;
@@ -32,8 +33,7 @@ export async function maintain(args: readonly string[]): Promise<void> {
   const config = loadConfig(rest, { env: process.env, cwd: process.cwd() });
   // It says itself what it does.
   const log = createLogger(config.logLevel === "info" ? "warn" : config.logLevel);
-  // Lance reads this once, when it is loaded.
-  if (config.cpuThreads !== undefined) process.env.LANCE_CPU_THREADS = String(config.cpuThreads);
+  setLanceEnvironment(config);
   const { Engine } = await import("../engine/index.js");
   const engine = new Engine(config);
   const { root, storageOptions } = config;

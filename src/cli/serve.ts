@@ -1,6 +1,6 @@
-import { availableParallelism } from "node:os";
 import { loadConfig } from "../config/load.js";
 import { createLogger } from "../telemetry/logger.js";
+import { setLanceEnvironment } from "./lance-environment.js";
 
 /** `joust serve`: runs until a signal; resolves when the server has stopped. */
 export async function serve(args: readonly string[]): Promise<void> {
@@ -8,11 +8,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   const log = createLogger(config.logLevel);
   // One request's forgotten promise must not end the server for all others.
   process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
-  // Lance reads these once, when it is loaded; left to itself it would compute with two cores fewer.
-  const threads = config.cpuThreads ?? process.env.LANCE_CPU_THREADS ?? availableParallelism();
-  process.env.LANCE_CPU_THREADS = String(threads);
-  process.env.LANCE_DEFAULT_IO_BUFFER_SIZE ??= String(part(config.memoryBytes, 1 / 128, 64));
-  process.env.LANCE_MEM_POOL_SIZE ??= String(part(config.memoryBytes, 1 / 24, 256));
+  setLanceEnvironment(config);
   const { start } = await import("./start.js");
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
@@ -22,10 +18,6 @@ export async function serve(args: readonly string[]): Promise<void> {
   await running.stop();
   process.exit(0);
 }
-
-/** A part of the memory for one scan or join inside of Lance, bytes; `mostMib` is enough for any. */
-const part = (memory: number, share: number, mostMib: number): number =>
-  Math.floor(Math.min(memory * share, mostMib * 2 ** 20));
 
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
 function stopSignal(): Promise<NodeJS.Signals> {

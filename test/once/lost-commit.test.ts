@@ -2,23 +2,28 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HoldingProxy, startHoldingProxy } from "../harness/holding-proxy.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
 import { newKey, state, tenRows, writes } from "./sending.js";
 
 describe.skipIf(s3Missing)("a commit whose answer the store loses", () => {
   let s3: S3;
   let proxy: HoldingProxy;
   let server: Server;
+  let directory: string;
 
   beforeAll(async () => {
     s3 = await startS3();
     proxy = await startHoldingProxy(s3.endpoint);
     const env = { ...s3.env, AWS_ENDPOINT: proxy.url };
-    server = await startServer({ root: s3.createBucket(), env });
+    directory = tempDir("catalog");
+    const args = ["--catalog", `${directory}/catalog.db`];
+    server = await startServer({ root: s3.createBucket(), env, args });
   });
   afterAll(async () => {
     await server?.stop();
     await proxy?.stop();
     await s3?.stop();
+    removeDir(directory);
   });
 
   const cases = writes.flatMap((write, index) =>

@@ -5,6 +5,7 @@ import { expectFailure } from "../harness/failure.js";
 import { type HoldingProxy, startHoldingProxy } from "../harness/holding-proxy.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
 
 /** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait. */
 const ROWS = 480_000;
@@ -14,17 +15,21 @@ describe.skipIf(s3Missing)("a table whose commits take longer than its inserts",
   let s3: S3;
   let proxy: HoldingProxy;
   let server: Server;
+  let directory: string;
 
   beforeAll(async () => {
     s3 = await startS3();
     proxy = await startHoldingProxy(s3.endpoint);
     const env = { ...s3.env, AWS_ENDPOINT: proxy.url };
-    server = await startServer({ root: s3.createBucket(), env });
+    directory = tempDir("catalog");
+    const args = ["--catalog", `${directory}/catalog.db`];
+    server = await startServer({ root: s3.createBucket(), env, args });
   });
   afterAll(async () => {
     await server?.stop();
     await proxy?.stop();
     await s3?.stop();
+    removeDir(directory);
   });
 
   it("refuses what would wait too long, with a time to come again, and loses nothing", {

@@ -196,7 +196,7 @@ onSharedRoots((root) => {
       "another server does it",
       async () => {
         const { job_state } = await job();
-        return job_state !== "IN_PROGRESS" && job_state !== "PENDING" && job_state;
+        return ["DONE", "FAILED", "CANCELLED"].includes(job_state) && job_state;
       },
       { timeoutMs: 100_000 },
     );
