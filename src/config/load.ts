@@ -25,10 +25,10 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
       `--auth none is for loopback addresses: ${given.host} can be reached from elsewhere, so use keys or --host 127.0.0.1`,
     );
   }
-  const caches = (given["index-cache"] ?? 0) + (given["metadata-cache"] ?? 0);
-  if (caches > given.memory / 2) {
+  const caches = [given["index-cache"], given["metadata-cache"], given["row-cache"]];
+  if (caches.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0) > given.memory / 2) {
     throw new ConfigError(
-      "--index-cache and --metadata-cache together must be at most half of --memory: requests need the rest",
+      "--index-cache, --metadata-cache and --row-cache together must be at most half of --memory: requests need the rest",
     );
   }
   const root = isLocal(given.root)

@@ -137,8 +137,9 @@ describe("a mistake", () => {
     [["--memory", "64MiB"], '--memory must be at least 256MiB, got "64MiB"'],
     [
       ["--memory", "1GiB", "--index-cache", "500MiB", "--metadata-cache", "13MiB"],
-      /^--index-cache and --metadata-cache together must be at most half of --memory/,
+      /^--index-cache, --metadata-cache and --row-cache together must be at most half of --memory/,
     ],
+    [["--memory", "1GiB", "--row-cache", "513MiB"], /^--index-cache, .*at most half of --memory/],
     [["--index-cache", "lots"], '--index-cache must be a size such as 512MiB, got "lots"'],
     [
       ["--drain-timeout", "soon"],

@@ -24,7 +24,7 @@ impl Table {
         if let Some(own) = own {
             return Ok(self.without_location(&own));
         }
-        let scanner = plan::scanner(&self.source(&dataset), &explain.query).await?;
+        let scanner = plan::scanner(&self.scanned(&dataset), &explain.query).await?;
         let plan = scanner.create_plan().await.map_err(Error::of_input)?;
         let text = displayable(plan.as_ref())
             .set_show_schema(verbose)
@@ -50,7 +50,7 @@ impl Table {
         if let Some(own) = own {
             return Ok(self.without_location(&own));
         }
-        let scanner = plan::scanner(&self.source(&dataset), &query).await?;
+        let scanner = plan::scanner(&self.scanned(&dataset), &query).await?;
         let plan = scanner.analyze_plan().await.map_err(Error::of_input)?;
         Ok(self.without_location(&plan))
     }

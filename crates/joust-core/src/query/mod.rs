@@ -97,13 +97,13 @@ impl Table {
         memory: Reservation,
     ) -> Result<Answer> {
         let version = dataset.version_id();
-        let scanner = plan::scanner(&self.source(&dataset), query).await?;
+        let scanner = plan::scanner(&self.scanned(&dataset), query).await?;
         let bytes = self.engine().memory().budget().sorting();
         let rows = sorting::run(scanner, query, &dataset, bytes).await?;
         Answer::start(rows, query, version, format, memory)
     }
 
-    fn source(&self, dataset: &Arc<Dataset>) -> plan::Source {
+    fn scanned(&self, dataset: &Arc<Dataset>) -> plan::Source {
         plan::Source {
             dataset: dataset.clone(),
             read_ahead: self.engine().memory().budget().read_ahead(),
@@ -129,7 +129,7 @@ impl Table {
     async fn plan(&self, dataset: &Arc<Dataset>, query: &Query) -> Result<Planned> {
         let caches = self.handle().caches();
         if let Some(text) = &query.text {
-            let source = self.source(dataset);
+            let source = self.scanned(dataset);
             let search = Box::pin(TextSearch::new(&source, query, text, caches));
             if let Some(search) = search.await? {
                 return Ok(Planned::Text(Box::new(search)));
