@@ -16,10 +16,10 @@ class Program {
   #program;
   #answers;
 
-  /** @param {string} path @param {number} [cores] */
-  constructor(path, cores = availableParallelism()) {
+  /** @param {string} path @param {number | undefined} cores */
+  constructor(path, cores) {
     // As many threads for computing as joust takes.
-    const env = { LANCE_CPU_THREADS: String(cores) };
+    const env = { LANCE_CPU_THREADS: String(cores ?? availableParallelism()) };
     this.#program = startProgram(path, [], { env, cores });
     this.#answers = createInterface({ input: this.#program.child.stdout })[Symbol.asyncIterator]();
   }
