@@ -8,6 +8,8 @@ const LABELS = 20;
 /** Embeddings fill few of their dimensions: rows are drawn in so many and turned into all. */
 const LATENT = 24;
 const CENTRES = 400;
+/** Rows that have nearly the same to say: the nearest of a row are then some of these, as in real data. */
+const FAMILY = 20;
 /** Of what no latent dimension explains. */
 const NOISE = 0.06;
 
@@ -19,7 +21,7 @@ const NOISE = 0.06;
  * @returns {Source}
  */
 export function generated({ rows, dimensions, seed }) {
-  const drawVector = vectors(dimensions, seed);
+  const drawVector = vectors(dimensions, Math.ceil(rows / FAMILY), seed);
   return {
     title: `generated, seed ${seed}`,
     dimensions,
@@ -59,18 +61,20 @@ function queries(drawVector, dimensions, seed) {
 }
 
 /** @returns {(chance: ReturnType<typeof random>, into: Float32Array, at: number) => void} */
-function vectors(dimensions, seed) {
+function vectors(dimensions, families, seed) {
   const chance = random(seed);
   const normals = (length, scale) => Float32Array.from({ length }, () => chance.normal() * scale);
   const latentDimensions = Math.min(LATENT, dimensions);
   const centres = normals(CENTRES * latentDimensions, 1);
+  const points = normals(families * latentDimensions, 0.6);
   const turn = normals(dimensions * latentDimensions, 1 / Math.sqrt(dimensions));
   const latent = new Float32Array(latentDimensions);
 
   return (source, into, at) => {
-    const centre = source.below(CENTRES) * latentDimensions;
+    const family = source.below(families);
+    const [point, centre] = [family * latentDimensions, (family % CENTRES) * latentDimensions];
     for (let i = 0; i < latentDimensions; i++) {
-      latent[i] = centres[centre + i] + source.normal() * 0.6;
+      latent[i] = centres[centre + i] + points[point + i] + source.normal() * 0.2;
     }
     let squares = 0;
     for (let row = 0; row < dimensions; row++) {
