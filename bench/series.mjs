@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { runBench } from "./run.mjs";
 
-const SCENARIOS = ["vector-pq", "vector-pq-refine", "text", "filter", "points", "count"];
+const SCENARIOS = ["vector-pq", "vector-pq-refine", "text", "filter", "points"];
 const CONTENDERS = ["joust", "lance"];
 
 /**

@@ -52,9 +52,20 @@ function chart({ grows, steps }, y, values, { linear = false }) {
       lines.set(name, [...(lines.get(name) ?? []), [at, value]]);
     }
   }
-  const series = [...lines].map(([name, points], i) => ({ name, hue: i % hues, points }));
+  // One colour for each scenario; whoever comes after the first contender is dashed.
+  const subjects = [...new Set([...lines.keys()].map(subject))];
+  /** @type {Set<string>} */
+  const seen = new Set();
+  const series = [...lines].map(([name, points]) => {
+    const dashed = seen.has(subject(name));
+    seen.add(subject(name));
+    return { name, hue: subjects.indexOf(subject(name)) % hues, points, dashed };
+  });
   return lineChart({ series, x: grows, y, logX: grows === "rows", logY: !linear });
 }
+
+/** Of `scenario, contender` the scenario. @param {string} name */
+const subject = (name) => name.split(", ", 1)[0] ?? name;
 
 /** Steps of the same name happen once for each table: the sum. @param {Report} report */
 function buildSeconds({ built }) {

@@ -33,7 +33,7 @@ export function barChart(bars) {
  * Points joined by lines, one line for each series; `loose` ones are on no line.
  *
  * @param {{
- *   series: readonly { name: string, hue: number, points: readonly Point[], loose?: readonly Point[] }[],
+ *   series: readonly { name: string, hue: number, points: readonly Point[], loose?: readonly Point[], dashed?: boolean }[],
  *   x: string, y: string, logX?: boolean, logY?: boolean,
  * }} chart
  */
@@ -67,7 +67,7 @@ export function lineChart({ series, x, y, logX = false, logY = false }) {
     `<text class="faint" x="295" y="288" text-anchor="middle">${escaped(x)}</text>`,
     `<text class="faint" x="70" y="12">${escaped(y)}</text>`,
   ];
-  const lines = series.map(({ name, hue, points: own, loose = [] }, i) => {
+  const lines = series.map(({ name, hue, points: own, loose = [], dashed = false }, i) => {
     const at = own.map(([a, b]) => [horizontal.at(a), vertical.at(b)]);
     const path = at.map(([a, b]) => `${a},${b}`).join(" ");
     const dot = (a, b, r) => `<circle class="hue-${hue}" cx="${a}" cy="${b}" r="${r}"/>`;
@@ -75,10 +75,12 @@ export function lineChart({ series, x, y, logX = false, logY = false }) {
       ...at.map(([a, b]) => dot(a, b, 4)),
       ...loose.map(([a, b]) => dot(horizontal.at(a), vertical.at(b), 2)),
     ];
-    return `<polyline class="line-${hue}" points="${path}"/>${dots.join("")}
-<circle class="hue-${hue}" cx="545" cy="${30 + i * 20}" r="5"/><text x="556" y="${34 + i * 20}">${escaped(name)}</text>`;
+    const dashes = dashed ? ' stroke-dasharray="6 4"' : "";
+    const [legend, middle] = [30 + i * 20, 34 + i * 20];
+    return `<polyline class="line-${hue}"${dashes} points="${path}"/>${dots.join("")}
+<polyline class="line-${hue}"${dashes} points="534,${legend} 554,${legend}"/><text x="560" y="${middle}">${escaped(name)}</text>`;
   });
-  return svg(780, 296, [...grid, ...lines]);
+  return svg(800, Math.max(296, 40 + series.length * 20), [...grid, ...lines]);
 }
 
 /** Where values of an axis are drawn, and which are named. */
