@@ -25,9 +25,7 @@ pub fn texts(column: &ArrayRef, keys: &[String]) -> Result<Vec<Vec<String>>> {
         DataType::LargeBinary => {
             let stored = json_field("json", true);
             let values = JsonValues::try_new(&stored, column);
-            values
-                .map(|values| values.to_text())
-                .unwrap_or_else(|| column.clone())
+            values.map_or_else(|| column.clone(), |values| values.to_text())
         }
         _ => column.clone(),
     };
