@@ -10,7 +10,7 @@ use lance_index::metrics::NoOpMetricsCollector;
 use lance_index::vector::VectorIndex;
 use lance_index::vector::v3::subindex::SubIndexType;
 use lance_linalg::distance::DistanceType;
-use lance_table::format::IndexMetadata;
+use lance_table::format::{Fragment, IndexMetadata};
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
@@ -110,7 +110,8 @@ async fn owned(
 ) -> Result<Option<Arc<RowAddrMask>>> {
     let mut fragments = segment.fragment_bitmap.clone().unwrap_or_default();
     let manifest = dataset.manifest();
-    let alive: Option<usize> = manifest.fragments.iter().map(|own| own.num_rows()).sum();
+    let rows = manifest.fragments.iter().map(Fragment::num_rows);
+    let alive: Option<usize> = rows.sum();
     if manifest.uses_stable_row_ids() && alive.map(|rows| rows as u64) != Some(manifest.next_row_id)
     {
         // Rows have been deleted. When a compaction has removed the last traces of them from the

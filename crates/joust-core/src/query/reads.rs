@@ -39,7 +39,7 @@ impl Reads {
         let is_plain = query.text.is_none()
             && query.vector == Vectors::None
             && query.fast_search != Some(true)
-            && query.order_by.as_ref().is_none_or(|order| order.is_empty());
+            && query.order_by.as_ref().is_none_or(Vec::is_empty);
         if !caches.rows().is_on() || !is_plain || query.k == 0 {
             return Ok(None);
         }

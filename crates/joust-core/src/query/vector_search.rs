@@ -5,6 +5,7 @@ use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use lance_index::vector::{ApproxMode, ProbeParams};
 use lance_linalg::distance::DistanceType;
+use lance_table::format::Fragment;
 
 use super::probes;
 use super::request::Query;
@@ -33,7 +34,7 @@ impl VectorSearch {
         let vectors = column.array(&query.vector)?;
         // Room is made for every neighbour that is asked for: never ask for more than there are.
         let fragments = dataset.manifest().fragments.iter();
-        let rows: Option<usize> = fragments.map(|fragment| fragment.num_rows()).sum();
+        let rows: Option<usize> = fragments.map(Fragment::num_rows).sum();
         let rows = match rows {
             Some(rows) => rows as u64,
             None => Box::pin(dataset.count_rows(None)).await? as u64,

@@ -32,7 +32,7 @@ impl Reader {
         let fields: Option<Vec<&Field>> = fields.collect();
         let fields = fields.filter(|_| caches.is_on() && !rows.is_empty());
         let Some(fields) = fields else {
-            return self.from_table(rows.to_vec(), &self.columns).await;
+            return self.whole(rows.to_vec(), &self.columns).await;
         };
         let mut found = Vec::with_capacity(fields.len());
         let reading = Reading::Rows(rows.len());
@@ -92,11 +92,7 @@ impl Reader {
         Box::pin(kept.columns(rows, read)).await
     }
 
-    async fn from_table(
-        &self,
-        rows: Vec<u64>,
-        columns: &[(String, String)],
-    ) -> Result<Vec<ArrayRef>> {
+    async fn whole(&self, rows: Vec<u64>, columns: &[(String, String)]) -> Result<Vec<ArrayRef>> {
         Ok(Box::pin(self.batch(rows, columns))
             .await?
             .columns()

@@ -138,7 +138,7 @@ fn batch(rows: std::ops::Range<i64>) -> ipc::UploadReader {
     .unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
-    let (push, read) = ipc::upload(|| {});
+    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
     push.push(writer.into_inner().unwrap().into());
     push.finish();
     read
