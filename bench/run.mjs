@@ -35,7 +35,11 @@ export async function runBench(options, tell) {
   try {
     const dataset = await makeDataset(await openSource(options), scratch);
     tell(`${dataset.title}: ${dataset.rows} rows of ${dataset.dimensions} dimensions`);
-    const chosen = choose("contender", all, options.contenders);
+    const named = choose("contender", all, options.contenders);
+    const chosen = named.filter(({ quick }) => quick || !options.quick || options.contenders);
+    const left = named
+      .filter((contender) => !chosen.includes(contender))
+      .map(({ title }) => ({ contender: title, reason: "--quick measures it when it is named" }));
     const present = await find(withNeeds(chosen), options, tell);
     const prepared = await prepare(
       present.contenders,
@@ -68,7 +72,7 @@ export async function runBench(options, tell) {
       },
       contenders: seats.map(({ contender: { key, title } }) => ({ key, title })),
       results: measured.results,
-      gaps: [...present.gaps, ...prepared.gaps, ...measured.gaps],
+      gaps: [...left, ...present.gaps, ...prepared.gaps, ...measured.gaps],
       built: prepared.built,
       disk,
     };

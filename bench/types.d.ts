@@ -155,6 +155,8 @@ export interface Running {
 export interface Contender {
   key: string;
   title: string;
+  /** Measured by `--quick` too, without being named. */
+  quick?: boolean;
   /** The contender whose tables it copies. */
   needs?: string;
   /** Why it can't be had, if it can't; installs what is missing where that is allowed. */

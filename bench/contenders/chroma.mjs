@@ -20,6 +20,7 @@ let interpreter = "";
 export const chroma = {
   key: "chroma",
   title: "Chroma",
+  quick: true,
   async missing(options) {
     const found = await python({
       name: "chroma",

@@ -33,6 +33,7 @@ async function serve({ folder, cores, dataset: { distance } }) {
 export const joust = {
   key: "joust",
   title: "joust",
+  quick: true,
   async missing() {
     return existsSync(MAIN) ? undefined : "it is not built";
   },

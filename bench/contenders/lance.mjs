@@ -48,6 +48,7 @@ let program;
 export const lance = {
   key: "lance",
   title: "Lance in process",
+  quick: true,
   needs: "joust",
   async missing({ install }) {
     try {

@@ -14,12 +14,16 @@ const NOT_SERVED = {
   ingest: "it takes no body over 2 MiB",
 };
 
-/** @param {{ key: string, title: string, flags: readonly string[] }} form @returns {Contender} */
-function restAdapter({ key, title, flags }) {
+/**
+ * @param {{ key: string, title: string, flags: readonly string[], quick?: boolean }} form
+ * @returns {Contender}
+ */
+function restAdapter({ key, title, flags, quick = false }) {
   let interpreter = "";
   return {
     key,
     title,
+    quick,
     needs: "lance",
     async missing(options) {
       const found = await python({
@@ -54,4 +58,5 @@ export const sharedSession = restAdapter({
   key: "rest-adapter-session",
   title: "pylance RestAdapter, shared session",
   flags: ["--shared-session"],
+  quick: true,
 });
