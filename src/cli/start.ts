@@ -102,7 +102,6 @@ async function startOn(
     operations,
     translations: lancedb,
     page: docsPage,
-    health: () => ({ memory: engine.memory() }),
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
     openUpload: (onDrain) => new Upload(engine, onDrain),

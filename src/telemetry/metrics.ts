@@ -1,14 +1,15 @@
-import { Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
+import type { MemoryUsage } from "../engine/index.js";
 import { type Operation, operation } from "../operations/operation.js";
 import { nothing } from "../operations/schemas.js";
 import type { Services } from "../services.js";
 
-/** What is going on in the background, in Prometheus' text format, read at each scrape. */
+/** What is going on in the background and what memory is taken, in Prometheus' text format, read at each scrape. */
 export const getMetrics: Operation = operation({
   id: "GetMetrics",
   methods: ["GET"],
   path: "/metrics",
-  summary: "Jobs and maintenance in the text format of Prometheus",
+  summary: "Jobs, maintenance and memory in the text format of Prometheus",
   tag: "Server",
   params: nothing,
   body: { kind: "none" },
@@ -20,7 +21,7 @@ export const getMetrics: Operation = operation({
   },
 });
 
-async function measure({ jobs, maintenance, config }: Services): Promise<Registry> {
+async function measure({ engine, jobs, maintenance, config }: Services): Promise<Registry> {
   const registry = new Registry();
   const registers = [registry];
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
@@ -47,5 +48,34 @@ async function measure({ jobs, maintenance, config }: Services): Promise<Registr
       "When this server last ended a round of all tables",
     ).set(lastRoundMillis / 1_000);
   }
+  measureMemory(engine.memory(), registers);
   return registry;
+}
+
+function measureMemory(memory: MemoryUsage, registers: Registry[]): void {
+  const { budget, caches, work, uploads, queries, changes, jobs, waiting, refused } = memory;
+  const share = new Gauge({
+    name: "joust_memory_share_bytes",
+    help: "The memory budget, and the parts of it that caches and that requests and jobs may take",
+    labelNames: ["of"],
+    registers,
+  });
+  for (const [of, bytes] of Object.entries({ budget, caches, work })) share.set({ of }, bytes);
+  const taken = new Gauge({
+    name: "joust_memory_taken_bytes",
+    help: "What requests and jobs have taken of their share",
+    labelNames: ["by"],
+    registers,
+  });
+  for (const [by, bytes] of Object.entries({ uploads, queries, changes, jobs })) {
+    taken.set({ by }, bytes);
+  }
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  gauge("joust_memory_waiting", "Requests and jobs that wait for memory").set(waiting);
+  const refusals = new Counter({
+    name: "joust_memory_refused_total",
+    help: "Requests that were refused for want of memory",
+    registers,
+  });
+  refusals.inc(refused);
 }

@@ -40,7 +40,6 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     operations: options.operations,
     translations: options.translations ?? [],
     page: () => undefined,
-    health: () => ({}),
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
     openUpload: (onDrain) => new Upload(engine, onDrain),

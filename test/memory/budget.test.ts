@@ -25,7 +25,25 @@ interface Memory {
 describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () => {
   let server: Server;
 
-  const memory = async (): Promise<Memory> => (await server.client.get("/healthz")).json.memory;
+  /** What `/metrics` says. */
+  const memory = async (): Promise<Memory> => {
+    const { text } = await server.client.get("/metrics");
+    const value = (name: string) => {
+      const line = text.split("\n").find((line) => line.startsWith(`joust_memory_${name} `));
+      return Number(line?.split(" ")[1]);
+    };
+    const taken = (by: string) => value(`taken_bytes{by="${by}"}`);
+    return {
+      budget: value('share_bytes{of="budget"}'),
+      work: value('share_bytes{of="work"}'),
+      uploads: taken("uploads"),
+      queries: taken("queries"),
+      changes: taken("changes"),
+      jobs: taken("jobs"),
+      waiting: value("waiting"),
+      refused: value("refused_total"),
+    };
+  };
   const shown = (bytes: number) => `${Math.round(bytes / MiB)} MiB`;
 
   /** Nothing is held by work that has ended. */

@@ -23,6 +23,8 @@ export interface Content {
   first: number;
   end: number;
   updates: number;
+  /** Updates and deletes that were told to come again: others changed the same rows' files. */
+  conflicts: number;
 }
 
 export interface Load {
@@ -64,20 +66,27 @@ async function insert({ client, content }: Load, _seed: number): Promise<void> {
 }
 
 /** Keeps the number of rows as it was at the beginning. */
-async function removeOldest({ client, content }: Load): Promise<void> {
+async function removeOldest(load: Load): Promise<void> {
+  const { content } = load;
   const end = content.end - ROWS;
   if (end <= content.first) return;
-  await client.ok("/v1/table/t/delete", { predicate: `id < ${end}` });
-  content.first = end;
+  if (await change(load, "delete", { predicate: `id < ${end}` })) content.first = end;
 }
 
-async function update({ client, content }: Load): Promise<void> {
+async function update(load: Load): Promise<void> {
+  const { content } = load;
   const id = content.first + BATCH * 20 + (content.updates % 1_000);
-  await client.ok("/v1/table/t/update", {
-    updates: [["value", "value + 1"]],
-    predicate: `id = ${id}`,
-  });
-  content.updates++;
+  const body = { updates: [["value", "value + 1"]], predicate: `id = ${id}` };
+  if (await change(load, "update", body)) content.updates++;
+}
+
+/** False: nothing was changed, because of another writer. */
+async function change({ client, content }: Load, what: string, body: object): Promise<boolean> {
+  const reply = await client.post(`/v1/table/t/${what}`, body);
+  if (reply.status === 200) return true;
+  if (reply.status !== 409) throw new Error(`${what} answered ${reply.status}: ${reply.text}`);
+  content.conflicts++;
+  return false;
 }
 
 /** Rows of the table, from beginning to end. */

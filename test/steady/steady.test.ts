@@ -16,8 +16,8 @@ const window = Math.min(5, Math.floor((minutes - warmUp) / 2));
 test(`a table that is written to and searched for ${minutes} minutes stays as it was`, {
   timeout: (minutes + 2) * MINUTE,
 }, async () => {
-  // Versions are kept for a minute, so that what is on disk is what the table needs.
-  const server = await startServer({ args: ["--keep-versions", "1m"] });
+  // Versions are kept for a minute and caches are soon full: what is seen is what the table needs.
+  const server = await startServer({ args: ["--keep-versions", "1m", "--memory", "1GiB"] });
   onTestFinished(async () => {
     await server.stop();
   });
@@ -32,7 +32,7 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
   await index("by_vector", { column: "vector", index_type: "IVF_FLAT", num_partitions: 16 });
 
   const seen = new Minutes();
-  const content: Content = { first: 0, end: ROWS, updates: 0 };
+  const content: Content = { first: 0, end: ROWS, updates: 0, conflicts: 0 };
   let stopped = false;
   const load = runLoad({
     client,
@@ -50,6 +50,7 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
   }
   stopped = true;
   await load;
+  console.log(`${content.updates} updates, ${content.conflicts} conflicts`);
   expect(await client.count("t")).toBe(content.end - content.first);
   const found = await client.query("t", { k: 1, vector: {}, filter: `id = ${content.end - 1}` });
   expect(found.numRows).toBe(1);

@@ -141,8 +141,8 @@ impl Framer {
                     let body = Buffer::from(MutableBuffer::new(0));
                     return Ok(Some(Message { metadata, body }));
                 }
-                // Room for what a small body needs at once; a large one grows as its bytes arrive.
-                self.part = MutableBuffer::with_capacity(length.min(1 << 20));
+                // Room that is not written to is not taken: only a very large body has to grow.
+                self.part = MutableBuffer::with_capacity(length.min(64 << 20));
                 self.state = State::Body { metadata, length };
                 Ok(None)
             }

@@ -19,7 +19,7 @@ use object_store::path::Path;
 use super::write::{Watch, onto, refused};
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
-use crate::ipc::{Encoder, Format, UploadReader, decode};
+use crate::ipc::{Encoder, Format, UploadReader, ahead, decode};
 use crate::names::check_column;
 use crate::view::check_not_view;
 
@@ -75,7 +75,7 @@ impl Table {
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(dataset.clone())
             .with_params(&params)
-            .execute_uncommitted_stream(watch.clone().over(batches))
+            .execute_uncommitted_stream(watch.clone().over(ahead(batches)))
             .await
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
         let (schema, fragments) = match transaction.operation {

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::Table;
 use super::once::counted;
 use crate::error::{Code, Error, Result};
-use crate::ipc::{BatchStream, UploadReader, decode};
+use crate::ipc::{BatchStream, UploadReader, ahead, decode};
 use crate::names::check_column;
 use crate::root::store_params;
 use crate::view::check_not_view;
@@ -98,7 +98,7 @@ impl Table {
         }
         let watch = Arc::new(Watch::default());
         let builder = InsertBuilder::new(destination).with_params(&params);
-        let writing = builder.execute_stream(watch.clone().over(batches));
+        let writing = builder.execute_stream(watch.clone().over(ahead(batches)));
         let dataset = self
             .as_attempt(counted(&watch), writing)
             .await

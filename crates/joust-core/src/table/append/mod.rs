@@ -20,7 +20,7 @@ use super::Table;
 use super::gather::{Gathered, gather, size};
 use super::write::{Watch, Written, onto, refused};
 use crate::error::{Error, Result};
-use crate::ipc::{BatchStream, UploadReader, decode};
+use crate::ipc::{BatchStream, UploadReader, ahead, decode};
 use crate::memory::Use;
 use queue::{Rows, Waiting};
 
@@ -52,7 +52,7 @@ impl Table {
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(newest)
             .with_params(&params)
-            .execute_uncommitted_stream(watch.clone().over(batches))
+            .execute_uncommitted_stream(watch.clone().over(ahead(batches)))
             .await
             // A broken upload reaches us through Lance's own errors: the first cause is the true one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
