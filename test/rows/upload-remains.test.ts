@@ -11,7 +11,7 @@ async function doneTo(made: () => Promise<number | null>, claimed = true): Promi
   const table = { committedParts: made, removeParts: note("files removed") };
   const services = {
     config: {},
-    engine: { table: () => table },
+    engine: { table: () => table, closeTable: () => {} },
     catalog: {
       tableByKey: async () => ({ key: "k", location: "/t", properties: {}, storageOptions: {} }),
     },
