@@ -13,7 +13,7 @@ async function removals(error: Error): Promise<number> {
   };
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {}, declared: false };
   const services = {
-    engine: { table: () => table },
+    engine: { table: () => table, closeTable: () => {} },
     config: { storageOptions: {} },
     catalog: { tableSync: () => record },
     uploads: {
