@@ -21,12 +21,18 @@ pub struct ColumnState {
     pub with_tail: bool,
 }
 
+/// What a part or a view weighs of each segment that it holds: a segment that has left its own place
+/// stays open for as long as they are kept.
+pub fn held(segment: &Segment) -> usize {
+    segment.documents() as usize / 8 + segment.bytes() as usize / 16
+}
+
 /// Bounded by bytes, each for itself: what is evicted is made again.
 pub struct TextCaches {
     /// The entries of a version's manifest.
     pub entries: Memo<State, Arc<Vec<Entry>>>,
-    /// Open segments. Those of local tables are mapped files, which the system keeps in memory or
-    /// not; those of remote ones are in memory.
+    /// Open segments. Those of local tables are mapped files: they count as well, since a file that is
+    /// mapped keeps its room on the disk after a merge has taken its place.
     pub segments: Memo<Uuid, Arc<Segment>>,
     /// A segment with the rows that are visible while its fragments are in a certain state.
     pub parts: Memo<(Uuid, Fragments), Arc<Part>>,

@@ -30,13 +30,13 @@ pub async fn open(
     let open = async || {
         let store = dataset.object_store(entry.base_id).await?;
         let directory = directory(dataset, entry)?;
-        if store.is_local() {
+        let segment = if store.is_local() {
             let path = PathBuf::from(to_local_path(&directory));
-            let segment = blocking(move || Ok(Segment::open(&path)?)).await?;
-            return Ok((segment, 0));
-        }
-        let files = download(&store, directory).await?;
-        let segment = blocking(move || Ok(Segment::from_files(files)?)).await?;
+            blocking(move || Ok(Segment::open(&path)?)).await?
+        } else {
+            let files = download(&store, directory).await?;
+            blocking(move || Ok(Segment::from_files(files)?)).await?
+        };
         let bytes = segment.bytes() as usize;
         Ok((segment, bytes))
     };

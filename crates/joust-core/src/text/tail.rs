@@ -25,6 +25,9 @@ const FRAGMENTS: usize = 16;
 /// A fragment of more rows is a piece of its own.
 const SMALL: usize = 4_096;
 
+/// What an open segment in memory takes besides its files, bytes: of few rows, by far the most.
+pub const OPEN: usize = 48 << 10;
+
 /// Rows of some fragments, in memory. `None`: none of them has a text.
 pub struct Piece(Option<Arc<Part>>);
 
@@ -102,9 +105,11 @@ async fn index(
             Some(built) => Some(built.open()?),
             None => None,
         };
-        let bytes = segment.as_ref().map_or(0, |segment| segment.bytes());
+        let bytes = segment
+            .as_ref()
+            .map_or(0, |own| own.bytes() as usize + OPEN);
         let part = segment.map(Part::whole).transpose()?.map(Arc::new);
-        Ok((Arc::new(Piece(part)), bytes as usize))
+        Ok((Arc::new(Piece(part)), bytes))
     })
     .await
 }

@@ -7,7 +7,7 @@ use joust_text::view::{Part, View};
 use lance::Dataset;
 use roaring::RoaringBitmap;
 
-use super::caches::{ColumnState, TextCaches};
+use super::caches::{ColumnState, TextCaches, held};
 use super::column::TextColumn;
 use super::entry::Entry;
 use super::files::{blocking, open};
@@ -59,12 +59,11 @@ impl Indexed {
     ) -> Result<Arc<View>> {
         let make = async || {
             let view = self.make(dataset, with_tail, caches).await?;
-            // The parts have their own places; a view that outlives theirs is what this weighs.
-            let weight = view
-                .parts()
-                .iter()
-                .map(|part| part.segment().documents() as usize / 8)
-                .sum();
+            // The parts have their own places; a view that outlives theirs is what this weighs. The
+            // last of the tail are its own: every write makes them anew.
+            let segments = view.parts().iter().map(|part| held(part.segment()));
+            let tail = view.parts().len().saturating_sub(self.filled());
+            let weight = segments.sum::<usize>() + tail * tail::OPEN;
             Ok((Arc::new(view), weight))
         };
         caches
@@ -108,7 +107,7 @@ async fn part(
     let make = async || {
         let rows = visible::rows(dataset, entry.fragments.clone()).await?;
         blocking(move || {
-            let weight = segment.documents() as usize / 8;
+            let weight = held(&segment);
             Ok((Arc::new(Part::new(segment, rows)?), weight))
         })
         .await
