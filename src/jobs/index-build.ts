@@ -8,11 +8,13 @@ import { withTask } from "./task.js";
  */
 export const indexBuild = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
   kind: "index_build",
-  async run({ table, spec, signal, onProgress }) {
+  async run({ job, table, spec, signal, onProgress }) {
     const { branch } = JSON.parse(spec) as { branch?: string };
     const target = engine
       .table(table.location, { ...storageOptions, ...table.storageOptions })
-      .onBranch(branch);
+      .onBranch(branch)
+      // A run that was stopped during its commit may have built the index.
+      .once(job.id, job.createdMillis);
     await withTask(signal, (task) => target.createIndex(spec, task, onProgress));
     return {};
   },

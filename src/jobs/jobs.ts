@@ -118,6 +118,7 @@ export interface JobKind {
   readonly kind: string;
   /** Does the work; rejects soon after `signal` aborts. Doing it twice does no harm. */
   run(work: {
+    job: Pick<JobRecord, "id" | "createdMillis">;
     table: TableRecord;
     spec: string;
     signal: AbortSignal;

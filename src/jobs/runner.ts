@@ -242,7 +242,7 @@ class JobRunner implements Jobs {
     const table = await this.options.catalog.tableByKey(job.table);
     if (!table) throw new JoustError(ErrorCode.TableNotFound, "the table does not exist any more");
     signal.throwIfAborted();
-    return kind.run({ table, spec: job.spec, signal, onProgress });
+    return kind.run({ job, table, spec: job.spec, signal, onProgress });
   }
 
   /** Writes how a job ended; a catalog that is away for a while must not leave it running for ever. */

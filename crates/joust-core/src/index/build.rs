@@ -1,5 +1,6 @@
 //! Create and drop indexes.
 
+use std::future::IntoFuture;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -45,8 +46,14 @@ impl Table {
     }
 
     /// Builds an index and commits it. Dropping the future stops the build; when that happens during
-    /// the commit, the index may be there all the same.
+    /// the commit, the index may be there all the same, which a later [attempt](Self::once) finds.
     pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
+        match self.earlier().await {
+            Ok(None) => {}
+            // What an earlier attempt did can't be told any more: the name says whether it is there.
+            Err(error) if error.code() == Code::ConcurrentModification => {}
+            found => return found.map(drop),
+        }
         let spec = Spec::decode(spec)?;
         let newest = self.newest().await?;
         let target = prepare(&newest, &spec).await?;
@@ -64,17 +71,20 @@ impl Table {
                 name: &target.name,
                 column: &text::TextColumn::find(&newest, &target.column)?,
             };
-            return text::build(self, what, &analysis, &on_progress).await;
+            let build = text::build(self, what, &analysis, &on_progress);
+            return self.as_attempt(|| 0, build).await;
         }
         let (index_type, params) = build_params(&spec, &target)?;
         check_rows(&newest, &spec, &target).await?;
         let mut dataset = newest.as_ref().clone();
         let columns = [target.column.as_str()];
-        dataset
+        let build = dataset
             .create_index_builder(&columns, index_type, params.as_ref())
             .name(target.name)
             .replace(spec.replaces())
             .progress(Arc::new(Reporter::new(on_progress)))
+            .into_future();
+        self.as_attempt(|| 0, build)
             .await
             .map_err(Error::of_input)?;
         self.handle().publish(dataset);

@@ -25,14 +25,14 @@ pub struct Attempt {
 }
 
 /// What an earlier attempt committed.
-pub(super) struct Earlier {
+pub(crate) struct Earlier {
     found: Found,
     operation: Operation,
 }
 
 impl Table {
     /// The same table, changed for a request that is to take effect once. Append, create, overwrite,
-    /// merge, update and delete honour that.
+    /// merge, update, delete and index builds honour that.
     pub fn once(&self, attempt: Attempt) -> Self {
         Self {
             attempt: Some(Arc::new(attempt)),
@@ -41,7 +41,7 @@ impl Table {
     }
 
     /// Does work whose commits are known again as the request's.
-    pub(super) async fn as_attempt<W: Future>(
+    pub(crate) async fn as_attempt<W: Future>(
         &self,
         rows: impl Fn() -> u64 + Send + Sync + 'static,
         work: W,
@@ -58,7 +58,7 @@ impl Table {
     }
 
     /// What an earlier attempt of the request committed, if there was one and it did.
-    pub(super) async fn earlier(&self) -> Result<Option<Earlier>> {
+    pub(crate) async fn earlier(&self) -> Result<Option<Earlier>> {
         let Some((attempt, since)) = self
             .attempt
             .as_ref()

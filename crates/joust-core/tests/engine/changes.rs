@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::ipc::writer::StreamWriter;
-use joust_core::table::{Alteration, NewColumn, ReadOptions, Update};
+use joust_core::table::{Alteration, Attempt, NewColumn, ReadOptions, Update};
 use joust_core::{Code, Engine, EngineOptions, Result, Table, ipc};
 
 /// A table of three versions with the columns `n` and `m`, and the directory it is in.
@@ -238,4 +239,37 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T>) {
         Code::TableTagNotFound,
     ];
     assert!(mistakes.contains(&code), "{code:?}");
+}
+
+#[tokio::test]
+async fn an_index_whose_build_was_stopped_in_its_commit_is_not_built_again() {
+    let (table, _directory) = table().await;
+    let texts = NewColumn::Computed {
+        name: "c".into(),
+        expression: "'a text'".into(),
+        metadata: Default::default(),
+    };
+    table.add_columns(&[texts]).await.unwrap();
+    for (column, kind) in [("n", "BTREE"), ("c", "FTS")] {
+        let spec = format!(r#"{{"column":"{column}","index_type":"{kind}","name":"{kind}"}}"#);
+        let build = table.once(Attempt {
+            id: kind.into(),
+            since: Some(SystemTime::now()),
+        });
+        build.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+        let version = table
+            .describe(ReadOptions::default())
+            .await
+            .unwrap()
+            .version;
+        build.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+        let after = table
+            .describe(ReadOptions::default())
+            .await
+            .unwrap()
+            .version;
+        assert_eq!(after, version, "{kind}");
+        let other = table.create_index(&spec, Arc::new(|_| {})).await;
+        assert_eq!(code(other), Code::TableIndexAlreadyExists, "{kind}");
+    }
 }
