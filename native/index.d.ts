@@ -52,6 +52,14 @@ export declare class QueryResult {
   cancel(): void
 }
 
+/** A query that is not answered yet. */
+export declare class QueryWork {
+  /** Does the work, off Node's thread. To be called once. */
+  result(): Promise<QueryResult>
+  /** Stops the work; harmless after its end. */
+  cancel(): void
+}
+
 /** A table's address and what can be done there. */
 export declare class Table {
   /** The values of a binary or blob column in the rows with these ids, in their order. */
@@ -134,8 +142,11 @@ export declare class Table {
   committedParts(id: string, began: number): Promise<number | null>
   /** Removes the files of parts that will not be committed. */
   removeParts(parts: Array<Buffer>): Promise<void>
-  /** Runs a query. `body` is its JSON as it came, copied before the call returns. */
-  query(body: Uint8Array, options: QueryOptions, task: Task): Promise<QueryResult>
+  /**
+   * Runs a query. `body` is its JSON as it came, copied before the call returns. What is at hand is
+   * answered in the call; the rest of the work is done when it is asked for.
+   */
+  query(body: Uint8Array, options: QueryOptions): QueryResult | QueryWork
   /** The plan of a query as text. `body`: JSON `{query, verbose}`. */
   explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
   /** Runs a query and tells what each step of its plan did. `body`: the query's JSON. */
@@ -206,7 +217,8 @@ export declare class Table {
   overwrite(upload: Upload): Promise<WriteResult>
   /** Deletes the rows for which a SQL predicate is true. */
   delete(predicate: string): Promise<DeleteResult>
-  countRows(options?: CountOptions | undefined | null): Promise<number>
+  /** Live rows, or those for which a predicate is true: at once when the manifest knows. */
+  countRows(options?: CountOptions | undefined | null): number | Promise<number>
   stats(options?: ReadOptions | undefined | null): Promise<TableStats>
   /** Creates a materialized view without rows; the version that this made. */
   createView(view: NewView): Promise<number>

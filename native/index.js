@@ -773,10 +773,11 @@ if (
   }
 }
 
-const { Blob, Engine, QueryResult, Table, Task, Upload, checkQuery } = nativeBinding
+const { Blob, Engine, QueryResult, QueryWork, Table, Task, Upload, checkQuery } = nativeBinding
 export { Blob }
 export { Engine }
 export { QueryResult }
+export { QueryWork }
 export { Table }
 export { Task }
 export { Upload }

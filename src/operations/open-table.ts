@@ -29,6 +29,22 @@ export function onTable<T>(
   });
 }
 
+/** As `onTable`, and without a promise where the table is at hand and `work` makes none. */
+export function onTableAtHand<T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => T | Promise<T>,
+): T | Promise<T> {
+  const record = services.catalog.tableSync(id);
+  if (!record || record.declared) return onTable(services, id, async (open) => work(open));
+  try {
+    const done = work({ record, table: tableHandle(services, record) });
+    return done instanceof Promise ? done.catch((error) => failed(services, record, error)) : done;
+  } catch (error) {
+    return failed(services, record, error);
+  }
+}
+
 /** As `onTable`, also where the table is only declared. */
 export async function onDeclared<T>(
   services: Services,
@@ -39,10 +55,14 @@ export async function onDeclared<T>(
   try {
     return await work({ record, table: tableHandle(services, record) });
   } catch (error) {
-    // Files that vanish under a query are no fault of the server's if somebody dropped the table.
-    if (hasCode(error, ErrorCode.Internal)) await checkLive(services, record);
-    throw error;
+    return await failed(services, record, error);
   }
+}
+
+/** Files that vanish under a query are no fault of the server's if somebody dropped the table. */
+async function failed(services: Services, record: TableRecord, error: unknown): Promise<never> {
+  if (hasCode(error, ErrorCode.Internal)) await checkLive(services, record);
+  throw error;
 }
 
 /**

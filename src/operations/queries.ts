@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { QueryOptions } from "../engine/index.js";
-import { onTable } from "./open-table.js";
-import { type Call, operation } from "./operation.js";
+import { type QueryOptions, type QueryResult, QueryWork } from "../engine/index.js";
+import { onTable, onTableAtHand } from "./open-table.js";
+import { type Call, operation, type Reply } from "./operation.js";
 import { explainRequest, queryRequest } from "./query-request.js";
 import { nothing } from "./schemas.js";
 import { versionHeader } from "./target.js";
@@ -19,18 +19,18 @@ const queryTable = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   permission: "read",
-  async handle(services, call) {
+  handle(services, call) {
     const options = queryOptions(call);
-    const task = taskOf(call);
-    const result = await onTable(services, call.id, ({ table }) =>
-      table.query(call.payload, options, task),
-    );
-    return {
+    const reply = (result: QueryResult): Reply => ({
       kind: "arrow",
       contentType: options.format === "stream" ? STREAM : FILE,
       result,
       headers: versionHeader(result.version),
-    };
+    });
+    const result = onTableAtHand(services, call.id, ({ table }) =>
+      complete(table.query(call.payload, options), call),
+    );
+    return result instanceof Promise ? result.then(reply) : reply(result);
   },
 });
 
@@ -75,6 +75,16 @@ const analyzeTableQueryPlan = operation({
     return { kind: "json", value: analysis };
   },
 });
+
+/** What could not be answered at once is worked on until the client goes away. */
+function complete(
+  answer: QueryResult | QueryWork,
+  call: Call<unknown, unknown>,
+): QueryResult | Promise<QueryResult> {
+  if (!(answer instanceof QueryWork)) return answer;
+  call.signal.addEventListener("abort", () => answer.cancel(), { once: true });
+  return answer.result();
+}
 
 /** What the engine cannot read in the body, which it decodes itself. */
 function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {

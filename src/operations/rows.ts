@@ -3,8 +3,8 @@ import { invalidInput } from "../errors.js";
 import { forAttempt } from "./attempt.js";
 import { choice } from "./choice.js";
 import { findDeclared, writeFirstVersion } from "./declared-table.js";
-import { onTable } from "./open-table.js";
-import { operation } from "./operation.js";
+import { onTableAtHand } from "./open-table.js";
+import { operation, type Reply } from "./operation.js";
 import { branch, count, nothing, predicate, transactionId, version } from "./schemas.js";
 import { writing } from "./table-writes.js";
 import { branchName, onBranch, readOptions, versionHeader } from "./target.js";
@@ -110,17 +110,18 @@ const countTableRows = operation({
   body: { kind: "json", schema: counted },
   reply: count,
   permission: "read",
-  async handle(services, call) {
+  handle(services, call) {
     const wanted = { ...call.params, ...call.payload };
     const options = readOptions(wanted, call.fresh);
     const { predicate } = wanted;
-    const rows = await onTable(services, call.id, ({ table }) =>
+    const reply = (rows: number): Reply => ({ kind: "json", value: rows });
+    const rows = onTableAtHand(services, call.id, ({ table }) =>
       onBranch(table, wanted.branch).countRows({
         ...options,
         ...(predicate !== undefined && { predicate }),
       }),
     );
-    return { kind: "json", value: rows };
+    return typeof rows === "number" ? reply(rows) : rows.then(reply);
   },
 });
 

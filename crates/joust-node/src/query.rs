@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use joust_core::Answer;
+use joust_core::at_once::Begun;
 use joust_core::ipc::Format;
 use joust_core::memory::Reservation;
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, PromiseRaw};
+use napi::bindgen_prelude::{Buffer, Either, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
 
 use crate::error::js_error;
-use crate::promise::promise;
+use crate::promise::{begin, cancelled, promise};
 use crate::table::{Table, time, version_number};
 use crate::task::Task;
 
@@ -55,8 +56,30 @@ pub struct QueryResult {
     task: Task,
 }
 
+/// The first part of an answer, and what makes the rest.
+type First = (Vec<u8>, Answer);
+
 /// A whole answer up to this size is not counted while it is sent: the socket's own buffer takes it.
 const SMALL: usize = 64 << 10;
+
+impl From<First> for QueryResult {
+    fn from((first, answer): First) -> Self {
+        let (version, done) = (answer.version(), answer.is_done());
+        let (memory, rest) = match done {
+            true if first.len() > SMALL => (Some(answer.into_memory(first.len())), None),
+            true => (None, None),
+            false => (None, Some(answer)),
+        };
+        Self {
+            version,
+            first: Some(first),
+            done,
+            rest: Arc::new(Mutex::new(rest)),
+            memory,
+            task: Task::new(),
+        }
+    }
+}
 
 #[napi]
 impl QueryResult {
@@ -109,6 +132,36 @@ impl QueryResult {
     }
 }
 
+/// A query that is not answered yet.
+#[napi]
+pub struct QueryWork {
+    rest: Option<Begun<joust_core::Result<First>>>,
+    task: Task,
+}
+
+#[napi]
+impl QueryWork {
+    /// Does the work, off Node's thread. To be called once.
+    #[napi(ts_return_type = "Promise<QueryResult>")]
+    pub fn result<'env>(&mut self, env: &'env Env) -> napi::Result<PromiseRaw<'env, QueryResult>> {
+        let rest = self.rest.take();
+        let work = self.task.guard(async move {
+            match rest {
+                Some(rest) => rest.await,
+                None => Err(cancelled()),
+            }
+        });
+        promise(env, work, QueryResult::from)
+    }
+
+    /// Stops the work; harmless after its end.
+    #[napi]
+    pub fn cancel(&mut self) {
+        self.rest = None;
+        self.task.cancel();
+    }
+}
+
 /// Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form.
 // Test builds register nothing with Node and take it for unused.
 #[cfg_attr(test, allow(dead_code))]
@@ -119,15 +172,15 @@ pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
 
 #[napi]
 impl Table {
-    /// Runs a query. `body` is its JSON as it came, copied before the call returns.
-    #[napi(ts_return_type = "Promise<QueryResult>")]
-    pub fn query<'env>(
+    /// Runs a query. `body` is its JSON as it came, copied before the call returns. What is at hand is
+    /// answered in the call; the rest of the work is done when it is asked for.
+    #[napi]
+    pub fn query(
         &self,
-        env: &'env Env,
+        env: &Env,
         body: &[u8],
         options: QueryOptions,
-        task: &Task,
-    ) -> napi::Result<PromiseRaw<'env, QueryResult>> {
+    ) -> napi::Result<Either<QueryResult, QueryWork>> {
         let table = self.inner.clone();
         let body = body.to_vec();
         let work = async move {
@@ -135,23 +188,14 @@ impl Table {
             let first = answer.first().await?;
             Ok((first, answer))
         };
-        let convert = |(first, answer): (Vec<u8>, Answer)| {
-            let (version, done) = (answer.version(), answer.is_done());
-            let (memory, rest) = match done {
-                true if first.len() > SMALL => (Some(answer.into_memory(first.len())), None),
-                true => (None, None),
-                false => (None, Some(answer)),
-            };
-            QueryResult {
-                version,
-                first: Some(first),
-                done,
-                rest: Arc::new(Mutex::new(rest)),
-                memory,
+        match begin(work) {
+            Ok(Ok(first)) => Ok(Either::A(first.into())),
+            Ok(Err(error)) => Err(js_error(env, &error)),
+            Err(rest) => Ok(Either::B(QueryWork {
+                rest: Some(rest),
                 task: Task::new(),
-            }
-        };
-        promise(env, task.guard(work), convert)
+            })),
+        }
     }
 
     /// The plan of a query as text. `body`: JSON `{query, verbose}`.

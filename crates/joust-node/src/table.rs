@@ -7,10 +7,11 @@ use joust_core::ipc::UploadReader;
 use joust_core::table;
 use joust_core::{Error, Result};
 use napi::Env;
-use napi::bindgen_prelude::PromiseRaw;
+use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
-use crate::promise::promise;
+use crate::error::js_error;
+use crate::promise::{begin, promise};
 use crate::upload::Upload;
 
 /// A table's address and what can be done there.
@@ -201,12 +202,13 @@ impl Table {
         )
     }
 
-    #[napi(ts_return_type = "Promise<number>")]
+    /// Live rows, or those for which a predicate is true: at once when the manifest knows.
+    #[napi(ts_return_type = "number | Promise<number>")]
     pub fn count_rows<'env>(
         &self,
         env: &'env Env,
         options: Option<CountOptions>,
-    ) -> napi::Result<PromiseRaw<'env, f64>> {
+    ) -> napi::Result<Either<f64, PromiseRaw<'env, f64>>> {
         let table = self.inner.clone();
         let (predicate, read) = match options {
             Some(options) => (
@@ -220,11 +222,12 @@ impl Table {
             ),
             None => (None, table::ReadOptions::default()),
         };
-        promise(
-            env,
-            async move { table.count_rows(predicate.as_deref(), read).await },
-            |count| count as f64,
-        )
+        let work = async move { table.count_rows(predicate.as_deref(), read).await };
+        match begin(work) {
+            Ok(Ok(count)) => Ok(Either::A(count as f64)),
+            Ok(Err(error)) => Err(js_error(env, &error)),
+            Err(rest) => promise(env, rest, |count| count as f64).map(Either::B),
+        }
     }
 
     #[napi(ts_return_type = "Promise<TableStats>")]

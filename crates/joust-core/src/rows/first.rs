@@ -9,6 +9,7 @@ use futures::TryStreamExt;
 use lance::Dataset;
 
 use super::caches::RowCaches;
+use crate::at_once::elsewhere;
 use crate::error::{Error, Result};
 
 /// At least so many rows are found at once: the next page is asked for next.
@@ -46,11 +47,11 @@ pub async fn first_rows(
         .filter(|found| found.all || found.rows.len() >= reach);
     let found = match known {
         Some(found) => found.clone(),
-        None => kept
-            .insert(Arc::new(
-                Box::pin(find(dataset, filter, reach.max(LEAST))).await?,
-            ))
-            .clone(),
+        None => {
+            elsewhere().await;
+            let found = Box::pin(find(dataset, filter, reach.max(LEAST))).await?;
+            kept.insert(Arc::new(found)).clone()
+        }
     };
     drop(kept);
     let rows = &found.rows[..reach.min(found.rows.len())];

@@ -1,6 +1,7 @@
 //! Count rows.
 
 use super::{ReadOptions, Table};
+use crate::at_once::elsewhere;
 use crate::error::{Error, Result};
 
 impl Table {
@@ -10,6 +11,7 @@ impl Table {
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
+        elsewhere().await;
         let predicate = crate::query::predicate(&dataset, predicate)?;
         let count = dataset
             .count_rows(Some(predicate))
