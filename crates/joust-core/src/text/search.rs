@@ -274,8 +274,8 @@ async fn run<T: Send + 'static>(
     entries: u64,
     work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    /// What a change of threads costs.
-    const HARDLY_ANY: u64 = 30_000;
+    /// Less than a change of threads costs.
+    const HARDLY_ANY: u64 = 2_000;
     /// A millisecond or two of work.
     const FEW: u64 = 1_000_000;
     if entries > HARDLY_ANY {
