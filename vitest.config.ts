@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/harness/longest-first.js";
 
 export default defineConfig({
   test: {
@@ -7,7 +8,8 @@ export default defineConfig({
     globalSetup: ["test/harness/built.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Each file starts its own server process; more files at once than cores only add noise.
-    maxWorkers: 2,
+    // A file waits for its own server half of the time, so that two cores have room for three.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
   },
 });

@@ -9,7 +9,6 @@ import type { Transactions } from "../transactions/transactions.js";
 import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
-import { openPostgres } from "./postgres/open.js";
 import { Servers } from "./servers.js";
 import { SqlCatalog } from "./sql-catalog.js";
 import { rethrow } from "./sql-error.js";
@@ -35,6 +34,10 @@ export interface OpenCatalog {
   readonly requests: Requests;
   close(): Promise<void>;
 }
+
+/** Its driver is loaded where it is needed: that takes a tenth of a start. */
+const openPostgres = async (url: string, log: Logger) =>
+  (await import("./postgres/open.js")).openPostgres(url, log);
 
 /** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {

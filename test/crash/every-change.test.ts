@@ -1,7 +1,8 @@
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { random } from "../harness/arrow.js";
+import type { Client } from "../harness/client.js";
 import { Faults, hasFaults } from "../harness/faults.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
@@ -16,22 +17,30 @@ const args = ["--maintenance", "off"];
 const dir = tempDir("every-change");
 afterAll(() => removeDir(dir));
 const root = join(dir, "root");
+/** What all operations begin with, and what one does. */
+const common = join(dir, "common");
 const kept = join(dir, "kept");
 
+function replace(target: string, source: string): void {
+  rmSync(target, { recursive: true, force: true });
+  cpSync(source, target, { recursive: true });
+}
+
 /** The state that every attempt begins with. */
-function restore(): void {
-  rmSync(root, { recursive: true, force: true });
-  cpSync(kept, root, { recursive: true });
+const restore = (): void => replace(root, kept);
+
+/** Makes the root, and a copy of it. */
+async function make(copy: string, work: (client: Client) => Promise<unknown>): Promise<void> {
+  const server = await startServer({ root, args });
+  await work(server.client);
+  await server.stop();
+  replace(copy, root);
 }
 
 async function prepare(operation: CrashingOperation): Promise<void> {
-  rmSync(root, { recursive: true, force: true });
-  rmSync(kept, { recursive: true, force: true });
-  const server = await startServer({ root, args });
-  await prepareTable(server.client);
-  await operation.prepare?.(server.client);
-  await server.stop();
-  cpSync(root, kept, { recursive: true });
+  replace(root, common);
+  if (operation.prepare) await make(kept, operation.prepare);
+  else replace(kept, common);
 }
 
 /** Changes that the operation makes to the root, and what is told before and after it. */
@@ -78,6 +87,7 @@ async function checkRoot(server: Server): Promise<void> {
 
 describe.skipIf(!hasFaults)(`a server that ends at any change of its files (seed ${seed})`, () => {
   const faults = hasFaults ? new Faults(root) : (undefined as never);
+  beforeAll(() => make(common, prepareTable));
 
   it.each(operations)(
     "to $name: has done it or has not",

@@ -22,10 +22,10 @@ import { type Fixture, makeFixture, makeKey } from "./fixture.js";
 
 const serving = useServer({ args: ["--max-json-bytes", "64KiB", "--max-upload-bytes", "256KiB"] });
 let reader: string;
-let fixture: Fixture;
+let cases: readonly Case[];
 
 beforeAll(async () => {
-  fixture = await makeFixture(serving.server);
+  cases = allCases(await makeFixture(serving.server));
   reader = makeKey(serving.root, "read");
 });
 
@@ -49,13 +49,13 @@ describe("the error table", () => {
   const titles = allCases(unmade).map(({ operation, why }, at) => [operation, why, at] as const);
 
   it.each(titles)("%s: %s", async (_, __, at) => {
-    const one = allCases(fixture)[at] as Case;
+    const one = cases[at] as Case;
     expectFailure(await ask(serving.client, one), one.status, one.code, one.detail);
   });
 
   /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx, and then tell nothing of the reason. */
   it.each(titles)("in the LanceDB dialect %s: %s", async (operation, __, at) => {
-    const one = allCases(fixture)[at] as Case;
+    const one = cases[at] as Case;
     const [path, query] = one.path.split("?");
     const slashed = { ...one, path: `${path}/${query === undefined ? "" : `?${query}`}` };
     const answer = await ask(serving.client, slashed);

@@ -8,7 +8,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 import { listIndexes, readyIndex } from "../indexes/waiting.js";
 
 /** Rows enough for an HNSW build that takes seconds. */
-const MANY = { rows: 12_000, dimension: 128 };
+const MANY = { rows: 6_000, dimension: 128 };
 const slowIndex = {
   column: "vector",
   index_type: "IVF_HNSW_SQ",

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { type Server, startServer } from "../harness/server.js";
-import { BigStream, upload } from "../streams/big-stream.js";
+import { BigStream, texts, upload } from "../streams/big-stream.js";
 import { memoryGrowth } from "../streams/process-usage.js";
 
 const MiB = 1024 * 1024;
@@ -154,6 +154,25 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
     }
     expect(best.numRows).toBe(Math.min(rows, 100_000));
     await allIsGivenBack();
+  }, 180_000);
+
+  it("reads no column into memory that has no room there", async () => {
+    const big = new BigStream(512 * MiB, texts());
+    await upload(server, "/v1/table/texts/create", big.chunks());
+    const growth = await memoryGrowth(server, async () => {
+      // Asked for so often, a column that has room is kept from then on.
+      for (let time = 0; time < 24; time++) {
+        const found = await server.client.query("texts", {
+          vector: { single_vector: [] },
+          filter: `id < ${20 + (time % 3)}`,
+        });
+        expect(found.getChild("text")?.get(9)).toHaveLength(64 * 1024);
+      }
+      await allIsGivenBack();
+      await sleep(1_000);
+    });
+    console.log(`a column of 512 MiB: memory grew by ${shown(growth)}`);
+    expect(growth).toBeLessThan(ALLOWED);
   }, 180_000);
 
   it("lets an index build wait until there is memory", async () => {

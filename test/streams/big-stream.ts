@@ -1,14 +1,31 @@
 import { request } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { emptyStream, random, stream, type } from "../harness/arrow.js";
+import { type Column, emptyStream, random, stream, type } from "../harness/arrow.js";
 import { ARROW_STREAM } from "../harness/client.js";
 import type { Server } from "../harness/server.js";
 
 const DIMENSION = 256;
-const BATCH_ROWS = 8_192;
+const VECTOR_ROWS = 8_192;
+const TEXT_ROWS = 128;
+const TEXT_LENGTH = 64 * 1024;
 /** The marker that ends an Arrow IPC stream. */
 const END_BYTES = 8;
+
+/** 8 MiB of vectors, each with an id. */
+function vectors(): Record<string, Column> {
+  const next = random(5);
+  const ids = Array.from({ length: VECTOR_ROWS }, (_, row) => BigInt(row));
+  const vectors = ids.map(() => Array.from({ length: DIMENSION }, next));
+  return { id: [type.i64, ids], vector: [type.vector(DIMENSION), vectors] };
+}
+
+/** 8 MiB of long texts, each with an id. */
+export function texts(): Record<string, Column> {
+  const ids = Array.from({ length: TEXT_ROWS }, (_, row) => BigInt(row));
+  const texts = ids.map((id) => `${id} `.repeat(TEXT_LENGTH).slice(0, TEXT_LENGTH));
+  return { id: [type.i64, ids], text: [type.text, texts] };
+}
 
 /** An Arrow IPC stream of any size, made as it is read: the same batch of 8 MiB again and again. */
 export class BigStream {
@@ -17,16 +34,13 @@ export class BigStream {
   readonly #batch: Uint8Array;
   readonly #batches: number;
 
-  constructor(bytes: number) {
-    const types = { id: type.i64, vector: type.vector(DIMENSION) };
-    const next = random(5);
-    const ids = Array.from({ length: BATCH_ROWS }, (_, row) => BigInt(row));
-    const vectors = ids.map(() => Array.from({ length: DIMENSION }, next));
-    const whole = stream({ id: [types.id, ids], vector: [types.vector, vectors] });
-    this.#schema = emptyStream(types).slice(0, -END_BYTES);
+  constructor(bytes: number, batch: Record<string, Column> = vectors()) {
+    const types = Object.entries(batch).map(([name, [type]]) => [name, type]);
+    const whole = stream(batch);
+    this.#schema = emptyStream(Object.fromEntries(types)).slice(0, -END_BYTES);
     this.#batch = whole.slice(this.#schema.length, -END_BYTES);
     this.#batches = Math.ceil(bytes / this.#batch.length);
-    this.rows = this.#batches * BATCH_ROWS;
+    this.rows = this.#batches * (batch.id as Column)[1].length;
   }
 
   *chunks(): Generator<Uint8Array> {

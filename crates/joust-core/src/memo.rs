@@ -50,8 +50,14 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
         }
         // Boxed, so that who finds the value carries nothing of what making it takes.
         Box::pin(async {
+            let making = Making {
+                memo: self,
+                key,
+                cell,
+            };
             let mut made = None;
-            let value = cell
+            let value = making
+                .cell
                 .get_or_try_init(|| async {
                     elsewhere().await;
                     let (value, weight) = make().await?;
@@ -61,7 +67,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
                 .await?
                 .clone();
             if let Some(weight) = made {
-                self.weigh(key, &cell, weight);
+                self.weigh(key, &making.cell, weight);
             }
             Ok(value)
         })
@@ -126,10 +132,36 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
     }
 }
 
+/// Somebody who makes a value, or waits for it.
+struct Making<'a, K: Eq + Hash, V> {
+    memo: &'a Memo<K, V>,
+    key: &'a K,
+    cell: Arc<OnceCell<V>>,
+}
+
+impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
+    /// What could not be made takes no place: nothing would ever evict it.
+    fn drop(&mut self) {
+        let cell = std::mem::take(&mut self.cell);
+        let mut slots = self.memo.slots.lock();
+        let Some(slot) = slots.by_key.get(self.key) else {
+            return;
+        };
+        let is_its_own = Arc::ptr_eq(&slot.cell, &cell);
+        // While the slots are locked, so that the last of several sees that it is the last.
+        drop(cell);
+        if is_its_own && !slot.cell.initialized() && Arc::strong_count(&slot.cell) == 1 {
+            slots.by_key.remove(self.key);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::Future;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::FutureExt;
 
     use super::*;
 
@@ -162,6 +194,29 @@ mod tests {
         let failed = block(memo.get(&1, async || Err(crate::Error::invalid("no"))));
         assert!(failed.is_err());
         assert_eq!(block(memo.get(&1, async || { Ok((7, 0)) })).unwrap(), 7);
+    }
+
+    #[test]
+    fn what_fails_or_is_given_up_takes_no_place() {
+        let memo: Memo<u8, u8> = Memo::new(10_000);
+        let fail = async || {
+            tokio::task::yield_now().await;
+            Err(crate::Error::invalid("no"))
+        };
+        let (a, b) = block(async { tokio::join!(memo.get(&1, fail), memo.get(&1, fail)) });
+        assert!(a.is_err() && b.is_err());
+        block(async {
+            let given_up = memo.get(&2, std::future::pending);
+            assert!(given_up.now_or_never().is_none());
+            let (given_up, made) = tokio::join!(
+                async { memo.get(&3, std::future::pending).now_or_never() },
+                memo.get(&3, async || Ok((7, 0)))
+            );
+            assert!(given_up.is_none());
+            assert_eq!(made.unwrap(), 7);
+        });
+        let slots = memo.slots.lock();
+        assert_eq!(slots.by_key.keys().collect::<Vec<_>>(), [&3]);
     }
 
     #[test]

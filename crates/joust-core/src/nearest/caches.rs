@@ -61,7 +61,7 @@ impl VectorCaches {
     ) -> Result<Arc<RowAddrMask>> {
         let make = async || {
             let rows = filtered(dataset, filter, caches.rows()).await?;
-            let weight = rows.serialized_size();
+            let weight = rows.serialized_size() + filter.len();
             Ok((Arc::new(allowed::mask(&rows)), weight))
         };
         let key = (State::of(dataset), filter.to_string());

@@ -272,7 +272,10 @@ async fn read(
         let values = match known {
             Some(values) => values,
             None => {
-                let values = load::read(dataset, field, fragment).await?;
+                let Some(values) = load::read(dataset, field, fragment, budget).await? else {
+                    columns.lock().refuse(key);
+                    return Ok(None);
+                };
                 if !columns.lock().keep(key, name, &values, budget) {
                     return Ok(None);
                 }
@@ -331,11 +334,10 @@ impl Columns {
 
     /// Keeps the values of a fragment; false when there is no room.
     fn keep(&mut self, key: &Key, name: String, values: &ArrayRef, budget: usize) -> bool {
-        let (now, weight) = (self.clock, weight(values));
+        let weight = weight(values);
         while self.bytes + weight > budget {
             if !self.make_room(key) {
-                self.remove(key);
-                self.entry(key).refused = Some(now);
+                self.refuse(key);
                 return false;
             }
         }
@@ -370,6 +372,13 @@ impl Columns {
             }
             _ => false,
         }
+    }
+
+    /// There is no room for a column: what is here of it goes, and it is not tried again for a while.
+    fn refuse(&mut self, key: &Key) {
+        self.remove(key);
+        let now = self.clock;
+        self.entry(key).refused = Some(now);
     }
 
     fn remove(&mut self, key: &Key) {

@@ -33,7 +33,7 @@ pub async fn filtered(
                 rows.extend(ids.as_primitive::<UInt64Type>().values().iter().copied());
             }
         }
-        let weight = rows.serialized_size();
+        let weight = rows.serialized_size() + filter.len();
         Ok((Arc::new(rows), weight))
     };
     caches.filters.get(&key, read).await

@@ -54,8 +54,14 @@ pub fn identity(fragment: &Fragment) -> String {
     name
 }
 
-/// All values of a column in a fragment, those of deleted rows too.
-pub async fn read(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) -> Result<ArrayRef> {
+/// All values of a column in a fragment, those of deleted rows too; `None` when they are more than `most`
+/// bytes, of which no more are read than that shows.
+pub async fn read(
+    dataset: &Arc<Dataset>,
+    field: &Field,
+    fragment: &Fragment,
+    most: usize,
+) -> Result<Option<ArrayRef>> {
     let path = format_field_path(&[field.name.as_str()]);
     let mut scanner = dataset.scan();
     scanner
@@ -64,13 +70,22 @@ pub async fn read(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) ->
         .with_row_id()
         .include_deleted_rows()
         .scan_in_order(true)
-        .io_buffer_size(32 << 20);
-    let batches: Vec<_> = scanner.try_into_stream().await?.try_collect().await?;
-    let columns: Vec<&dyn Array> = batches
-        .iter()
-        .filter_map(|batch| batch.column_by_name(&field.name))
-        .map(AsRef::as_ref)
-        .collect();
+        .io_buffer_size(32 << 20)
+        .batch_size_bytes(8 << 20);
+    let mut batches = scanner.try_into_stream().await?;
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    let mut bytes = 0;
+    while let Some(batch) = batches.try_next().await? {
+        let Some(column) = batch.column_by_name(&field.name) else {
+            continue;
+        };
+        bytes += column.to_data().get_slice_memory_size()?;
+        if bytes > most {
+            return Ok(None);
+        }
+        columns.push(column.clone());
+    }
+    let columns: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
     let values = match columns.is_empty() {
         true => new_empty_array(&field.data_type()),
         false => concat(&columns)?,
@@ -80,5 +95,5 @@ pub async fn read(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) ->
             "a fragment was read with another number of rows",
         ));
     }
-    Ok(values)
+    Ok(Some(values))
 }

@@ -233,7 +233,7 @@ impl Found {
             let make = async || {
                 let rows = filtered(&self.dataset, filter, caches.rows()).await?;
                 let restriction = view.restrict(|row| rows.contains(row));
-                let weight = view.documents() as usize / 8;
+                let weight = view.documents() as usize / 8 + filter.len();
                 Ok((Arc::new(restriction), weight))
             };
             let restriction = caches.text().restrictions.get(&key, make).await?;

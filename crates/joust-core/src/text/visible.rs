@@ -8,6 +8,7 @@ use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
+use crate::rows::identity;
 
 /// The state of some fragments, exactly: the same state has the same rows alive.
 pub type Fragments = Arc<str>;
@@ -25,13 +26,12 @@ pub fn present<'a>(
 }
 
 /// Identity of fragments and of what has been deleted from them. A fragment of another branch or of a
-/// later table has other files.
+/// later table has other files, and so has one of which a column was filled anew.
 pub fn state(dataset: &Dataset, wanted: &RoaringBitmap) -> Fragments {
     use std::fmt::Write;
     let mut state = String::new();
     for fragment in present(dataset, wanted) {
-        let file = fragment.files.first().map_or("", |file| file.path.as_str());
-        let _ = write!(state, "{}={file}", fragment.id);
+        state += &identity(fragment);
         if let Some(deleted) = &fragment.deletion_file {
             let _ = write!(state, "-{}.{}", deleted.read_version, deleted.id);
         }

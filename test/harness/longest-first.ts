@@ -1,0 +1,30 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Files that take long by what they do: one that began last would run alone. */
+const long = [
+  "crash/every-change",
+  "errors/parameters",
+  "errors/errors",
+  "jobs/crash",
+  "jobs/index-build",
+  "servers/two-servers",
+  "memory/budget",
+  "streams/streams",
+  "listings/pages",
+  "storage/failing-disk",
+  "http/uploads",
+  "cli/serve",
+  "maintenance/maintenance",
+  "bench/run",
+];
+
+/** Begins with the files that take longest; the others follow in vitest's own order. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const found = long.findIndex((name) => moduleId.endsWith(`test/${name}.test.ts`));
+      return found < 0 ? long.length : found;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
