@@ -4,13 +4,14 @@
 //! looks up metadata and decodes pages for each reading, whereas taking ten rows from arrays in memory
 //! costs a microsecond or two. So columns that answers keep asking for stay here decoded ([`decoded`]),
 //! and of columns that are too large for it the rows that were read lately ([`recent`]). [`addresses`]
-//! tells where a row lies, [`keys`] and [`first`] which rows a condition wants; [`reader`] puts the three together, and [`output`] makes of its columns what
+//! tells where a row lies, [`keys`], [`condition`] and [`first`] which rows a condition wants; [`reader`] puts the three together, and [`output`] makes of its columns what
 //! a query returns.
 
 mod addresses;
 mod assemble;
 mod caches;
 mod computed;
+mod condition;
 mod decoded;
 mod filtered;
 mod first;
@@ -24,6 +25,7 @@ mod reader;
 mod recent;
 
 pub(crate) use caches::RowCaches;
+pub(crate) use condition::{Is, parse as tests};
 pub(crate) use decoded::{Column, Reading};
 pub(crate) use filtered::filtered;
 pub(crate) use first::first_rows;

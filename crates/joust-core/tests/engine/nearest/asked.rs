@@ -11,6 +11,8 @@ pub enum Change {
     Delete(i64),
     Update(i64),
     Index(&'static str, &'static str),
+    /// Of a column that is no vector.
+    ScalarIndex(&'static str, &'static str),
     CatchUp,
     Compact,
 }
@@ -84,11 +86,21 @@ impl Asked {
     /// A query by a filter alone, and by keys when the seed says so.
     pub fn read(&self, newest: u64) -> serde_json::Value {
         let seed = self.seed;
-        let filter = match (self.filter, seed % 4) {
+        let filter = match (self.filter, seed % 8) {
             (Some(filter), 0) => filter.to_string(),
             (_, 0) => "id >= 0".to_string(),
             (_, 1) => format!("id = {seed}"),
-            (_, 2) => format!("name IN ('name {seed}', 'changed', 'none')"),
+            (_, 2) => format!(
+                "id >= {seed} AND id < {} AND `group` = {}",
+                seed + 90,
+                seed % 7
+            ),
+            (_, 3) => format!(
+                "`group` != 3 AND name > 'name {seed}' AND id <= {}",
+                seed * 2
+            ),
+            (_, 4) => format!("(`group` = {}) AND (id BETWEEN {seed} AND 390)", seed % 7),
+            (_, 5) => format!("name IN ('name {seed}', 'changed', 'none')"),
             (_, _) => format!("id IN ({seed}, 7, {}, {seed})", seed / 2),
         };
         let mut body = serde_json::json!({
@@ -116,6 +128,11 @@ pub fn change() -> impl Strategy<Value = Change> {
             prop::sample::select(vec!["l2", "cosine", "dot"]),
         )
             .prop_map(|(kind, metric)| Change::Index(kind, metric)),
+        1 => prop::sample::select(vec![
+            Change::ScalarIndex("id", "BTREE"),
+            Change::ScalarIndex("name", "BTREE"),
+            Change::ScalarIndex("group", "BITMAP"),
+        ]),
         1 => Just(Change::CatchUp),
         1 => Just(Change::Compact),
     ]
@@ -135,6 +152,9 @@ pub fn asked() -> impl Strategy<Value = Asked> {
             Some("`group` = 3"),
             Some("id < 5"),
             Some("name is null"),
+            Some("id >= 50 AND id < 250 AND `group` = 2"),
+            Some("(name <> 'changed') and id between 20 and 290"),
+            Some("`group` IN (1, 4) AND id > 31"),
             Some("id > 100000"),
         ]),
     );

@@ -30,6 +30,7 @@ async fn apply(pair: &Pair, change: &Change, rows: &mut i64) {
             table.update(update).await.unwrap();
         }
         Change::Index(kind, metric) => pair.index(kind, metric).await,
+        Change::ScalarIndex(column, kind) => pair.scalar_index(column, kind).await,
         Change::CatchUp => {
             table.catch_up(Arc::new(|_| {})).await.unwrap();
         }
