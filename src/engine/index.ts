@@ -9,9 +9,8 @@ import { native } from "./native.js";
 
 export type * from "../../native/index.js";
 
-export const { Engine, QueryWork, Table, Task, Upload } = native;
+export const { Engine, Table, Task, Upload, cancelQuery } = native;
 export type Engine = InstanceType<typeof Engine>;
-export type QueryWork = InstanceType<typeof QueryWork>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;

@@ -1,5 +1,6 @@
+import { threadId } from "node:worker_threads";
 import { Type } from "@sinclair/typebox";
-import { type QueryOptions, type QueryResult, QueryWork } from "../engine/index.js";
+import { cancelQuery, type QueryAnswer, type QueryOptions } from "../engine/index.js";
 import { onTable, onTableAtHand } from "./open-table.js";
 import { type Call, operation, type Reply } from "./operation.js";
 import { explainRequest, queryRequest } from "./query-request.js";
@@ -9,6 +10,9 @@ import { taskOf } from "./task-of.js";
 
 const FILE = "application/vnd.apache.arrow.file";
 const STREAM = "application/vnd.apache.arrow.stream";
+
+/** Tells queries that run at the same time from one another, those of other threads too. */
+let nextQuery = threadId * 2 ** 40;
 
 const queryTable = operation({
   id: "QueryTable",
@@ -21,16 +25,20 @@ const queryTable = operation({
   permission: "read",
   handle(services, call) {
     const options = queryOptions(call);
-    const reply = (result: QueryResult): Reply => ({
+    const number = nextQuery++;
+    const reply = (answer: QueryAnswer): Reply => ({
       kind: "arrow",
       contentType: options.format === "stream" ? STREAM : FILE,
-      result,
-      headers: versionHeader(result.version),
+      answer,
+      headers: versionHeader(answer.version),
     });
-    const result = onTableAtHand(services, call.id, ({ table }) =>
-      complete(table.query(call.payload, options), call),
-    );
-    return result instanceof Promise ? result.then(reply) : reply(result);
+    const answer = onTableAtHand(services, call.id, ({ table }) => {
+      const asked = table.query(call.payload, { ...options, number });
+      // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
+      if (asked instanceof Promise) call.onAbort(() => cancelQuery(number));
+      return asked;
+    });
+    return answer instanceof Promise ? answer.then(reply) : reply(answer);
   },
 });
 
@@ -75,16 +83,6 @@ const analyzeTableQueryPlan = operation({
     return { kind: "json", value: analysis };
   },
 });
-
-/** What could not be answered at once is worked on until the client goes away. */
-function complete(
-  answer: QueryResult | QueryWork,
-  call: Call<unknown, unknown>,
-): QueryResult | Promise<QueryResult> {
-  if (!(answer instanceof QueryWork)) return answer;
-  call.signal.addEventListener("abort", () => answer.cancel(), { once: true });
-  return answer.result();
-}
 
 /** What the engine cannot read in the body, which it decodes itself. */
 function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {

@@ -1,7 +1,8 @@
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { Field, FixedSizeList, Int8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
-import { items } from "../harness/arrow.js";
+import { items, stream } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
@@ -182,6 +183,22 @@ describe("create index", () => {
     const other = { column: "price", index_type: "BTREE", name: "mine", replace: true };
     expectFailure(await create("other_column", other), 409, 7, /mine/);
     expect((await readyIndex(client, "other_column", "mine")).columns).toEqual(["id"]);
+  });
+
+  it("refuses one that could not be searched: on vectors of 8-bit integers", async () => {
+    const { client } = serving;
+    const bytes = new FixedSizeList(2, new Field("item", new Int8(), true));
+    const rows = [
+      [1, -1],
+      [2, -2],
+    ];
+    await client.createTable("bytes", stream({ vector: [bytes, rows] }));
+    for (const index_type of ["IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_SQ"]) {
+      const refused = await create("bytes", { column: "vector", index_type });
+      expectFailure(refused, 400, 13, /8-bit integers/);
+    }
+    const found = await client.query("bytes", { k: 1, vector: [2, -1] });
+    expect(found.toArray().map((row) => row._distance)).toEqual([1]);
   });
 
   it("is of no more use when the table is overwritten meanwhile", async () => {

@@ -75,8 +75,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
     }
 
     /// The value, if it is there.
-    #[cfg(test)]
-    fn peek(&self, key: &K) -> Option<V> {
+    pub fn peek(&self, key: &K) -> Option<V> {
         let mut slots = self.slots.lock();
         slots.clock += 1;
         let now = slots.clock;

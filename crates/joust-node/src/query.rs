@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use joust_core::Answer;
-use joust_core::at_once::Begun;
 use joust_core::ipc::Format;
 use joust_core::memory::Reservation;
 use napi::Env;
@@ -12,7 +11,8 @@ use napi_derive::napi;
 use tokio::sync::Mutex;
 
 use crate::error::js_error;
-use crate::promise::{begin, cancelled, promise};
+use crate::promise::{begin, promise};
+use crate::running::guard;
 use crate::table::{Table, time, version_number};
 use crate::task::Task;
 
@@ -28,6 +28,8 @@ pub struct QueryOptions {
     pub min_timestamp_millis: Option<f64>,
     /// Do not answer from an older version than this, if there is one as new.
     pub min_version: Option<f64>,
+    /// A number that no other query has which runs in this process; `cancelQuery` ends the query by it.
+    pub number: Option<f64>,
 }
 
 impl From<QueryOptions> for joust_core::query::QueryOptions {
@@ -44,80 +46,75 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
     }
 }
 
-/// An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`.
+/// An answer in Arrow IPC.
+#[napi(object, object_from_js = false)]
+pub struct QueryAnswer {
+    /// The version of the table that is answered from.
+    pub version: f64,
+    /// The first part: memory of the engine, not a copy of it.
+    pub first: Buffer,
+    /// Whether the first part is everything.
+    pub done: bool,
+    /// The other parts, and the memory that is held for the answer; absent when there is neither.
+    pub rest: Option<QueryRest>,
+}
+
+impl From<(Vec<u8>, Answer)> for QueryAnswer {
+    fn from((first, answer): (Vec<u8>, Answer)) -> Self {
+        Self {
+            version: answer.version() as f64,
+            done: answer.is_done(),
+            rest: QueryRest::of(answer, first.len()),
+            first: first.into(),
+        }
+    }
+}
+
+/// What of an answer is not sent yet, and the memory that is held for it until `cancel` is called.
 #[napi]
-pub struct QueryResult {
-    version: u64,
-    first: Option<Vec<u8>>,
-    done: bool,
-    rest: Arc<Mutex<Option<Answer>>>,
+pub struct QueryRest {
+    /// Parts that are still to be made.
+    answer: Arc<Mutex<Option<Answer>>>,
     /// What a first part that is everything holds until it is sent.
     memory: Option<Reservation>,
     task: Task,
 }
 
-/// The first part of an answer, and what makes the rest.
-type First = (Vec<u8>, Answer);
-
 /// A whole answer up to this size is not counted while it is sent: the socket's own buffer takes it.
 const SMALL: usize = 64 << 10;
 
-impl From<First> for QueryResult {
-    fn from((first, answer): First) -> Self {
-        let (version, done) = (answer.version(), answer.is_done());
-        let (memory, rest) = match done {
-            true if first.len() > SMALL => (Some(answer.into_memory(first.len())), None),
-            true => (None, None),
+impl QueryRest {
+    /// `first`: the size of the part that was given out.
+    fn of(answer: Answer, first: usize) -> Option<Self> {
+        let is_whole = answer.is_done();
+        if is_whole && first <= SMALL {
+            return None;
+        }
+        let (memory, answer) = match is_whole {
+            true => (Some(answer.into_memory(first)), None),
             false => (None, Some(answer)),
         };
-        Self {
-            version,
-            first: Some(first),
-            done,
-            rest: Arc::new(Mutex::new(rest)),
+        Some(Self {
+            answer: Arc::new(Mutex::new(answer)),
             memory,
             task: Task::new(),
-        }
+        })
     }
 }
 
 #[napi]
-impl QueryResult {
-    /// The version of the table that is answered from.
-    #[napi(getter)]
-    pub fn version(&self) -> f64 {
-        self.version as f64
-    }
-
-    /// Whether the first part is everything.
-    #[napi(getter)]
-    pub fn done(&self) -> bool {
-        self.done
-    }
-
-    /// The first part. It is handed over: a second call gives an empty one.
-    #[napi]
-    pub fn first(&mut self) -> Buffer {
-        self.first.take().unwrap_or_default().into()
-    }
-
+impl QueryRest {
     /// The next part, null at the end.
     #[napi(ts_return_type = "Promise<Buffer | null>")]
     pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
-        let rest = self.rest.clone();
+        let answer = self.answer.clone();
         let work = self.task.guard(async move {
-            match rest.lock().await.as_mut() {
+            match answer.lock().await.as_mut() {
                 Some(answer) => answer.next().await,
                 None => Ok(None),
             }
         });
         promise(env, work, |part| part.map(Buffer::from))
-    }
-
-    /// Whether memory is held until `cancel` is called.
-    #[napi(getter)]
-    pub fn held(&self) -> bool {
-        self.memory.is_some() || !self.done
     }
 
     /// Stops the work and gives back its memory; harmless after the end.
@@ -126,39 +123,9 @@ impl QueryResult {
         self.memory = None;
         self.task.cancel();
         // A part that is being made holds the lock and is stopped by the task.
-        if let Ok(mut rest) = self.rest.try_lock() {
-            *rest = None;
+        if let Ok(mut answer) = self.answer.try_lock() {
+            *answer = None;
         }
-    }
-}
-
-/// A query that is not answered yet.
-#[napi]
-pub struct QueryWork {
-    rest: Option<Begun<joust_core::Result<First>>>,
-    task: Task,
-}
-
-#[napi]
-impl QueryWork {
-    /// Does the work, off Node's thread. To be called once.
-    #[napi(ts_return_type = "Promise<QueryResult>")]
-    pub fn result<'env>(&mut self, env: &'env Env) -> napi::Result<PromiseRaw<'env, QueryResult>> {
-        let rest = self.rest.take();
-        let work = self.task.guard(async move {
-            match rest {
-                Some(rest) => rest.await,
-                None => Err(cancelled()),
-            }
-        });
-        promise(env, work, QueryResult::from)
-    }
-
-    /// Stops the work; harmless after its end.
-    #[napi]
-    pub fn cancel(&mut self) {
-        self.rest = None;
-        self.task.cancel();
     }
 }
 
@@ -172,17 +139,18 @@ pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
 
 #[napi]
 impl Table {
-    /// Runs a query. `body` is its JSON as it came, copied before the call returns. What is at hand is
-    /// answered in the call; the rest of the work is done when it is asked for.
-    #[napi]
-    pub fn query(
+    /// Runs a query: what is at hand is answered in the call. `body` is its JSON as it came, copied before
+    /// the call returns.
+    #[napi(ts_return_type = "QueryAnswer | Promise<QueryAnswer>")]
+    pub fn query<'env>(
         &self,
-        env: &Env,
+        env: &'env Env,
         body: &[u8],
         options: QueryOptions,
-    ) -> napi::Result<Either<QueryResult, QueryWork>> {
+    ) -> napi::Result<Either<QueryAnswer, PromiseRaw<'env, QueryAnswer>>> {
         let table = self.inner.clone();
         let body = body.to_vec();
+        let number = options.number;
         let work = async move {
             let mut answer = table.query(&body, options.into()).await?;
             let first = answer.first().await?;
@@ -191,10 +159,7 @@ impl Table {
         match begin(work) {
             Ok(Ok(first)) => Ok(Either::A(first.into())),
             Ok(Err(error)) => Err(js_error(env, &error)),
-            Err(rest) => Ok(Either::B(QueryWork {
-                rest: Some(rest),
-                task: Task::new(),
-            })),
+            Err(rest) => promise(env, guard(number, rest), QueryAnswer::from).map(Either::B),
         }
     }
 

@@ -46,6 +46,14 @@ pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dy
 fn vector(spec: &Spec, target: &Resolved) -> Result<VectorIndexParams> {
     let (element, dimension) = vector_element(&target.data_type)
         .ok_or_else(|| Error::invalid(format!("`{}` holds no vectors", target.column)))?;
+    // Lance builds such an index, and then finds that vectors and centroids have different types.
+    if element == DataType::Int8 {
+        return Err(Error::invalid(format!(
+            "column `{}` holds vectors of 8-bit integers, which can be searched only without an index; \
+             for one store them as float16",
+            target.column
+        )));
+    }
     let distance = distance(spec, &element)?;
     let ivf = ivf(spec)?;
     Ok(match target.kind {

@@ -1,8 +1,8 @@
-//! The nearest rows that an index knows.
+//! The nearest rows to a vector that an index knows.
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Float32Type, UInt64Type};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
@@ -16,30 +16,65 @@ use lance_linalg::kernels::normalize_arrow;
 
 use super::allowed::allowed;
 use super::index::{Opened, Segment};
-use super::{Near, Search, best};
+use super::{Near, Search, best, exact};
+use crate::cache::Caches;
 use crate::error::{Error, Result};
 
-/// The nearest rows by the index's own distances, the nearest first: `k`, or as many times more as are
-/// to be refined.
-pub async fn search(
-    search: &Search,
-    opened: &Opened,
-    filter: Option<Arc<RowAddrMask>>,
-) -> Result<Vec<Near>> {
-    let query = query(search, opened.metric);
-    let wanted = query.k * query.refine_factor.unwrap_or(1) as usize;
-    let mut rows = match query.maximum_nprobes == Some(query.minimum_nprobes) {
-        true => fixed(&query, opened, filter.as_ref()).await?,
-        false => adaptive(search, query, opened, filter).await?,
-    };
-    best::sort(&mut rows, wanted);
-    Ok(rows)
+/// How an index is searched.
+#[derive(Clone)]
+pub struct Probing {
+    pub opened: Arc<Opened>,
+    pub filter: Option<Arc<RowAddrMask>>,
+    /// What the index finds is measured: its own distances are estimates.
+    pub is_measured: bool,
+    pub caches: Arc<Caches>,
 }
 
-fn query(search: &Search, metric: DistanceType) -> Query {
+impl Probing {
+    /// The nearest rows to a vector, the nearest first.
+    pub async fn one(&self, search: &Search, key: &ArrayRef) -> Result<Vec<Near>> {
+        let query = query(search, key.clone(), self.opened.metric);
+        let rows = match is_fixed(&query) {
+            true => fixed(&query, &self.opened, self.filter.as_ref()).await?,
+            false => {
+                let adaptive = adaptive(search, query, &self.opened, self.filter.clone());
+                Box::pin(adaptive).await?
+            }
+        };
+        self.complete(search, key, rows).await
+    }
+
+    /// Of the rows that were found in all partitions, the nearest.
+    pub async fn complete(
+        &self,
+        search: &Search,
+        key: &ArrayRef,
+        mut rows: Vec<Near>,
+    ) -> Result<Vec<Near>> {
+        let wanted = search.k * search.refine.unwrap_or(1) as usize;
+        best::sort(&mut rows, wanted);
+        if !self.is_measured {
+            return Ok(rows);
+        }
+        let rows: Vec<u64> = rows.iter().map(|near| near.row).collect();
+        let (keys, metric) = (std::slice::from_ref(key), self.opened.metric);
+        let measured = exact::distances(search, keys, metric, &rows, &self.caches).await?;
+        let mut near = measured.concat();
+        best::sort(&mut near, search.k);
+        Ok(near)
+    }
+}
+
+/// How many partitions are searched is known beforehand.
+pub fn is_fixed(query: &Query) -> bool {
+    query.maximum_nprobes == Some(query.minimum_nprobes)
+}
+
+/// What Lance is told. `key`: a vector, or several, one after the other.
+pub fn query(search: &Search, key: ArrayRef, metric: DistanceType) -> Query {
     Query {
         column: search.column.clone(),
-        key: search.key.clone(),
+        key,
         k: search.k,
         lower_bound: search.bounds.lower,
         upper_bound: search.bounds.upper,
@@ -56,7 +91,6 @@ fn query(search: &Search, metric: DistanceType) -> Query {
     }
 }
 
-/// Searches a number of partitions that is known beforehand.
 async fn fixed(
     query: &Query,
     opened: &Opened,
@@ -150,7 +184,8 @@ async fn adaptive(
     Ok(rows)
 }
 
-fn add(batch: &RecordBatch, owned: Option<&RowAddrMask>, rows: &mut Vec<Near>) {
+/// Adds what a segment has found. `owned`: its rows.
+pub fn add(batch: &RecordBatch, owned: Option<&RowAddrMask>, rows: &mut Vec<Near>) {
     let (Some(distances), Some(ids)) = (
         batch.column_by_name("_distance"),
         batch.column_by_name("_rowid"),

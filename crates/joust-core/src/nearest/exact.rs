@@ -1,6 +1,6 @@
 //! Distances measured, not estimated.
 
-use arrow::array::{Array, AsArray, FixedSizeListArray};
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray};
 use lance_linalg::distance::DistanceType;
 
 use super::{Bounds, Near, Search};
@@ -32,15 +32,17 @@ impl Measure<'_> {
     }
 }
 
-/// The distances of some live rows, in their order; those that are out of bounds are left out.
+/// The distances of some live rows from each of some vectors, in the rows' order; those that are out of
+/// bounds are left out.
 pub async fn distances(
     search: &Search,
+    keys: &[ArrayRef],
     metric: DistanceType,
     rows: &[u64],
     caches: &Caches,
-) -> Result<Vec<Near>> {
+) -> Result<Vec<Vec<Near>>> {
     if rows.is_empty() {
-        return Ok(Vec::new());
+        return Ok(vec![Vec::new(); keys.len()]);
     }
     let column = vec![("vector".to_string(), search.column.clone())];
     let reader = Reader::new(search.dataset.clone(), column);
@@ -49,17 +51,20 @@ pub async fn distances(
         .first()
         .and_then(|column| column.as_fixed_size_list_opt())
         .ok_or_else(|| Error::invalid("the column holds no vectors"))?;
-    let measure = Measure {
-        key: search.key.as_ref(),
-        metric,
-        bounds: search.bounds,
+    let near = |key: &ArrayRef| {
+        let measure = Measure {
+            key: key.as_ref(),
+            metric,
+            bounds: search.bounds,
+        };
+        let mut near = Vec::with_capacity(rows.len());
+        measure.each(vectors, |place, distance| {
+            near.push(Near {
+                row: rows[place],
+                distance,
+            });
+        })?;
+        Ok(near)
     };
-    let mut near = Vec::with_capacity(rows.len());
-    measure.each(vectors, |place, distance| {
-        near.push(Near {
-            row: rows[place],
-            distance,
-        });
-    })?;
-    Ok(near)
+    keys.iter().map(near).collect()
 }

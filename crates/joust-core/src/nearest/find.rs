@@ -7,8 +7,9 @@ use arrow::datatypes::DataType;
 use lance::index::vector::utils::{default_distance_type_for, validate_distance_type_for};
 use lance_linalg::distance::DistanceType;
 
+use super::approximate::Probing;
 use super::index::{Indexed, Opened};
-use super::{Near, Search, approximate, best, exact, flat};
+use super::{Near, Search, best, flat, several};
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::rows::filtered;
@@ -50,9 +51,9 @@ impl Search {
         Ok(Some(way).filter(|_| valid))
     }
 
-    /// The nearest rows, the nearest first. `None`: what is needed is not in memory, and Lance can search
-    /// without it.
-    pub async fn find(&self, way: &Way, caches: &Caches) -> Result<Option<Vec<Near>>> {
+    /// The nearest rows to each vector, the nearest first. `None`: what is needed is not in memory, and
+    /// Lance can search without it.
+    pub async fn find(&self, way: &Way, caches: &Arc<Caches>) -> Result<Option<Vec<Vec<Near>>>> {
         match way {
             Way::Flat(metric) => {
                 let filter = match &self.filter {
@@ -65,7 +66,11 @@ impl Search {
         }
     }
 
-    async fn through(&self, opened: &Opened, caches: &Caches) -> Result<Option<Vec<Near>>> {
+    async fn through(
+        &self,
+        opened: &Arc<Opened>,
+        caches: &Arc<Caches>,
+    ) -> Result<Option<Vec<Vec<Near>>>> {
         let uncovered = match self.fast || opened.uncovered.is_empty() {
             true => None,
             false => {
@@ -87,13 +92,22 @@ impl Search {
             }
             None => None,
         };
-        let mut near = approximate::search(self, opened, filter).await?;
-        // Estimates can't be compared with distances, so both are distances.
-        if self.refine.is_some() || uncovered.is_some() {
-            let rows: Vec<u64> = near.iter().map(|near| near.row).collect();
-            near = exact::distances(self, opened.metric, &rows, caches).await?;
-            near.extend(uncovered.into_iter().flatten());
-            best::sort(&mut near, self.k);
+        let probing = Probing {
+            opened: opened.clone(),
+            filter,
+            // Estimates can't be compared with distances, so both are distances.
+            is_measured: self.refine.is_some() || uncovered.is_some(),
+            caches: caches.clone(),
+        };
+        let mut near = match self.keys.as_slice() {
+            [key] => vec![probing.one(self, key).await?],
+            _ => Box::pin(several::search(self, &probing)).await?,
+        };
+        if let Some(uncovered) = uncovered {
+            for (near, uncovered) in near.iter_mut().zip(uncovered) {
+                near.extend(uncovered);
+                best::sort(near, self.k);
+            }
         }
         Ok(Some(near))
     }
@@ -119,6 +133,9 @@ impl Search {
                 self.k, self.column
             ),
         };
+        if self.keys.len() > 1 {
+            out += &format!(", {} vectors", self.keys.len());
+        }
         if let Some(factor) = self.refine {
             out += &format!(", refine_factor={factor}");
         }

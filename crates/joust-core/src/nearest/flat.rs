@@ -27,15 +27,15 @@ pub struct Part {
     rows: Range<usize>,
 }
 
-/// The nearest rows of some fragments (by their numbers in the version; all when `None`), the nearest
-/// first. `None`: their vectors are not in memory.
+/// The nearest rows to each vector in some fragments (by their numbers in the version; all when `None`),
+/// the nearest first. `None`: their vectors are not in memory.
 pub async fn search(
     search: &Search,
     metric: DistanceType,
     fragments: Option<&[usize]>,
     filter: Option<Arc<RoaringTreemap>>,
     caches: &Caches,
-) -> Result<Option<Vec<Near>>> {
+) -> Result<Option<Vec<Vec<Near>>>> {
     let dataset = &search.dataset;
     let live = caches.rows().live(dataset).await?;
     let all: Vec<usize> = (0..live.fragments().len()).collect();
@@ -62,27 +62,33 @@ pub async fn search(
         && filter.len() * SPARSE < rows as u64
     {
         let rows: Vec<u64> = filter.iter().collect();
-        let mut near = exact::distances(search, metric, &rows, caches).await?;
-        best::sort(&mut near, search.k);
+        let mut near = exact::distances(search, &search.keys, metric, &rows, caches).await?;
+        for near in &mut near {
+            best::sort(near, search.k);
+        }
         return Ok(Some(near));
     }
-    let scan = Arc::new(Scan {
-        key: search.key.clone(),
-        metric,
-        bounds: search.bounds,
-        k: search.k,
-        filter,
-    });
+    let scan = |key: &ArrayRef| {
+        Arc::new(Scan {
+            key: key.clone(),
+            metric,
+            bounds: search.bounds,
+            k: search.k,
+            filter: filter.clone(),
+        })
+    };
+    let scans: Vec<Arc<Scan>> = search.keys.iter().map(scan).collect();
     let target = Target {
         column,
         live,
         numbers: numbers.to_vec(),
     };
-    if rows * search.key.len() * size_of::<f32>() <= SMALL {
+    let numbers: usize = scans.iter().map(|scan| scan.key.len()).sum();
+    if rows * numbers * size_of::<f32>() <= SMALL {
         let parts = shares(&target, 1).into_iter().flatten().collect::<Vec<_>>();
-        return Ok(Some(nearest(&[scan], &parts, &target)?.concat()));
+        return nearest(&scans, &parts, &target).map(Some);
     }
-    caches.vectors().passes.scan(scan, target).await.map(Some)
+    caches.vectors().passes.scan(scans, target).await.map(Some)
 }
 
 /// What is searched for in some vectors.

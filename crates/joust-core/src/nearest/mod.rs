@@ -1,4 +1,4 @@
-//! The nearest rows to a vector, found without a plan of Lance's.
+//! The nearest rows to one vector or to each of several, found without a plan of Lance's.
 //!
 //! Lance plans every query anew, opens the index for it, and reads the columns of the rows through the
 //! table's files; on a table in memory that is most of a query's time. Here what does not change within
@@ -17,6 +17,7 @@ mod find;
 mod flat;
 mod index;
 mod passes;
+mod several;
 
 use std::sync::Arc;
 
@@ -36,8 +37,8 @@ pub struct Search {
     /// The column's path as SQL has it.
     pub column: String,
     pub field: Field,
-    /// The vector, its numbers as the column has them.
-    pub key: ArrayRef,
+    /// The vectors, their numbers as the column has them. What is found is found for each by itself.
+    pub keys: Vec<ArrayRef>,
     pub k: usize,
     pub bounds: Bounds,
     /// The index's, or the usual one for the column, when absent.

@@ -33,21 +33,24 @@ struct Waiting {
 }
 
 impl Passes {
-    /// The nearest rows, the nearest first.
-    pub async fn scan(&self, scan: Arc<Scan>, target: Target) -> Result<Vec<Near>> {
+    /// The nearest rows for each scan, the nearest first.
+    pub async fn scan(&self, scans: Vec<Arc<Scan>>, target: Target) -> Result<Vec<Vec<Near>>> {
         // The column is kept by whoever makes the passes, so its address is no other's meanwhile.
         let wanted = (Arc::as_ptr(&target.column) as usize, target.numbers.len());
-        let (found, answer) = oneshot::channel();
-        let waiting = Waiting { scan, found };
+        let waiting = scans.into_iter().map(|scan| {
+            let (found, answer) = oneshot::channel();
+            (Waiting { scan, found }, answer)
+        });
+        let (waiting, answers): (Vec<Waiting>, Vec<_>) = waiting.unzip();
         let is_first = {
             let mut all = self.0.lock();
             match all.get_mut(&wanted) {
                 Some(others) => {
-                    others.push(waiting);
+                    others.extend(waiting);
                     false
                 }
                 None => {
-                    all.insert(wanted, vec![waiting]);
+                    all.insert(wanted, waiting);
                     true
                 }
             }
@@ -60,8 +63,11 @@ impl Passes {
             };
             tokio::spawn(turns.run(target));
         }
-        let lost = |_| Error::new(Code::Internal, "a scan of vectors was cut off");
-        answer.await.map_err(lost)?
+        let found = answers.into_iter().map(async |answer| {
+            let lost = |_| Error::new(Code::Internal, "a scan of vectors was cut off");
+            answer.await.map_err(lost)?
+        });
+        try_join_all(found).await
     }
 }
 

@@ -18,13 +18,12 @@ use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::ipc::{Encoder, Format};
 use crate::memory::Reservation;
+use crate::rows::QUERY_INDEX;
 
 /// An answer up to this size is one part.
 const FIRST_PART: usize = 4 << 20;
 /// Later parts are at least this large.
 const NEXT_PART: usize = 1 << 20;
-/// The column that tells whose neighbours a row belongs to when there are several query vectors.
-pub const QUERY_INDEX: &str = "query_index";
 
 /// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
 pub struct Answer {

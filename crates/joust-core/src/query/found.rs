@@ -37,6 +37,15 @@ impl Wanted {
         }
     }
 
+    /// All rows that are found.
+    pub fn all(output: Output) -> Self {
+        Self {
+            output: Arc::new(output),
+            offset: 0,
+            limit: usize::MAX,
+        }
+    }
+
     /// The columns of the rows that are wanted, of all that were found.
     pub async fn fetch(&self, found: Vec<Ranked>, caches: &Arc<Caches>) -> Result<Rows> {
         let output = self.output.clone();

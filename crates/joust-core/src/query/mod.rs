@@ -6,7 +6,6 @@
 
 mod answer;
 mod columns;
-mod condition;
 mod explain;
 pub(crate) mod expression;
 mod found;

@@ -1,28 +1,35 @@
-//! Queries by one vector that are answered without a plan of Lance's.
+//! Queries by vector that are answered without a plan of Lance's.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow::array::{Array, ArrayRef, AsArray};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
 use super::expression;
 use super::found::{Rows, Wanted};
 use super::request::Query;
+use super::vector;
 use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::nearest::{Bounds, Near, Probes, Search, Way, key};
-use crate::rows::{Output, Own, Ranked, can_be_kept};
+use crate::rows::{Output, Own, QUERY_INDEX, Ranked, can_be_kept};
 
 /// More rows are a scan's business, which returns them as it reads them.
 const MOST_ROWS: u64 = 10_000;
+/// The same, over all vectors of a query.
+const MOST_ROWS_OF_ALL: u64 = 100_000;
 
 /// A search by vector with everything that is done with its rows.
 pub struct NearestRows {
     nearest: Nearest,
     wanted: Wanted,
+    /// Of each vector's rows.
+    offset: usize,
+    limit: usize,
 }
 
 /// A search by vector and the way that it goes.
@@ -40,21 +47,29 @@ impl Nearest {
     ) -> Result<Option<Self>> {
         let filter = query.filter.as_deref();
         let filter = filter.filter(|filter| !filter.trim().is_empty());
-        let Vectors::One(numbers) = &query.vector else {
-            return Ok(None);
+        let count = match &query.vector {
+            Vectors::None => return Ok(None),
+            Vectors::One(_) => 1,
+            Vectors::Many(vectors) => vectors.len() as u64,
         };
         if !caches.rows().is_on()
             || query.k == 0
             || query.reach() > MOST_ROWS
+            || query.reach().saturating_mul(count) > MOST_ROWS_OF_ALL
             || (filter.is_some() && query.prefilter == Some(false))
         {
             return Ok(None);
         }
-        let search = VectorSearch::of(dataset, query, numbers.len()).await?;
+        let Some(dimension) = vector::dimension(&query.vector)? else {
+            return Ok(None);
+        };
+        let search = VectorSearch::of(dataset, query, dimension).await?;
         let Some(field) = own_field(dataset, &search.column.path) else {
             return Ok(None);
         };
-        let Some(key) = key(&search.vectors, &field.data_type())? else {
+        let keys = each(&search.vectors).into_iter();
+        let keys = keys.map(|vector| key(&vector, &field.data_type()));
+        let Some(keys) = keys.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
         let (minimum, maximum, effort) = search.probes.resolve();
@@ -62,7 +77,7 @@ impl Nearest {
             dataset: dataset.clone(),
             column: search.column.path,
             field: field.clone(),
-            key,
+            keys,
             k: search.k as usize,
             bounds: Bounds {
                 lower: search.lower_bound,
@@ -85,8 +100,8 @@ impl Nearest {
         Ok(way.map(|way| Self { search, way }))
     }
 
-    /// The nearest rows, the nearest first; `None` when Lance has to search after all.
-    pub async fn find(&self, caches: &Caches) -> Result<Option<Vec<Near>>> {
+    /// The nearest rows to each vector, the nearest first; `None` when Lance has to search after all.
+    pub async fn find(&self, caches: &Arc<Caches>) -> Result<Option<Vec<Vec<Near>>>> {
         self.search.find(&self.way, caches).await
     }
 
@@ -111,13 +126,20 @@ impl NearestRows {
         {
             return Ok(None);
         }
-        let Some(output) = output(dataset, query, &[Own::Distance])? else {
+        let own: &[Own] = match &query.vector {
+            Vectors::Many(_) => &[Own::Query, Own::Distance],
+            _ => &[Own::Distance],
+        };
+        let Some(output) = output(dataset, query, own)? else {
             return Ok(None);
         };
         let nearest = Nearest::new(dataset, query, caches).await?;
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(nearest.map(|nearest| Self {
             nearest,
-            wanted: Wanted::new(output, query),
+            wanted: Wanted::all(output),
+            offset: count(query.offset.unwrap_or(0)),
+            limit: count(query.k),
         }))
     }
 
@@ -126,12 +148,26 @@ impl NearestRows {
         let Some(near) = self.nearest.find(caches).await? else {
             return Ok(None);
         };
-        let found = near.into_iter().map(Ranked::from).collect();
-        self.wanted.fetch(found, caches).await.map(Some)
+        self.wanted
+            .fetch(self.ranked(&near), caches)
+            .await
+            .map(Some)
+    }
+
+    /// The rows that are returned, one vector's after another's.
+    fn ranked(&self, near: &[Vec<Near>]) -> Vec<Ranked> {
+        let each = near.iter().zip(0..).flat_map(|(near, query)| {
+            let wanted = near.iter().skip(self.offset).take(self.limit);
+            wanted.map(move |near| Ranked {
+                query,
+                ..Ranked::from(*near)
+            })
+        });
+        each.collect()
     }
 
     /// The plan in words; `None` when it is Lance's.
-    pub async fn describe(&self, verbose: bool, caches: &Caches) -> Result<Option<String>> {
+    pub async fn describe(&self, verbose: bool, caches: &Arc<Caches>) -> Result<Option<String>> {
         // Only a search shows whether all that it needs is in memory.
         let near = self.nearest.find(caches).await?;
         Ok(near.map(|_| self.words(verbose)))
@@ -144,10 +180,10 @@ impl NearestRows {
             return Ok(None);
         };
         let mut out = self.words(false);
-        let (rows, time) = (near.len(), started.elapsed());
+        let (rows, time) = (near.iter().map(Vec::len).sum::<usize>(), started.elapsed());
         out += &format!("vector: output_rows={rows}, time={time:?}\n");
         let started = Instant::now();
-        let found = near.into_iter().map(Ranked::from).collect();
+        let found = self.ranked(&near);
         let rows = self.wanted.fetch(found, caches).await?.count().await?;
         out += &format!(
             "columns: output_rows={rows}, time={:?}\n",
@@ -168,20 +204,40 @@ impl NearestRows {
 /// What is returned, when it is columns of the table as they are and what the search knows.
 pub fn output(dataset: &Arc<Dataset>, query: &Query, own: &[Own]) -> Result<Option<Output>> {
     let expressions = query.columns.expressions(dataset)?;
+    // With several vectors it is a column of the answer; who wants another by that name is told.
+    let is_taken = |name: &str| own.contains(&Own::Query) && name == QUERY_INDEX;
     let is_known = |sql: &str| match sql {
         "_distance" => own.contains(&Own::Distance),
         "_rowid" => true,
         _ => own_field(dataset, sql).is_some_and(can_be_kept),
     };
     let known = match &expressions {
-        Some(expressions) => expressions.iter().all(|(_, sql)| is_known(sql)),
+        Some(expressions) => expressions
+            .iter()
+            .all(|(name, sql)| is_known(sql) && !is_taken(name)),
         None => dataset.schema().fields.iter().all(can_be_kept),
     };
-    if !known {
+    if !known
+        || dataset
+            .schema()
+            .fields
+            .iter()
+            .any(|own| is_taken(&own.name))
+    {
         return Ok(None);
     }
     let with_row_id = query.with_row_id == Some(true);
     Output::new(dataset.clone(), expressions, with_row_id, own).map(Some)
+}
+
+/// The vectors of a query by themselves.
+fn each(vectors: &ArrayRef) -> Vec<ArrayRef> {
+    match vectors.as_fixed_size_list_opt() {
+        Some(several) => (0..several.len())
+            .map(|number| several.value(number))
+            .collect(),
+        None => vec![vectors.clone()],
+    }
 }
 
 /// A column of the table that is not part of another.

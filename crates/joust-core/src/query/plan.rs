@@ -7,12 +7,12 @@ use joust_text::query::Query as TextQuery;
 use lance::Dataset;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
 
-use super::answer::QUERY_INDEX;
 use super::request::{Ordering, Query};
 use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
 use super::{columns, expression, text, vector};
 use crate::error::{Error, Result};
+use crate::rows::QUERY_INDEX;
 
 /// Bytes of a batch, however wide the rows are: Lance's own batches have 8,192 rows.
 const BATCH_BYTES: u64 = 4 << 20;

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use lance::Dataset;
 
-use super::condition::one_of;
 use super::expression;
 use super::found::{Rows, Wanted};
 use super::nearest::{output, own_field};
@@ -13,7 +12,7 @@ use super::request::Query;
 use super::vectors::Vectors;
 use crate::cache::Caches;
 use crate::error::Result;
-use crate::rows::{Ranked, can_have, first_rows, rows_with};
+use crate::rows::{Is, Ranked, can_have, first_rows, rows_with, tests};
 
 /// More rows are a scan's business, which returns them as it reads them.
 const MOST_ROWS: u64 = 10_000;
@@ -89,14 +88,17 @@ async fn by_value(
     filter: &str,
     caches: &Caches,
 ) -> Result<Option<(Vec<u64>, String)>> {
-    let Some(condition) = one_of(filter) else {
+    let tests = tests(filter).unwrap_or_default();
+    let [test] = tests.as_slice() else {
+        return Ok(None);
+    };
+    let Is::OneOf(values) = &test.is else {
         return Ok(None);
     };
     let mut fields = dataset.schema().fields.iter();
-    let Some(field) = fields.find(|field| field.name == condition.column) else {
+    let Some(field) = fields.find(|field| field.name == test.column) else {
         return Ok(None);
     };
-    let values = &condition.values;
     if own_field(dataset, &field.name).is_none()
         || !values.iter().all(|value| can_have(field, value))
     {
@@ -113,7 +115,7 @@ async fn by_value(
     Ok(rows.map(|rows| (rows, how())))
 }
 
-/// Rows that satisfied the same filter before.
+/// Rows that satisfy a filter whose columns are in memory, or that satisfied the same filter before.
 async fn by_filter(
     dataset: &Arc<Dataset>,
     filter: &str,

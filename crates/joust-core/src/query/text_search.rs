@@ -156,7 +156,7 @@ impl TextSearch {
     }
 
     /// The plan in words.
-    pub async fn describe(&self, caches: &Caches) -> Result<String> {
+    pub async fn describe(&self, caches: &Arc<Caches>) -> Result<String> {
         let mut out = format!("{}\n", self.wanted.output.describe(false));
         let mut depth = 1;
         if let Some((_, hybrid)) = &self.vector {
@@ -226,18 +226,18 @@ impl Text {
 }
 
 impl Neighbours {
-    async fn find(&self, caches: &Caches) -> Result<Vec<Near>> {
+    async fn find(&self, caches: &Arc<Caches>) -> Result<Vec<Near>> {
         if let Some(own) = &self.own
             && let Some(near) = own.find(caches).await?
         {
-            return Ok(near);
+            return Ok(near.concat());
         }
         let found = rows(&self.scanner, "_distance").await?;
         let near = |(row, distance)| Near { row, distance };
         Ok(found.into_iter().map(near).collect())
     }
 
-    async fn describe(&self, caches: &Caches) -> Result<String> {
+    async fn describe(&self, caches: &Arc<Caches>) -> Result<String> {
         match &self.own {
             Some(own) if own.find(caches).await?.is_some() => Ok(own.describe()),
             _ => scan(&self.scanner).await,

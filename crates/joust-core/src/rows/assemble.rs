@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float32Array, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::array::{
+    ArrayRef, Float32Array, Int32Array, RecordBatch, RecordBatchOptions, UInt64Array,
+};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::Ranked;
@@ -48,16 +50,24 @@ impl Output {
             Some(own) => as_returned(Field::from(own))
                 .with_name(name)
                 .with_data_type(data_type.clone()),
-            None => Field::new(name, data_type.clone(), true),
+            None => {
+                let is_known = matches!(source, Source::Own(Own::Query));
+                Field::new(name, data_type.clone(), !is_known)
+            }
         }
     }
 }
 
 fn values(own: Own, hits: &[Ranked]) -> ArrayRef {
-    let value = |hit: &Ranked| match own {
-        Own::Distance => hit.distance,
-        Own::Score => hit.score,
-        Own::Relevance => Some(hit.relevance),
+    let floats = |value: fn(&Ranked) -> Option<f32>| -> ArrayRef {
+        Arc::new(hits.iter().map(value).collect::<Float32Array>())
     };
-    Arc::new(hits.iter().map(value).collect::<Float32Array>())
+    match own {
+        Own::Query => Arc::new(Int32Array::from_iter_values(
+            hits.iter().map(|hit| hit.query),
+        )),
+        Own::Distance => floats(|hit| hit.distance),
+        Own::Score => floats(|hit| hit.score),
+        Own::Relevance => floats(|hit| Some(hit.relevance)),
+    }
 }

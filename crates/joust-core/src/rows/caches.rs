@@ -86,6 +86,11 @@ impl RowCaches {
         self.keys.get(&address, make).await
     }
 
+    /// What is known of a filter that was asked for before.
+    pub(super) fn known_first(&self, dataset: &Dataset, filter: &str) -> Option<Arc<First>> {
+        self.firsts.peek(&(State::of(dataset), filter.to_string()))
+    }
+
     pub(super) async fn first(&self, dataset: &Dataset, filter: &str) -> Result<Arc<First>> {
         const WEIGHT: usize = 2_048;
         let key = (State::of(dataset), filter.to_string());

@@ -9,6 +9,7 @@ use lance::Dataset;
 use roaring::RoaringTreemap;
 
 use super::caches::RowCaches;
+use super::condition::Evaluation;
 use crate::error::{Error, Result};
 use crate::state::State;
 
@@ -20,6 +21,12 @@ pub async fn filtered(
 ) -> Result<Arc<RoaringTreemap>> {
     let key = (State::of(dataset), filter.to_string());
     let read = async || {
+        let evaluation = Evaluation::new(dataset, filter, usize::MAX, caches).await?;
+        if let Some(evaluation) = evaluation {
+            let rows: RoaringTreemap = evaluation.all().await?.into_iter().collect();
+            let weight = rows.serialized_size();
+            return Ok((Arc::new(rows), weight));
+        }
         let mut scanner = dataset.scan();
         scanner
             .filter(filter)

@@ -9,6 +9,7 @@ use futures::TryStreamExt;
 use lance::Dataset;
 
 use super::caches::RowCaches;
+use super::condition::Evaluation;
 use crate::at_once::elsewhere;
 use crate::error::{Error, Result};
 
@@ -19,7 +20,7 @@ const LEAST: usize = 100;
 #[derive(Default)]
 pub struct First {
     asked: AtomicU32,
-    found: tokio::sync::Mutex<Option<Arc<Found>>>,
+    found: tokio::sync::Mutex<Option<Found>>,
 }
 
 struct Found {
@@ -29,33 +30,40 @@ struct Found {
 }
 
 /// The ids of the first `reach` rows that satisfy a condition (SQL that may be handed to Lance), or of
-/// all when there are fewer. `None` when it is asked for the first time: finding the rows and then
-/// reading them costs more than doing both at once.
+/// all when there are fewer. `None` when it is asked for the first time and Lance has to evaluate it:
+/// finding the rows and then reading them costs more than doing both at once.
 pub async fn first_rows(
     dataset: &Arc<Dataset>,
     filter: &str,
     reach: usize,
     caches: &RowCaches,
 ) -> Result<Option<Vec<u64>>> {
+    if let Some(first) = caches.known_first(dataset, filter)
+        && let Some(found) = first.found.lock().await.as_ref()
+        && let Some(rows) = found.first(reach)
+    {
+        return Ok(Some(rows));
+    }
+    elsewhere().await;
+    let mut evaluation = Evaluation::new(dataset, filter, reach, caches).await?;
+    if let Some(evaluation) = &mut evaluation
+        && let Some(rows) = evaluation.first()?
+    {
+        return Ok(Some(rows));
+    }
     let first = caches.first(dataset, filter).await?;
-    if first.asked.fetch_add(1, Ordering::Relaxed) == 0 {
+    if first.asked.fetch_add(1, Ordering::Relaxed) == 0 && evaluation.is_none() {
         return Ok(None);
     }
     let mut kept = first.found.lock().await;
-    let known = kept
-        .as_ref()
-        .filter(|found| found.all || found.rows.len() >= reach);
-    let found = match known {
-        Some(found) => found.clone(),
-        None => {
-            elsewhere().await;
-            let found = Box::pin(find(dataset, filter, reach.max(LEAST))).await?;
-            kept.insert(Arc::new(found)).clone()
-        }
+    if let Some(rows) = kept.as_ref().and_then(|found| found.first(reach)) {
+        return Ok(Some(rows));
+    }
+    let found = match evaluation {
+        Some(evaluation) => Found::of(evaluation.all().await?, reach),
+        None => Box::pin(find(dataset, filter, reach.max(LEAST))).await?,
     };
-    drop(kept);
-    let rows = &found.rows[..reach.min(found.rows.len())];
-    Ok(Some(rows.to_vec()))
+    Ok(kept.insert(found).first(reach))
 }
 
 async fn find(dataset: &Arc<Dataset>, filter: &str, reach: usize) -> Result<Found> {
@@ -74,6 +82,19 @@ async fn find(dataset: &Arc<Dataset>, filter: &str, reach: usize) -> Result<Foun
             rows.extend_from_slice(ids.as_primitive::<UInt64Type>().values());
         }
     }
-    let all = rows.len() < reach;
-    Ok(Found { rows, all })
+    Ok(Found::of(rows, reach))
+}
+
+impl Found {
+    /// The first of them, if so many are known.
+    fn first(&self, reach: usize) -> Option<Vec<u64>> {
+        let rows = &self.rows[..reach.min(self.rows.len())];
+        (self.all || rows.len() == reach).then(|| rows.to_vec())
+    }
+
+    /// The first `reach` rows, or all when there are fewer.
+    fn of(rows: Vec<u64>, reach: usize) -> Self {
+        let all = rows.len() < reach;
+        Self { rows, all }
+    }
 }

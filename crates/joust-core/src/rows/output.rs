@@ -16,6 +16,8 @@ use crate::text::TextColumn;
 pub const SCORE: &str = "_score";
 pub const DISTANCE: &str = "_distance";
 const RELEVANCE: &str = "_relevance_score";
+/// Tells whose neighbours a row belongs to when there are several vectors.
+pub const QUERY_INDEX: &str = "query_index";
 const ROW_ID: &str = "_rowid";
 /// The column of passages.
 const HIGHLIGHTS: &str = "_highlights";
@@ -23,6 +25,8 @@ const HIGHLIGHTS: &str = "_highlights";
 /// What a search adds to the columns of a table when it is not asked for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
+    /// Comes before all columns.
+    Query,
     Distance,
     Score,
     Relevance,
@@ -66,6 +70,7 @@ pub struct Key {
 impl Own {
     fn name(self) -> &'static str {
         match self {
+            Self::Query => QUERY_INDEX,
             Self::Distance => DISTANCE,
             Self::Score => SCORE,
             Self::Relevance => RELEVANCE,
@@ -93,11 +98,13 @@ impl Output {
             output.add(name, sql)?;
         }
         for own in own {
-            if !output.has(own.name()) {
-                output
-                    .columns
-                    .push((own.name().to_string(), Source::Own(*own)));
-            }
+            let place = match own {
+                Own::Query => 0,
+                _ if output.has(own.name()) => continue,
+                _ => output.columns.len(),
+            };
+            let column = (own.name().to_string(), Source::Own(*own));
+            output.columns.insert(place, column);
         }
         if with_row_id && !output.has(ROW_ID) {
             output.columns.push((ROW_ID.to_string(), Source::RowId));

@@ -8,6 +8,8 @@ use crate::nearest::Near;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Ranked {
     pub row: u64,
+    /// Which of several vectors found it.
+    pub query: i32,
     /// Absent when only the vector found it.
     pub score: Option<f32>,
     /// Absent when only the text found it.
