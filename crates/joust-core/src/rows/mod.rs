@@ -29,7 +29,7 @@ pub(crate) use filtered::filtered;
 pub(crate) use first::first_rows;
 pub(crate) use keys::{Value, can_have, rows_with};
 pub(crate) use live::{Fragment, Live};
-pub(crate) use load::can_be_kept;
+pub(crate) use load::{can_be_kept, width};
 pub(crate) use output::{Key, Output, Own};
 pub(crate) use ranked::Ranked;
 pub(crate) use reader::Reader;
