@@ -35,6 +35,8 @@ describe("without anything said", () => {
       maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },
       storageOptions: {},
       drainTimeoutMs: 30_000,
+      prewarm: [],
+      httpThreads: 1,
     });
   });
 });
