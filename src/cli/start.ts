@@ -36,6 +36,8 @@ export interface Running {
   readonly port: number;
   /** Answers what is in flight, then closes everything. */
   stop(): Promise<void>;
+  /** In place of it, or while it waits: the process may exit when this is done. */
+  giveUp(): Promise<void>;
 }
 
 /** Opens the root and the catalog, cleans up after a crash, adopts what other tools wrote, and listens. */
@@ -145,6 +147,7 @@ async function startOn(
   }
   return {
     port,
+    giveUp: () => workers.cutAll(),
     async stop() {
       if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");

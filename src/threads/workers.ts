@@ -26,7 +26,7 @@ export interface WorkersOptions {
   readonly log: Logger;
 }
 
-/** How long the others may take to close their sockets when one was lost, ms. */
+/** How long threads may take to close their sockets when there is no time for a drain, ms. */
 const PATIENCE = 1_000;
 
 /** The threads beside the first that take requests. Without one of them the process ends. */
@@ -57,12 +57,16 @@ export class Workers implements Threads {
   /** Half a server would answer half of the requests. */
   async #lost(thread: string, log: Logger): Promise<void> {
     if (this.#stopping) return;
-    this.#stopping = true;
     log.error({ thread }, "a thread that takes requests has ended, and the server ends with it");
-    // A thread with an open socket can't be ended: Node would break off with a trace.
-    const closed = Promise.all(this.servers.map((server) => server.cut()));
-    await Promise.race([closed, delay(PATIENCE)]);
+    await this.cutAll();
     process.exit(1);
+  }
+
+  /** Before an end in haste. A thread with an open socket can't be ended: Node breaks off with a trace. */
+  async cutAll(): Promise<void> {
+    this.#stopping = true;
+    const cut = Promise.all(this.servers.map((server) => server.cut()));
+    await Promise.race([cut, delay(PATIENCE)]);
   }
 
   /** Resolves when all of them take requests. */

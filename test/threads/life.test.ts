@@ -1,12 +1,15 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { items } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
 import { findProgram } from "../harness/programs.js";
 import { newKey, type Server, type ServerOptions, startServer } from "../harness/server.js";
+import { head } from "../harness/socket.js";
 import { tempDir } from "../harness/temp.js";
 import { connections } from "./connections.js";
 
@@ -68,6 +71,22 @@ describe.runIf(process.platform === "linux")("threads", () => {
     expect(await exit).toBe(0);
     const reopened = await serve({ root, key, args: two });
     expect((await reopened.client.post("/v1/table/t/count_rows")).json).toBe(answered + 1);
+  });
+
+  it("end at the second signal, whichever of them has a request under way", async () => {
+    const server = await serve({ args: two });
+    const sockets = Array.from({ length: 12 }, () => connect(server.port, "127.0.0.1"));
+    for (const socket of sockets) {
+      socket.on("error", () => {});
+      const lines = ["POST /v1/table/never/create HTTP/1.1", "Host: x", "Content-Length: 1000000"];
+      socket.write(head(...lines, `Authorization: Bearer ${server.key}`));
+    }
+    // Those that are asked later are answered later.
+    await Promise.all(connections(server, 12).map((one) => one.post("/v1/namespace/$/list")));
+    process.kill(server.pid, "SIGINT");
+    await eventually("it drains", () => server.output().includes("stopping"));
+    expect(await server.stop("SIGINT")).toBe(1);
+    for (const socket of sockets) socket.destroy();
   });
 
   it("end with the server however many there are on one core", async () => {
