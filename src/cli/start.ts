@@ -129,6 +129,7 @@ async function startOn(
     openUpload: (onDrain) => new Upload(engine, onDrain),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
   });
+  shared.warming.set(config.prewarm.length > 0);
   const port = await server.listen(config.host, config.port);
   if (config.httpThreads > 1) {
     workers.start({
@@ -141,10 +142,7 @@ async function startOn(
     server.stopListening();
     await Promise.all([server.listen(config.host, port, true), workers.listen(config.host, port)]);
   }
-  if (config.prewarm.length > 0) {
-    shared.warming.set(true);
-    void prewarmTables(services, config.prewarm).finally(() => shared.warming.set(false));
-  }
+  void prewarmTables(services, config.prewarm).finally(() => shared.warming.set(false));
   return {
     port,
     giveUp: () => workers.cutAll(),
