@@ -99,14 +99,14 @@ export const scenarios = [
   timed("download", "whole table in one answer", "whole"),
   timed("cold", "start of the process to its first answer", "whole"),
   timed("first", "first answer of a process that is ready", "whole"),
-  timed("second", "second answer of such a process", "whole"),
+  timed("second", "second answer of a process that is ready", "whole"),
   timed(
     "first-prewarmed",
     "first answer of a process that has loaded the table",
     "whole",
     PREWARMED,
   ),
-  timed("second-prewarmed", "second answer of such a process", "whole", {
+  timed("second-prewarmed", "second answer of a process that has loaded the table", "whole", {
     ...PREWARMED,
     measure: "second",
   }),
