@@ -175,7 +175,7 @@ async function measure(seats, scenarios, dataset, options, tell) {
         for (const seat of turned(seats, round)) {
           if (out.has(seat)) continue;
           const reason =
-            seat.running.refuses(scenario) ??
+            seat.refuses(scenario) ??
             (performance.now() > options.deadline ? "no time was left" : undefined) ??
             (await seat.measure(scenario, dataset, { ...options, clients, rounds }));
           if (reason === undefined) continue;

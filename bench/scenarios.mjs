@@ -7,6 +7,8 @@ const COLUMNS = ["id", "text"];
 const IDS = 10;
 const BATCH = 10;
 const ASKS = 500;
+/** @type {Partial<Scenario>} */
+const PREWARMED = { measure: "first", prewarmed: true };
 
 /**
  * What is measured, in nobody's dialect: contenders translate. Nobody is measured doing less than the
@@ -101,6 +103,17 @@ export const scenarios = [
   timed("download", "whole table in one answer", "whole"),
   timed("cold", "start of the process to its first answer", "whole"),
   timed("first", "first answer of a process that is ready", "whole"),
+  timed("second", "second answer of a process that is ready", "whole"),
+  timed(
+    "first-prewarmed",
+    "first answer of a process that has loaded the table",
+    "whole",
+    PREWARMED,
+  ),
+  timed("second-prewarmed", "second answer of a process that has loaded the table", "whole", {
+    ...PREWARMED,
+    measure: "second",
+  }),
 ];
 
 /** @param {Partial<Scenario> & Pick<Scenario, "key" | "title" | "asks" | "judge">} scenario @returns {Scenario} */
@@ -175,18 +188,20 @@ function inserts(clients, more = {}) {
   });
 }
 
-/** @param {"ingest" | "download" | "cold" | "first"} key @param {Scenario["group"]} group */
-function timed(key, title, group) {
+/** @param {string} key @param {Scenario["group"]} group @param {Partial<Scenario>} [more] */
+function timed(key, title, group, more = {}) {
   return load({
     key,
     title,
     group,
-    measure: key,
+    measure: /** @type {Scenario["measure"]} */ (key),
     clients: [1],
-    quick: key !== "first",
-    // What a process that just started is asked.
-    asks: ({ queries }) => [vectorAsk([queries[0]], { nprobes: 20 })],
+    quick: key === "ingest" || key === "download" || key === "cold",
+    // What is timed, and what is asked before it where that is not the first.
+    asks: ({ queries }) =>
+      [queries[0], queries[1 % queries.length]].map((query) => vectorAsk([query], { nprobes: 20 })),
     judge: (_answers, _asks, { rows }) => ({ rows }),
+    ...more,
   });
 }
 

@@ -102,7 +102,9 @@ export interface Scenario {
   title: string;
   group: "vector" | "text" | "rows" | "writes" | "whole";
   /** Measured under load, or timed: once a round, from beginning to end. */
-  measure: "load" | "ingest" | "download" | "cold" | "first";
+  measure: "load" | "ingest" | "download" | "cold" | "first" | "second";
+  /** Of a process that has loaded the table before it is asked. */
+  prewarmed?: boolean;
   table: TableName;
   /** Clients that ask at the same time; default: what the run says. */
   clients?: readonly number[];
@@ -152,18 +154,25 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+export interface StartOptions {
+  /** Load the tables, and wait until that is done. */
+  prewarmed?: boolean;
+}
+
 export interface Contender {
   key: string;
   title: string;
   /** Measured by `--quick` too, without being named. */
   quick?: boolean;
+  /** It can load tables before they are asked. */
+  prewarms?: boolean;
   /** The contender whose tables it copies. */
   needs?: string;
   /** Why it can't be had, if it can't; installs what is missing where that is allowed. */
   missing(options: { install: boolean }): Promise<string | undefined>;
   /** Its tables, and how long each step took. */
   prepare(place: Place): Promise<void>;
-  start(place: Place): Promise<Running>;
+  start(place: Place, options?: StartOptions): Promise<Running>;
 }
 
 /** Of one scenario, contender and number of clients; middle values of the rounds. */

@@ -16,9 +16,14 @@ export declare class Engine {
   constructor(options?: EngineOptions | undefined | null)
   /**
    * The table at a location, whether or not there is one yet. Touches no storage; equal addresses
-   * share one open dataset.
+   * share one open dataset. `life` tells the tables apart that come to be at a location in turn:
+   * what is known of another one there is forgotten first.
    */
-  table(location: string, storageOptions?: Record<string, string> | undefined | null): Table
+  table(location: string, storageOptions?: Record<string, string> | undefined | null, life?: string | undefined | null): Table
+  /** A number by which other threads of this process attach to this engine. */
+  share(): number
+  /** The engine that another thread has shared: the same tables, caches and threads. */
+  static attach(number: number): Engine
   /** What requests and jobs hold in memory at this moment. */
   memory(): MemoryUsage
   /** Creates the root if need be and proves that it can be written. */
@@ -91,6 +96,8 @@ export declare class Table {
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
   /** Loads an index into memory, as far as it fits there. Code 6 when there is none. */
   prewarmIndex(name: string): Promise<void>
+  /** Loads indexes and columns of the newest version into memory, as far as they fit there. */
+  prewarm(): Promise<Prewarmed>
   /** Reads columns once, all when none is named, so that the next to read them finds them in memory. */
   prewarmColumns(columns: Array<string>): Promise<void>
   /** The canonical paths of columns. Code 12 for one that there is not. */
@@ -579,6 +586,14 @@ export interface PlannedIndex {
   columns: Array<string>
   /** The interface's name of its kind: `IVF_PQ`, `BTREE` and so on. */
   indexType: string
+}
+
+/** What a table has ready for queries. */
+export interface Prewarmed {
+  version: number
+  indexes: Array<string>
+  /** Those that are in memory whole. */
+  columns: Array<string>
 }
 
 /** How far work is. */

@@ -3,8 +3,10 @@ import type { Catalog } from "./catalog/catalog.js";
 import type { Config } from "./config/config.js";
 import type { Jobs } from "./jobs/jobs.js";
 import type { Maintenance } from "./maintenance/maintenance.js";
+import type { Prewarming } from "./prewarm/prewarming.js";
 import type { Requests } from "./requests/requests.js";
 import type { Logger } from "./telemetry/logger.js";
+import type { Threads } from "./threads/threads.js";
 import type { Transactions } from "./transactions/transactions.js";
 import type { Uploads } from "./uploads/uploads.js";
 
@@ -18,5 +20,7 @@ export interface Services {
   readonly uploads: Uploads;
   readonly requests: Requests;
   readonly maintenance: Maintenance;
+  readonly prewarming: Prewarming;
+  readonly threads: Threads;
   readonly log: Logger;
 }

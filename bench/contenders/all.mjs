@@ -1,10 +1,19 @@
 /** @import { Contender } from "../types.js" */
 import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
-import { joust } from "./joust.mjs";
+import { joust, joustThreads } from "./joust.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
 import { asItComes, sharedSession } from "./rest-adapter.mjs";
 
 /** Each after those whose tables it copies. @type {readonly Contender[]} */
-export const contenders = [joust, lance, asItComes, sharedSession, fastify, chroma, pgvector];
+export const contenders = [
+  joust,
+  joustThreads,
+  lance,
+  asItComes,
+  sharedSession,
+  fastify,
+  chroma,
+  pgvector,
+];

@@ -1,9 +1,11 @@
-/** @import { Contender, Place, TableName } from "../types.js" */
+/** @import { Contender, Place, StartOptions, TableName } from "../types.js" */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root as checkout } from "../../scripts/build/paths.mjs";
+import { copyTables } from "./copy-tables.mjs";
 import { overHttp, send } from "./http.mjs";
 import { namespaceDialect } from "./namespace-dialect.mjs";
 import { listening, startProgram } from "./process.mjs";
@@ -27,13 +29,21 @@ const VECTOR_INDEXES = {
   }),
 };
 
-/** @param {Place} place */
-async function serve({ folder, cores, dataset: { distance } }) {
-  const args = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
-  const program = startProgram(process.execPath, args, { cores });
+/** @param {Place} place @param {readonly string[]} [more] options of the server */
+async function serve({ folder, cores, dataset: { distance } }, more = []) {
+  const usual = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
+  const program = startProgram(process.execPath, [...usual, ...more], { cores });
   const headers = { authorization: `Bearer ${KEY}` };
   const url = await listening(program);
   return { program, dialect: namespaceDialect({ url, headers, distance }) };
+}
+
+/** @param {Place} place @param {StartOptions} options @param {readonly string[]} [more] */
+async function start(place, { prewarmed }, more = []) {
+  const named = prewarmed ? place.tables.map((table) => `--prewarm=${table}`) : [];
+  const { program, dialect } = await serve(place, [...named, ...more]);
+  while ((await fetch(`${dialect.url}/readyz`)).status !== 200) await sleep(20);
+  return overHttp(program, { ...dialect, refuses: () => undefined });
 }
 
 /** @type {Contender} */
@@ -55,10 +65,23 @@ export const joust = {
       await program.stop();
     }
   },
-  async start(place) {
-    const { program, dialect } = await serve(place);
-    return overHttp(program, { ...dialect, refuses: () => undefined });
+  prewarms: true,
+  start: (place, options = {}) => start(place, options),
+};
+
+/** @type {Contender} */
+export const joustThreads = {
+  key: "joust-threads",
+  title: "joust, a thread of HTTP for each core",
+  needs: "joust",
+  prewarms: true,
+  async missing() {
+    if (process.platform !== "linux") return "only Linux shares connections out among threads";
+    return joust.missing({ install: false });
   },
+  prepare: (place) => copyTables(place, "joust"),
+  start: (place, options = {}) =>
+    start(place, options, [`--http-threads=${place.cores ?? availableParallelism()}`]),
 };
 
 /** @param {ReturnType<typeof namespaceDialect>} dialect @param {Place} place @param {TableName} table */

@@ -23,7 +23,7 @@ export class KeyAuthenticator implements Authenticator {
   readonly #outside: Buffer | undefined;
 
   constructor(
-    private readonly keys: KeyStore,
+    private readonly keys: Pick<KeyStore, "findByHash" | "findByHashSync">,
     outsideKey?: string,
   ) {
     this.#outside = outsideKey === undefined ? undefined : hashKey(outsideKey);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { invalidInput } from "../errors.js";
-import type { CatalogDatabase } from "./database.js";
+import type { CatalogDatabase, CatalogReads } from "./database.js";
 import type { ApiKeysRow } from "./schema.js";
 import { available, violation } from "./sql-error.js";
 import { CurrentCache } from "./sqlite/reader.js";
@@ -42,12 +42,7 @@ export class SqlKeyStore implements KeyStore {
   readonly #recent = new Map<string, { key: KeyRecord; until: number }>();
 
   constructor(private readonly db: CatalogDatabase) {
-    if (!db.reader) return;
-    const find = db.reader.prepare(this.#byHash(""));
-    this.#current = new CurrentCache(db.reader, (hash) => {
-      const row = find(hash);
-      return row && keyRecord(row);
-    });
+    this.#current = keyCache(db);
   }
 
   async create({ name, role, hash }: Pick<KeyRecord, "name" | "role" | "hash">) {
@@ -118,9 +113,22 @@ export class SqlKeyStore implements KeyStore {
   }
 
   #byHash(hex: string) {
-    return this.db.read.selectFrom("api_keys").selectAll().where("hash", "=", hex);
+    return byHash(this.db, hex);
   }
 }
+
+/** Keys by the hex of their hash, from memory; undefined where that cannot be. */
+export function keyCache(db: CatalogReads): CurrentCache<KeyRecord> | undefined {
+  if (!db.reader) return undefined;
+  const find = db.reader.prepare(byHash(db, ""));
+  return new CurrentCache(db.reader, (hash) => {
+    const row = find(hash);
+    return row && keyRecord(row);
+  });
+}
+
+const byHash = ({ read }: CatalogReads, hex: string) =>
+  read.selectFrom("api_keys").selectAll().where("hash", "=", hex);
 
 const keyRecord = (row: ApiKeysRow): KeyRecord => ({
   id: row.id,

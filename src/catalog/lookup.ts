@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { JoustError } from "../errors.js";
 import type { NamespacePath, NamespaceRecord, TableId, TableRecord } from "./catalog.js";
-import type { CatalogDatabase } from "./database.js";
+import type { CatalogDatabase, CatalogReads } from "./database.js";
 import { namespaceNotFound, tableNotFound } from "./failures.js";
 import { noTableName } from "./names.js";
 import { decodePath, encodePath, splitPath } from "./path.js";
@@ -50,7 +50,7 @@ export async function findLiveTable(
 }
 
 /** Live tables by encoded identifier, from memory; undefined where that cannot be. */
-export function tableCache(db: CatalogDatabase): CurrentCache<TableRecord> | undefined {
+export function tableCache(db: CatalogReads): CurrentCache<TableRecord> | undefined {
   if (!db.reader) return undefined;
   const find = db.reader.prepare(liveTable(db, "", ""));
   return new CurrentCache(db.reader, (stored) => {
@@ -71,7 +71,7 @@ export async function missingTable(db: CatalogDatabase, id: TableId): Promise<Jo
 }
 
 /** Two parameters, in this order: namespace, name. */
-const liveTable = (db: CatalogDatabase, namespace: string, name: string) =>
+const liveTable = (db: CatalogReads, namespace: string, name: string) =>
   db.read
     .selectFrom("tables")
     .select(TABLE_COLUMNS)

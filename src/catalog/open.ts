@@ -14,6 +14,7 @@ import { SqlCatalog } from "./sql-catalog.js";
 import { rethrow } from "./sql-error.js";
 import { Members } from "./sqlite/members.js";
 import { openSqlite } from "./sqlite/open.js";
+import type { Epoch } from "./sqlite/reader.js";
 
 export interface CatalogOptions {
   /** Where tables are: an absolute path or a URI. */
@@ -23,6 +24,8 @@ export interface CatalogOptions {
   log: Logger;
   /** A "tool" only reads and writes names and keys; it owns no tables in the making and no jobs. */
   role: "server" | "tool";
+  /** Shared with other threads that read the catalog. */
+  epoch?: Epoch;
 }
 
 export interface OpenCatalog {
@@ -35,17 +38,19 @@ export interface OpenCatalog {
   close(): Promise<void>;
 }
 
+export const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(url);
+
 /** Its driver is loaded where it is needed: that takes a tenth of a start. */
 const openPostgres = async (url: string, log: Logger) =>
   (await import("./postgres/open.js")).openPostgres(url, log);
 
 /** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
-  const { root, url, log, role } = options;
-  const postgres = /^postgres(ql)?:\/\//.test(url);
+  const { root, url, log, role, epoch } = options;
+  const postgres = isPostgres(url);
   // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
   if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
-  const db = await (postgres ? openPostgres(url, log) : openSqlite(url)).catch(rethrow);
+  const db = await (postgres ? openPostgres(url, log) : openSqlite(url, epoch)).catch(rethrow);
   try {
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();

@@ -11,6 +11,7 @@ import { startJobs } from "../jobs/runner.js";
 import { queueCleanUp, queueMaintenance } from "../maintenance/chores.js";
 import { properties, settingsOf } from "../maintenance/settings.js";
 import { watchDrops } from "../operations/table-removal.js";
+import { leaveTable } from "../operations/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
 import { setLanceEnvironment } from "./lance-environment.js";
@@ -46,7 +47,8 @@ export async function maintain(args: readonly string[]): Promise<void> {
       cleanUp(engine, storageOptions, store.uploads),
     ];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
-    const unwatch = watchDrops({ engine, catalog, jobs, log });
+    const threads = { leaveTable: (key: string) => leaveTable({ engine }, key) };
+    const unwatch = watchDrops({ engine, catalog, jobs, threads, log });
     const stop = async () => {
       await unwatch();
       await jobs.stop();

@@ -13,18 +13,21 @@ export async function serve(args: readonly string[]): Promise<void> {
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   process.stdout.write(`joust listening on http://${address}:${running.port}\n`);
-  const signal = await stopSignal();
+  const signal = await stopSignal(() => running.giveUp());
   log.info({ signal }, "stopping: answering what is in flight");
   await running.stop();
   process.exit(0);
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
-function stopSignal(): Promise<NodeJS.Signals> {
+/** Resolves at the first SIGTERM or SIGINT; a second one ends the process after what `giveUp` does. */
+function stopSignal(giveUp: () => Promise<void>): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = (signal: NodeJS.Signals) => {
-      if (asked) process.exit(1);
+      if (asked) {
+        void giveUp().finally(() => process.exit(1));
+        return;
+      }
       asked = true;
       resolve(signal);
     };

@@ -8,6 +8,7 @@ import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
 import { BodyRoom } from "../http/body-room.js";
+import { drain } from "../http/drain.js";
 import { Server } from "../http/server.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
@@ -19,8 +20,15 @@ import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
 import { watchDrops } from "../operations/table-removal.js";
+import { leaveTable } from "../operations/table-writes.js";
+import { Prewarming } from "../prewarm/prewarming.js";
+import { prewarmTables } from "../prewarm/table.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
+import { handling } from "../threads/operations.js";
+import type { Targets } from "../threads/peer.js";
+import { Shared } from "../threads/shared.js";
+import { Workers } from "../threads/workers.js";
 import { watchUploads } from "../uploads/clean-up.js";
 
 /** A server that takes requests. */
@@ -28,6 +36,8 @@ export interface Running {
   readonly port: number;
   /** Answers what is in flight, then closes everything. */
   stop(): Promise<void>;
+  /** In place of it, or while it waits: the process may exit when this is done. */
+  giveUp(): Promise<void>;
 }
 
 /** Opens the root and the catalog, cleans up after a crash, adopts what other tools wrote, and listens. */
@@ -36,9 +46,16 @@ export async function start(config: Config, log: Logger): Promise<Running> {
   await engine.openRoot(config.root, config.storageOptions);
   if (isRemote(config.root))
     log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
-  const store = await openCatalog({ root: config.root, url: config.catalog, log, role: "server" });
+  const shared = new Shared();
+  const store = await openCatalog({
+    root: config.root,
+    url: config.catalog,
+    log,
+    role: "server",
+    epoch: shared.epoch,
+  });
   try {
-    return await startOn(config, log, engine, store);
+    return await startOn(config, log, engine, store, shared);
   } catch (error) {
     await store.close();
     throw error;
@@ -50,6 +67,7 @@ async function startOn(
   log: Logger,
   engine: Engine,
   store: OpenCatalog,
+  shared: Shared,
 ): Promise<Running> {
   const { root, storageOptions } = config;
   const unfinished = { catalog: store.catalog, engine, storageOptions, log };
@@ -78,6 +96,7 @@ async function startOn(
     settings: config.maintenance,
     log,
   });
+  const workers = new Workers((key) => leaveTable({ engine }, key));
   const services: Services = {
     config,
     engine,
@@ -87,6 +106,8 @@ async function startOn(
     uploads,
     requests,
     maintenance: upkeep,
+    prewarming: new Prewarming(),
+    threads: workers,
     log,
   };
   const unwatchUploads = watchUploads(services);
@@ -102,24 +123,47 @@ async function startOn(
     operations,
     translations: lancedb,
     page: docsPage,
+    isWarming: shared.warming.get,
     authenticator:
       config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
     openUpload: (onDrain) => new Upload(engine, onDrain),
-    bodyRoom: BodyRoom.of(config.memoryBytes),
+    bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
   });
+  shared.warming.set(config.prewarm.length > 0);
   const port = await server.listen(config.host, config.port);
+  if (config.httpThreads > 1) {
+    workers.start({
+      count: config.httpThreads - 1,
+      given: { config, engine: engine.share(), shared: shared.buffer },
+      targets: targetsOf(services, store),
+      log,
+    });
+    // It listened alone, so the port is no stranger's.
+    server.stopListening();
+    await Promise.all([server.listen(config.host, port, true), workers.listen(config.host, port)]);
+  }
+  void prewarmTables(services, config.prewarm).finally(() => shared.warming.set(false));
   return {
     port,
+    giveUp: () => workers.cutAll(),
     async stop() {
-      if (!(await server.drain(config.drainTimeoutMs))) {
+      if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }
+      await workers.stop();
       await Promise.all([upkeep.stop(), unwatch(), unwatchUploads(), unwatchDrops()]);
       await jobs.stop();
       await store.close();
     },
   };
 }
+
+/** What threads beside this one may call. */
+const targetsOf = (services: Services, { keys }: OpenCatalog): Targets => {
+  const { catalog, jobs, transactions, uploads, requests, maintenance, threads } = services;
+  const called = { catalog, jobs, transactions, uploads, requests, maintenance, threads, keys };
+  return { ...called, operations: handling(services, operations) };
+};
 
 /** A Postgres address without its password. */
 const place = (url: string): string => url.replace(/(?<=^\w+:\/\/[^:/@]*):[^@]*(?=@)/, "");

@@ -27,6 +27,10 @@ export interface Config {
   /** 0 keeps no rows. */
   readonly rowCacheBytes?: number;
   readonly stalenessMs?: number;
+  /** Identifiers of tables that are loaded at the start. */
+  readonly prewarm: readonly (readonly string[])[];
+  /** Threads that take requests. */
+  readonly httpThreads: number;
   readonly cpuThreads?: number;
   readonly storageOptions: Readonly<Record<string, string>>;
   readonly drainTimeoutMs: number;

@@ -10,13 +10,17 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Working directory: what relative paths are relative to. */
   readonly cwd: string;
+  readonly platform?: NodeJS.Platform;
 }
 
 /**
  * The configuration that arguments, environment and TOML file give, in that order of strength.
  * @throws ConfigError with one sentence that says what would be right.
  */
-export function loadConfig(args: readonly string[], { env, cwd }: Surroundings): Config {
+export function loadConfig(
+  args: readonly string[],
+  { env, cwd, platform = process.platform }: Surroundings,
+): Config {
   const flags = flagSource(args);
   const file = fileSource(cwd, flags.configFile ?? env.JOUST_CONFIG);
   const given = valuesOf([flags, environmentSource(env), ...(file ? [file] : [])]);
@@ -29,6 +33,11 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
   if (caches.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0) > given.memory / 2) {
     throw new ConfigError(
       "--index-cache, --metadata-cache and --row-cache together must be at most half of --memory: requests need the rest",
+    );
+  }
+  if (given["http-threads"] > 1 && platform !== "linux") {
+    throw new ConfigError(
+      `--http-threads must be 1 on ${platform}: only Linux shares the connections of one port out among threads`,
     );
   }
   const root = isLocal(given.root)
@@ -51,6 +60,8 @@ export function loadConfig(args: readonly string[], { env, cwd }: Surroundings):
     memoryBytes: given.memory,
     storageOptions: Object.fromEntries(given["storage-option"]),
     drainTimeoutMs: given["drain-timeout"],
+    prewarm: given.prewarm,
+    httpThreads: given["http-threads"],
     ...present("apiKey", given["api-key"]),
     ...present("indexCacheBytes", given["index-cache"]),
     ...present("metadataCacheBytes", given["metadata-cache"]),

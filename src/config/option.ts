@@ -108,6 +108,17 @@ export const duration: OptionType<number> = {
   },
 };
 
+/** A table's identifier, its components joined by `$`. */
+export const table: OptionType<readonly string[]> = {
+  placeholder: "TABLE",
+  parse(text) {
+    const id = text.split("$");
+    if (id.includes(""))
+      throw wrong("a table's name, after its namespaces and `$` if it has any", text);
+    return id;
+  },
+};
+
 export const pair: OptionType<readonly [string, string]> = {
   placeholder: "KEY=VALUE",
   parse(text) {

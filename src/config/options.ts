@@ -8,6 +8,7 @@ import {
   type OptionType,
   pair,
   size,
+  table,
   text,
 } from "./option.js";
 
@@ -93,9 +94,19 @@ export const serverOptions = {
     type: duration,
     help: "how old an answer about a table on a remote store may be; 0 always asks the store",
   }),
+  prewarm: option({
+    type: table,
+    repeatable: true,
+    help: "table (NAMESPACE$TABLE) whose indexes and columns are loaded at the start, as far as they fit; /readyz is 503 until then",
+  }),
   "cpu-threads": option({
     type: integer(1, 1024),
     help: "threads that decode and compute; default: one per core",
+  }),
+  "http-threads": option({
+    type: integer(1, 64),
+    fallback: "1",
+    help: "threads that take requests on the port (Linux); more than 1 pay where one is busy all the time and cores are idle",
   }),
   "storage-option": option({
     type: pair,

@@ -3,28 +3,47 @@ import { ErrorCode, JoustError } from "../errors.js";
 /** The part of the memory budget that JSON bodies may take, all together. */
 const share = 1 / 16;
 
+/** A number of bytes. `add` gives back what it was before. */
+export interface Counter {
+  add(bytes: number): number;
+}
+
+function ownCounter(): Counter {
+  let taken = 0;
+  return {
+    add(bytes) {
+      const before = taken;
+      taken += bytes;
+      return before;
+    },
+  };
+}
+
 /** Room for JSON bodies in memory: many large ones at once are refused before they take it all. */
 export class BodyRoom {
-  #taken = 0;
+  constructor(
+    private readonly limit: number,
+    private readonly taken: Counter = ownCounter(),
+  ) {}
 
-  constructor(private readonly limit: number) {}
-
-  static of(memoryBytes: number): BodyRoom {
-    return new BodyRoom(Math.floor(memoryBytes * share));
+  /** `taken`: shared with other threads that take of the same room. */
+  static of(memoryBytes: number, taken?: Counter): BodyRoom {
+    return new BodyRoom(Math.floor(memoryBytes * share), taken);
   }
 
   /** @throws code 21 when others have taken it; one body always has room. */
   take(bytes: number): void {
-    if (this.#taken > 0 && this.#taken + bytes > this.limit) {
+    const taken = this.taken.add(bytes);
+    if (taken > 0 && taken + bytes > this.limit) {
+      this.taken.add(-bytes);
       throw new JoustError(
         ErrorCode.Throttling,
         "other requests hold the memory that this one's body needs; send it again later",
       );
     }
-    this.#taken += bytes;
   }
 
   giveBack(bytes: number): void {
-    this.#taken -= bytes;
+    this.taken.add(-bytes);
   }
 }

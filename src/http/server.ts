@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Operation, Reply, Translation } from "../operations/operation.js";
+import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
 import { Handling, type Rooms } from "./handling.js";
 import { Headers } from "./headers.js";
@@ -9,9 +10,11 @@ import { problemStatus } from "./problem.js";
 import { routes } from "./route.js";
 import { type Match, Router } from "./router.js";
 import { loadUws } from "./uws.js";
-import type { Uws, UwsListenSocket, UwsRequest, UwsResponse } from "./uws-types.js";
+import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from "./uws-types.js";
 
 export interface ServerOptions extends Rooms {
+  /** Tables that are to be ready before anybody asks are not yet. */
+  isWarming?(): boolean;
   readonly operations: readonly Operation[];
   readonly translations: readonly Translation[];
   /** What anybody may fetch: what is served at a path, undefined for nothing. */
@@ -25,10 +28,11 @@ const tickInterval = 4_000;
 const quietTime = 200;
 
 /** The HTTP server: takes requests off uWebSockets.js and sees each through to its answer. */
-export class Server implements Host {
+export class Server implements Host, Draining {
   readonly inFlight = new Set<Exchange>();
   #draining = false;
   #lastRequest = 0;
+  readonly #app: UwsApp;
   #listening: UwsListenSocket | undefined;
   #ticker: NodeJS.Timeout | undefined;
   readonly #uws: Uws;
@@ -41,46 +45,58 @@ export class Server implements Host {
     this.#router = new Router(routes(options.operations, options.translations));
     this.#authenticator = options.authenticator;
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
-  }
-
-  /** Resolves to the port, which the system chooses when it is given as 0. */
-  listen(host: string, port: number): Promise<number> {
-    const { App, LIBUS_LISTEN_EXCLUSIVE_PORT, us_socket_local_port } = this.#uws;
-    return new Promise((resolve, reject) => {
-      App()
-        .any("/*", (res, req) => this.#guard(res, () => this.#accept(res, req)))
-        .listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-          if (!socket) {
-            refusal(host, port).then(reject, reject);
-            return;
-          }
-          this.#listening = socket;
-          this.#ticker = setInterval(() => this.#tick(), tickInterval);
-          resolve(us_socket_local_port(socket));
-        });
-    });
+    this.#app = this.#uws
+      .App()
+      .any("/*", (res, req) => this.#guard(res, () => this.#accept(res, req)));
   }
 
   /**
-   * Takes no new connections, answers what is in flight and what still comes over open connections,
-   * and resolves when nothing has been in flight for a moment: true, or false when `timeout` (ms)
-   * was over first and the rest was cut off.
+   * Resolves to the port, which the system chooses when it is given as 0. `shared`: with others that
+   * listen so, among whom the system (Linux) shares connections out, whoever they are: who is to be
+   * among them listens alone for a moment first, to know that the port is free.
    */
-  async drain(timeout: number): Promise<boolean> {
-    this.#draining = true;
-    const started = performance.now();
-    this.#lastRequest = started;
+  listen(host: string, port: number, shared = false): Promise<number> {
+    const { LIBUS_LISTEN_EXCLUSIVE_PORT, us_socket_local_port } = this.#uws;
+    return new Promise((resolve, reject) => {
+      this.#app.listen(host, port, shared ? 0 : LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+        if (!socket) {
+          refusal(host, port).then(reject, reject);
+          return;
+        }
+        this.#listening = socket;
+        this.#ticker ??= setInterval(() => this.#tick(), tickInterval);
+        resolve(us_socket_local_port(socket));
+      });
+    });
+  }
+
+  /** Takes no new connections. */
+  stopListening(): void {
     if (this.#listening) this.#uws.us_listen_socket_close(this.#listening);
     this.#listening = undefined;
-    for (;;) {
-      const now = performance.now();
-      if (this.inFlight.size === 0 && now - this.#lastRequest >= quietTime) break;
-      if (now - started >= timeout) break;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+  }
+
+  /** See `drain`. */
+  drain(timeout: number): Promise<boolean> {
+    return drain([this], timeout);
+  }
+
+  beginDrain(): void {
+    this.#draining = true;
+    this.#lastRequest = performance.now();
+    this.stopListening();
+  }
+
+  isQuiet(): boolean {
+    return this.inFlight.size === 0 && performance.now() - this.#lastRequest >= quietTime;
+  }
+
+  cut(): boolean {
     const clean = this.inFlight.size === 0;
     for (const exchange of [...this.inFlight]) exchange.drop();
     clearInterval(this.#ticker);
+    // A thread with an open socket can't end.
+    this.#app.close();
     return clean;
   }
 
@@ -115,12 +131,17 @@ export class Server implements Host {
   }
 
   #probe(exchange: Exchange, path: string): void {
-    const stops = this.#draining && path === "/readyz";
+    const status = path === "/readyz" ? this.#readiness() : "ok";
     exchange.answer({
       kind: "encoded",
-      status: stops ? 503 : 200,
-      text: stops ? '{"status":"stopping"}' : '{"status":"ok"}',
+      status: status === "ok" ? 200 : 503,
+      text: JSON.stringify({ status }),
     });
+  }
+
+  #readiness(): "ok" | "warming" | "stopping" {
+    if (this.#draining) return "stopping";
+    return this.options.isWarming?.() ? "warming" : "ok";
   }
 
   #page(exchange: Exchange, method: string, path: string): boolean {

@@ -47,12 +47,14 @@ export interface UwsApp {
     options: number,
     listening: (socket: UwsListenSocket | false) => void,
   ): UwsApp;
+  /** Closes all of its sockets. */
+  close(): UwsApp;
 }
 
 export interface Uws {
   App(): UwsApp;
   us_listen_socket_close(socket: UwsListenSocket): void;
   us_socket_local_port(socket: UwsListenSocket): number;
-  /** Without it a second process may listen on the same port and take half of the connections. */
+  /** Without it (0) others may listen on the same port, and the system (Linux) shares connections out. */
   LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 }

@@ -15,6 +15,7 @@ import { mergeInsertIntoTable } from "./merge-insert.js";
 import { metadata } from "./metadata.js";
 import { namespaces } from "./namespaces.js";
 import type { Operation } from "./operation.js";
+import { prewarmTable } from "./prewarm-table.js";
 import { queries } from "./queries.js";
 import { recorded } from "./recorded.js";
 import { refreshMaterializedView, refreshTable } from "./refresh-view.js";
@@ -65,6 +66,7 @@ export const contract: readonly Operation[] = (
 export const operations: readonly Operation[] = [
   ...contract,
   ...lancedbOnly,
+  prewarmTable,
   apiPage(contract),
   getMetrics,
 ];

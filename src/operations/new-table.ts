@@ -50,7 +50,8 @@ export async function withdraw(
   record: TableRecord,
   cause: unknown,
 ): Promise<void> {
-  forgetHandle(services, record);
+  forgetHandle(services, record.key);
+  services.engine.closeTable(record.location);
   try {
     // What the engine found at the location is somebody else's table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {

@@ -105,21 +105,16 @@ export function tableHandle(services: Services, record: TableRecord): Table {
   let table = known.get(record.key);
   if (table === undefined) {
     // Another server may have put this table in the place of one that is still remembered.
-    services.engine.closeTable(record.location);
-    table = services.engine.table(record.location, storageOptions(services, record));
+    table = services.engine.table(record.location, storageOptions(services, record), record.key);
     if (known.size >= MAX_HANDLES) known.delete(known.keys().next().value as string);
     known.set(record.key, table);
   }
   return table;
 }
 
-/** A dropped table's handle is of no more use. */
-export function forgetHandle(
-  services: Pick<Services, "engine">,
-  table: Pick<TableRecord, "key" | "location">,
-): void {
-  handlesOf(services.engine).delete(table.key);
-  services.engine.closeTable(table.location);
+/** A dropped table's handle is of no more use in this thread. */
+export function forgetHandle({ engine }: Pick<Services, "engine">, key: string): void {
+  handlesOf(engine).delete(key);
 }
 
 function handlesOf(engine: Engine): Map<string, Table> {

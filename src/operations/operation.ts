@@ -110,6 +110,11 @@ export interface Operation {
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
   /** The handler, given an attempt that goes on with an earlier one, finds out what that one did. */
   readonly repeatable?: true;
+  /**
+   * The handler has a state that the process has once: it always runs in the first thread. There it
+   * sees neither headers nor that the client goes away.
+   */
+  readonly inFirstThread?: true;
   /** Successful status (default 200). */
   readonly status?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape

@@ -43,7 +43,7 @@ const INTERVAL = 250;
 
 /** Ends this server's work on tables that others drop; gives back how to stop. */
 export function watchDrops(
-  services: Pick<Services, "catalog" | "jobs" | "engine" | "log">,
+  services: Pick<Services, "catalog" | "jobs" | "engine" | "threads" | "log">,
 ): () => Promise<void> {
   const { catalog, log } = services;
   const leave = async () => {

@@ -67,11 +67,17 @@ async function stopWrites(key: string): Promise<void> {
   await Promise.all(writes.map((write) => write.ended));
 }
 
+/** Ends what this thread does with a table that is not the server's own any more. */
+export async function leaveTable(services: Pick<Services, "engine">, key: string): Promise<void> {
+  await stopWrites(key);
+  forgetHandle(services, key);
+}
+
 /** Ends what this server does with a table that is not its own any more. */
 export async function letGo(
-  services: Pick<Services, "jobs" | "engine">,
-  table: DroppedTable,
+  services: Pick<Services, "jobs" | "engine" | "threads">,
+  { key, location }: DroppedTable,
 ): Promise<void> {
-  await Promise.all([stopWrites(table.key), services.jobs.cancelTable(table.key)]);
-  forgetHandle(services, table);
+  await Promise.all([services.threads.leaveTable(key), services.jobs.cancelTable(key)]);
+  services.engine.closeTable(location);
 }

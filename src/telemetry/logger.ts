@@ -5,7 +5,7 @@ export type LogLevel = (typeof logLevels)[number];
 
 export type Logger = Pick<Pino, LogLevel | "isLevelEnabled">;
 
-/** Logs JSON lines to stderr; stdout belongs to what the command has to say. */
-export function createLogger(level: LogLevel): Logger {
-  return pino({ level, base: null }, pino.destination({ fd: 2, sync: true }));
+/** Logs JSON lines to stderr; stdout belongs to what the command has to say. `base` is in each of them. */
+export function createLogger(level: LogLevel, base: Record<string, string> | null = null): Logger {
+  return pino({ level, base }, pino.destination({ fd: 2, sync: true }));
 }

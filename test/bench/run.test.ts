@@ -16,6 +16,10 @@ const keys = [
   "ingest",
   "download",
   "cold",
+  "first",
+  "second",
+  "first-prewarmed",
+  "second-prewarmed",
 ];
 
 test("the suite measures the real server", async () => {

@@ -35,6 +35,8 @@ describe("without anything said", () => {
       maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },
       storageOptions: {},
       drainTimeoutMs: 30_000,
+      prewarm: [],
+      httpThreads: 1,
     });
   });
 });
@@ -74,6 +76,12 @@ describe("strength", () => {
       timeout: "5",
       token: "a=b",
     });
+  });
+
+  it("collects tables to prewarm", () => {
+    const toml = withFile('prewarm = ["a", "ns$b"]\n');
+    const config = load(["--prewarm", "c"], { JOUST_PREWARM: "d,e" }, toml);
+    expect(config.prewarm).toEqual([["a"], ["ns", "b"], ["d"], ["e"], ["c"]]);
   });
 
   it("is the named file's, by flag or environment, before joust.toml", () => {
@@ -149,6 +157,11 @@ describe("a mistake", () => {
       ["--storage-option", "region"],
       '--storage-option must be of the form key=value, got "region"',
     ],
+    [
+      ["--prewarm", "ns$"],
+      '--prewarm must be a table\'s name, after its namespaces and `$` if it has any, got "ns$"',
+    ],
+    [["--http-threads", "0"], '--http-threads must be an integer from 1 to 64, got "0"'],
     [["--config", "none.toml"], "the configuration file none.toml cannot be read (ENOENT)"],
     [["--auth", "none", "--host", "0.0.0.0"], /^--auth none is for loopback addresses: 0\.0\.0\.0/],
   ])("in %j is told", (args, message) => {

@@ -40,6 +40,9 @@ export interface Server {
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
+/** `JOUST_TEST_HTTP_THREADS=2`: every server of the tests has so many threads that take requests. */
+const threads = process.env.JOUST_TEST_HTTP_THREADS;
+
 /** Starts the built server as a process of its own, on a port of the system's choice. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const ownRoot = options.root === undefined;
@@ -47,6 +50,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const key = options.key === undefined ? newKey() : (options.key ?? "");
   const env: NodeJS.ProcessEnv = { ...inherited(), ...options.env };
   if (key !== "") env.JOUST_API_KEY = key;
+  if (threads !== undefined) env.JOUST_HTTP_THREADS ??= threads;
 
   const { process: running, ready: url } = await startProcess(
     process.execPath,

@@ -15,6 +15,9 @@ use crate::root::{self, RootContents};
 use crate::table::Table;
 use crate::table::handle::Handle;
 
+/// Locations of which it is remembered whose files are there.
+const LIVES: usize = 100_000;
+
 /// What an engine may use. The defaults suit a server that has the machine to itself.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
@@ -64,6 +67,8 @@ struct Shared {
     caches: Arc<Caches>,
     memory: Memory,
     handles: Mutex<HashMap<Address, Arc<Handle>>>,
+    /// Whose files are at a location, as far as callers have said.
+    lives: Mutex<HashMap<String, String>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -88,6 +93,7 @@ impl Engine {
                 caches: Arc::new(caches),
                 memory: Memory::new(budget),
                 handles: Mutex::default(),
+                lives: Mutex::default(),
             }),
         }
     }
@@ -95,6 +101,22 @@ impl Engine {
     /// The table at a location (a path or URI), whether or not there is one yet. Touches no storage.
     pub fn table(&self, location: &str, storage_options: StorageOptions) -> Table {
         self.branch(location, storage_options, None)
+    }
+
+    /// As [`Self::table`], for one of the tables that come to be at a location in turn: `life` is its
+    /// own. What is known of another one there is forgotten first.
+    pub fn table_of(&self, life: &str, location: &str, storage_options: StorageOptions) -> Table {
+        let mut lives = self.shared.lives.lock();
+        if lives.get(location).is_none_or(|known| known != life) {
+            // Forgotten, a table is opened once more than need be.
+            if lives.len() >= LIVES {
+                lives.clear();
+            }
+            lives.insert(location.to_string(), life.to_string());
+            self.shared.close(location);
+        }
+        drop(lives);
+        self.table(location, storage_options)
     }
 
     /// A branch of the table at a location; `None` is the main branch.
@@ -166,7 +188,14 @@ impl Engine {
 
     /// Closes a table and all its branches: what is known of the files there is forgotten.
     pub fn close_table(&self, location: &str) {
-        self.shared.handles.lock().retain(|address, handle| {
+        self.shared.lives.lock().remove(location);
+        self.shared.close(location);
+    }
+}
+
+impl Shared {
+    fn close(&self, location: &str) {
+        self.handles.lock().retain(|address, handle| {
             let other = address.location != location;
             if !other {
                 handle.close();
@@ -174,9 +203,7 @@ impl Engine {
             other
         });
     }
-}
 
-impl Shared {
     /// Closes the least recently used tables when too many are known. A tenth at a time, so that
     /// the cost is spread over many calls.
     fn close_idle(&self, handles: &mut HashMap<Address, Arc<Handle>>, keep: &Arc<Handle>) {

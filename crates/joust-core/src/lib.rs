@@ -16,6 +16,7 @@ mod memo;
 pub mod memory;
 mod names;
 mod nearest;
+pub mod prewarm;
 pub mod query;
 pub mod root;
 mod rows;

@@ -1,6 +1,7 @@
 //! The engine and the roots it looks into.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use joust_core::root;
 use napi::Env;
@@ -46,6 +47,9 @@ pub struct RootContents {
     pub namespaces: Vec<Vec<String>>,
 }
 
+/// Engines that threads share. They live as long as the process.
+static SHARED: Mutex<Vec<joust_core::Engine>> = Mutex::new(Vec::new());
+
 /// Hands out tables; one set of caches and threads for all of them.
 #[napi]
 pub struct Engine {
@@ -74,17 +78,42 @@ impl Engine {
     }
 
     /// The table at a location, whether or not there is one yet. Touches no storage; equal addresses
-    /// share one open dataset.
+    /// share one open dataset. `life` tells the tables apart that come to be at a location in turn:
+    /// what is known of another one there is forgotten first.
     #[napi]
     pub fn table(
         &self,
         location: String,
         storage_options: Option<HashMap<String, String>>,
+        life: Option<String>,
     ) -> Table {
-        Table::new(
-            self.inner
-                .table(&location, storage_options.unwrap_or_default()),
-        )
+        let options = storage_options.unwrap_or_default();
+        Table::new(match life {
+            Some(life) => self.inner.table_of(&life, &location, options),
+            None => self.inner.table(&location, options),
+        })
+    }
+
+    /// A number by which other threads of this process attach to this engine.
+    #[napi]
+    pub fn share(&self) -> u32 {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.push(self.inner.clone());
+        shared.len() as u32 - 1
+    }
+
+    /// The engine that another thread has shared: the same tables, caches and threads.
+    #[napi(factory)]
+    pub fn attach(number: u32) -> napi::Result<Self> {
+        let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        match shared.get(number as usize) {
+            Some(inner) => Ok(Self {
+                inner: inner.clone(),
+            }),
+            None => Err(napi::Error::from_reason(
+                "no engine is shared by that number",
+            )),
+        }
     }
 
     /// What requests and jobs hold in memory at this moment.

@@ -54,6 +54,15 @@ pub struct DropIndexResult {
     pub version: f64,
 }
 
+/// What a table has ready for queries.
+#[napi(object)]
+pub struct Prewarmed {
+    pub version: f64,
+    pub indexes: Vec<String>,
+    /// Those that are in memory whole.
+    pub columns: Vec<String>,
+}
+
 #[napi]
 impl Table {
     /// Checks a create-index request (the contract's body as JSON text) without building anything:
@@ -136,6 +145,18 @@ impl Table {
         let table = self.inner.clone();
         let work = async move { table.prewarm_index(&name).await };
         promise(env, work, |()| ())
+    }
+
+    /// Loads indexes and columns of the newest version into memory, as far as they fit there.
+    #[napi(ts_return_type = "Promise<Prewarmed>")]
+    pub fn prewarm<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Prewarmed>> {
+        let table = self.inner.clone();
+        let work = async move { table.prewarm().await };
+        promise(env, work, |ready| Prewarmed {
+            version: ready.version as f64,
+            indexes: ready.indexes,
+            columns: ready.columns,
+        })
     }
 
     /// Reads columns once, all when none is named, so that the next to read them finds them in memory.

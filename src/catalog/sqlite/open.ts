@@ -1,20 +1,30 @@
 import { Kysely, SqliteDialect } from "kysely";
-import type { CatalogDatabase } from "../database.js";
+import type { CatalogDatabase, CatalogReads } from "../database.js";
 import { migrate } from "../migrations/index.js";
 import type { CatalogSchema } from "../schema.js";
 import { available } from "../sql-error.js";
 import { SqliteConnection } from "./connection.js";
 import { GroupCommit } from "./group-commit.js";
-import { CurrentReader } from "./reader.js";
+import { CurrentReader, type Epoch } from "./reader.js";
+
+/** The reading end of a catalog that this process has open, for another thread. */
+export function openReader(path: string, epoch: Epoch): CatalogReads {
+  const reader = new CurrentReader(path, epoch);
+  // Only writes SQL; the reader runs it.
+  const read = new Kysely<CatalogSchema>({
+    dialect: new SqliteDialect({ database: () => Promise.reject(new Error("this reads nothing")) }),
+  });
+  return { read, reader };
+}
 
 /** The catalog in one SQLite file, which other processes on the machine may use at the same time. */
-export async function openSqlite(path: string): Promise<CatalogDatabase> {
+export async function openSqlite(path: string, epoch?: Epoch): Promise<CatalogDatabase> {
   const database = new SqliteConnection(path);
   const read = new Kysely<CatalogSchema>({ dialect: new SqliteDialect({ database }) });
   try {
     await migrate(read, "sqlite");
     database.opened();
-    const reader = new CurrentReader(path);
+    const reader = new CurrentReader(path, epoch);
     const writes = new GroupCommit(read, reader.expire);
     return {
       kind: "sqlite",

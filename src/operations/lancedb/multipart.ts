@@ -46,6 +46,7 @@ const completeMultipartWrite = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
   permission: "write",
+  inFirstThread: true,
   repeatable: true,
   handle: (services, { id, params }) =>
     writing(services, id, undefined, async ({ record, table }) => {

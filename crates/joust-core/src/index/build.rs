@@ -185,7 +185,7 @@ async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result
     Ok(())
 }
 
-pub(super) fn not_found(name: &str) -> Error {
+pub(crate) fn not_found(name: &str) -> Error {
     Error::new(
         Code::TableIndexNotFound,
         format!("the table has no index `{name}`"),

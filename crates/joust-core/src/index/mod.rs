@@ -5,11 +5,11 @@ mod build;
 mod kind;
 mod list;
 mod params;
-mod prewarm;
 mod progress;
 mod spec;
 
 pub use build::Planned;
+pub(crate) use build::not_found;
 pub(crate) use kind::Kind;
 pub use list::{IndexDescription, IndexStats};
 pub(crate) use progress::Reporter;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use lance::Dataset;
+use lance_core::datatypes::Field;
 use roaring::RoaringTreemap;
 
 use super::addresses::Addresses;
-use super::decoded::Decoded;
+use super::decoded::{Column, Decoded};
 use super::first::First;
-use super::keys::Keys;
+use super::keys::{Keys, can_look_up};
 use super::live::{Fragment, Live};
 use super::recent::{MOST_BYTES, Recent};
 use crate::error::Result;
@@ -89,6 +90,16 @@ impl RowCaches {
     /// What is known of a filter that was asked for before.
     pub(super) fn known_first(&self, dataset: &Dataset, filter: &str) -> Option<Arc<First>> {
         self.firsts.peek(&(State::of(dataset), filter.to_string()))
+    }
+
+    /// Makes ready what looking rows up by a column's values needs; nothing where that is not done.
+    pub async fn prepare_lookups(&self, field: &Field, column: &Column) -> Result<()> {
+        if can_look_up(field, column.fragments.len()) {
+            for values in &column.fragments {
+                self.keys(values).await?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn first(&self, dataset: &Dataset, filter: &str) -> Result<Arc<First>> {

@@ -133,6 +133,30 @@ impl Decoded {
         }
     }
 
+    /// Loads a column that nobody has asked for yet, where there is room that no other column has.
+    /// `None`: there is none, or it can't be kept.
+    pub async fn bring(
+        &self,
+        dataset: &Arc<Dataset>,
+        field: &Field,
+    ) -> Result<Option<Arc<Column>>> {
+        let state = State::of(dataset);
+        let key = Key::of(dataset, field);
+        let free = self.budget.saturating_sub(self.columns.lock().bytes);
+        if !load::can_be_kept(field) || !fits(dataset, field, free) {
+            return Ok(self.columns.lock().at(&key, &state));
+        }
+        let loading = self.columns.lock().entry(&key).loading.clone();
+        let _turn = loading.lock().await;
+        if let Some(column) = self.columns.lock().at(&key, &state) {
+            return Ok(Some(column));
+        }
+        let column = Box::pin(load(&self.columns, self.budget, &key, dataset, field)).await?;
+        // Who asks for it in earnest has a claim that this had not.
+        self.columns.lock().entry(&key).refused = None;
+        Ok(column)
+    }
+
     /// Some fragments of a column, by their numbers in the version; the others are empty. `None`: there is
     /// no room for them.
     pub async fn fragments(
@@ -195,26 +219,7 @@ impl Decoded {
     }
 
     fn is_wanted(&self, key: &Key, dataset: &Dataset, field: &Field, reading: Reading) -> bool {
-        // What is nested is read with what it is in.
-        if dataset.schema().fields.iter().all(|own| own.id != field.id) {
-            return false;
-        }
-        let manifest = dataset.manifest();
-        if manifest
-            .fragments
-            .iter()
-            .any(|fragment| !fragment.overlays.is_empty() || fragment.physical_rows.is_none())
-        {
-            return false;
-        }
-        let rows: usize = manifest
-            .fragments
-            .iter()
-            .filter_map(|fragment| fragment.physical_rows)
-            .sum();
-        if load::width(&field.data_type())
-            .is_some_and(|width| width.saturating_mul(rows) > self.budget)
-        {
+        if !fits(dataset, field, self.budget) {
             return false;
         }
         let mut columns = self.columns.lock();
@@ -233,10 +238,30 @@ impl Decoded {
         match reading {
             Reading::Whole => entry.uses > 1,
             Reading::Rows(_) => {
-                entry.uses >= READINGS && entry.rows_read.saturating_mul(SHARE) >= rows as u64
+                let enough = entry.rows_read.saturating_mul(SHARE) >= physical_rows(dataset);
+                entry.uses >= READINGS && enough
             }
         }
     }
+}
+
+/// Rows of all fragments, deleted ones too.
+fn physical_rows(dataset: &Dataset) -> u64 {
+    let fragments = dataset.manifest().fragments.iter();
+    let rows = fragments.filter_map(|fragment| fragment.physical_rows);
+    rows.sum::<usize>() as u64
+}
+
+/// Whether a column can be kept whole in so many bytes, as far as that is known before it is read.
+fn fits(dataset: &Dataset, field: &Field, bytes: usize) -> bool {
+    // What is nested is read with what it is in.
+    let is_own = dataset.schema().fields.iter().any(|own| own.id == field.id);
+    let mut fragments = dataset.manifest().fragments.iter();
+    let is_plain =
+        fragments.all(|fragment| fragment.overlays.is_empty() && fragment.physical_rows.is_some());
+    let rows = physical_rows(dataset) as usize;
+    let width = load::width(&field.data_type());
+    is_own && is_plain && width.is_none_or(|width| width.saturating_mul(rows) <= bytes)
 }
 
 /// Makes a version's column from what is here and what is read now; `None` when there is no room.

@@ -53,6 +53,13 @@ pub fn can_have(field: &Field, value: &Value) -> bool {
     }
 }
 
+/// Whether rows of so many fragments are looked up by a column.
+pub fn can_look_up(field: &Field, fragments: usize) -> bool {
+    let has_any = |value| can_have(field, &value);
+    fragments <= MOST_FRAGMENTS
+        && (has_any(Value::Integer(0)) || has_any(Value::Text(String::new())))
+}
+
 /// The ids of the live rows whose column has one of some values, in the table's order. `None`: the
 /// column is not in memory, or there are too many.
 pub async fn rows_with(

@@ -31,7 +31,7 @@ pub(crate) use filtered::filtered;
 pub(crate) use first::first_rows;
 pub(crate) use keys::{Value, can_have, rows_with};
 pub(crate) use live::{Fragment, Live};
-pub(crate) use load::{can_be_kept, identity};
+pub(crate) use load::{can_be_kept, identity, width};
 pub(crate) use output::{Key, Output, Own, QUERY_INDEX};
 pub(crate) use ranked::Ranked;
 pub(crate) use reader::Reader;

@@ -30,7 +30,7 @@ pub(crate) use catch_up::catch_up;
 pub(crate) use column::TextColumn;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
 pub(crate) use json::as_returned;
-pub(crate) use search::{Found, Search, indexed, prewarm};
+pub(crate) use search::{Found, Search, indexed, names, prewarm};
 pub(crate) use source::texts;
 
 use crate::error::{Code, Error};

@@ -126,6 +126,15 @@ pub async fn prewarm(dataset: &Arc<Dataset>, name: &str, caches: &TextCaches) ->
     }
 }
 
+/// The text indexes of joust's: their names and columns.
+pub async fn names(dataset: &Dataset, caches: &TextCaches) -> Result<Vec<(String, String)>> {
+    let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
+    let names = own
+        .into_iter()
+        .map(|index| (index.name, index.name_of_column));
+    Ok(names.collect())
+}
+
 /// Columns that have Lance's native text index.
 async fn native_columns(dataset: &Dataset) -> Result<Vec<String>> {
     let mut columns = Vec::new();

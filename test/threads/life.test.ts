@@ -1,0 +1,125 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { loadConfig } from "../../src/config/load.js";
+import { items } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
+import { findProgram } from "../harness/programs.js";
+import { newKey, type Server, type ServerOptions, startServer } from "../harness/server.js";
+import { head } from "../harness/socket.js";
+import { tempDir } from "../harness/temp.js";
+import { connections } from "./connections.js";
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const two = ["--http-threads", "2"];
+const running: Server[] = [];
+
+async function serve(options: ServerOptions): Promise<Server> {
+  const server = await startServer(options);
+  running.push(server);
+  return server;
+}
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.stop()));
+});
+
+it("more than one thread is for Linux", () => {
+  const surroundings = { env: {}, cwd: "/", platform: "darwin" as const };
+  expect(() => loadConfig(two, surroundings)).toThrow(/--http-threads must be 1 on darwin/);
+  expect(loadConfig([], surroundings).httpThreads).toBe(1);
+});
+
+describe.runIf(process.platform === "linux")("threads", () => {
+  it.each([[[]], [two]])("join no stranger's port, who was started with %j", async (args) => {
+    const server = await serve({ args });
+    const again = [main, "serve", tempDir("root"), ...two, "--port", String(server.port)];
+    const second = spawnSync(process.execPath, again, { encoding: "utf8", timeout: 20_000 });
+    expect(second.stderr).toBe(
+      `joust: cannot listen on 127.0.0.1:${server.port}: the port is taken\n`,
+    );
+    expect(second.status).toBe(1);
+  });
+
+  it("are done when all of them are, with connections open and requests under way", async () => {
+    const [root, key] = [tempDir("root"), newKey()];
+    const server = await serve({ root, key, args: two });
+    const each = connections(server, 16);
+    await each[0]?.post("/v1/table/t/create", items(1));
+    const failures: unknown[] = [];
+    let answered = 0;
+    let stopping = false;
+    const asking = each.map(async (connection, n) => {
+      for (let from = 1; !stopping; from++) {
+        const reply = await connection.post(
+          "/v1/table/t/insert",
+          items(1, { from: from * 16 + n }),
+        );
+        if (reply.status !== 200) failures.push(reply);
+        answered++;
+      }
+    });
+    while (answered < 32) await each[0]?.post("/v1/table/t/count_rows");
+    stopping = true;
+    // The last of each is under way.
+    const exit = server.stop();
+    await Promise.all(asking.map((asks) => asks.catch((error) => failures.push(error))));
+    expect(failures).toEqual([]);
+    expect(await exit).toBe(0);
+    const reopened = await serve({ root, key, args: two });
+    expect((await reopened.client.post("/v1/table/t/count_rows")).json).toBe(answered + 1);
+  });
+
+  it("end at the second signal, whichever of them has a request under way", async () => {
+    const server = await serve({ args: two });
+    const sockets = Array.from({ length: 12 }, () => connect(server.port, "127.0.0.1"));
+    for (const socket of sockets) {
+      socket.on("error", () => {});
+      const lines = ["POST /v1/table/never/create HTTP/1.1", "Host: x", "Content-Length: 1000000"];
+      socket.write(head(...lines, `Authorization: Bearer ${server.key}`));
+    }
+    // Those that are asked later are answered later.
+    await Promise.all(connections(server, 12).map((one) => one.post("/v1/namespace/$/list")));
+    process.kill(server.pid, "SIGINT");
+    await eventually("it drains", () => server.output().includes("stopping"));
+    expect(await server.stop("SIGINT")).toBe(1);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it("end with the server however many there are on one core", async () => {
+    const taskset = findProgram("taskset");
+    expect(taskset).toBeDefined();
+    const server = await serve({ args: ["--http-threads", "4"] });
+    execFileSync(taskset as string, ["--all-tasks", "--cpu-list", "--pid", "0", `${server.pid}`]);
+    const each = connections(server, 16);
+    await each[0]?.post("/v1/table/t/create", items(10));
+    const replies = await Promise.all(each.map((one) => one.post("/v1/table/t/count_rows")));
+    expect(replies.map(({ json }) => json)).toEqual(each.map(() => 10));
+    expect(await server.stop()).toBe(0);
+  });
+
+  it("take the server with them when they fail", async () => {
+    const folder = tempDir("failing");
+    const [trigger, preload] = [join(folder, "fail"), join(folder, "preload.cjs")];
+    writeFileSync(
+      preload,
+      `const { existsSync } = require("node:fs");
+       const { isMainThread } = require("node:worker_threads");
+       if (!isMainThread) setInterval(() => {
+         if (existsSync(${JSON.stringify(trigger)})) throw new Error("as the test wants it");
+       }, 10);`,
+    );
+    const env = { NODE_OPTIONS: `--require=${preload}` };
+    const server = await serve({ args: ["--http-threads", "3"], env });
+    const each = connections(server, 16);
+    await Promise.all(each.map((one) => one.post("/v1/namespace/$/list")));
+    writeFileSync(trigger, "");
+    expect(await server.exited).toBe(1);
+    expect(server.output()).toContain("as the test wants it");
+    expect(server.output()).toContain("and the server ends with it");
+    await expect(server.client.get("/healthz")).rejects.toThrow();
+  });
+});
