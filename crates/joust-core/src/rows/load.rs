@@ -8,6 +8,7 @@ use arrow::compute::concat;
 use arrow::datatypes::DataType;
 use futures::TryStreamExt;
 use lance::Dataset;
+use lance::dataset::scanner::Scanner;
 use lance_core::datatypes::{Field, format_field_path};
 use lance_table::format::Fragment;
 
@@ -62,19 +63,11 @@ pub async fn read(
     fragment: &Fragment,
     most: usize,
 ) -> Result<Option<ArrayRef>> {
-    let path = format_field_path(&[field.name.as_str()]);
-    let mut scanner = dataset.scan();
-    scanner
-        .with_fragments(vec![fragment.clone()])
-        .project(&[path])?
-        .with_row_id()
-        .include_deleted_rows()
-        .scan_in_order(true)
-        .io_buffer_size(32 << 20)
-        .batch_size_bytes(8 << 20);
-    let mut batches = scanner.try_into_stream().await?;
     let mut columns: Vec<ArrayRef> = Vec::new();
     let mut bytes = 0;
+    let mut scanner = scan(dataset, field, fragment)?;
+    scanner.batch_size(rows_at_once(dataset, field, fragment).await?);
+    let mut batches = scanner.try_into_stream().await?;
     while let Some(batch) = batches.try_next().await? {
         let Some(column) = batch.column_by_name(&field.name) else {
             continue;
@@ -96,4 +89,42 @@ pub async fn read(
         ));
     }
     Ok(Some(values))
+}
+
+fn scan(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) -> Result<Scanner> {
+    let path = format_field_path(&[field.name.as_str()]);
+    let mut scanner = dataset.scan();
+    scanner
+        .with_fragments(vec![fragment.clone()])
+        .project(&[path])?
+        .with_row_id()
+        .include_deleted_rows()
+        .scan_in_order(true)
+        .batch_readahead(2)
+        .io_buffer_size(32 << 20);
+    Ok(scanner)
+}
+
+/// Rows of a batch, judged by the first ones where the type does not tell how long values are: what files
+/// hold is packed, so that their size says little.
+async fn rows_at_once(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) -> Result<usize> {
+    const MOST: usize = 8_192;
+    const FIRST: usize = 16;
+    const BYTES: usize = 8 << 20;
+    if width(&field.data_type()).is_some() {
+        return Ok(MOST);
+    }
+    let mut scanner = scan(dataset, field, fragment)?;
+    scanner.batch_size(FIRST);
+    let Some(first) = scanner.try_into_stream().await?.try_next().await? else {
+        return Ok(MOST);
+    };
+    let sizes = first
+        .columns()
+        .iter()
+        .map(|column| column.to_data().get_slice_memory_size());
+    let size: usize = sizes.sum::<std::result::Result<_, _>>()?;
+    let each = size.div_ceil(first.num_rows().max(1));
+    // Longer ones may follow.
+    Ok((BYTES / each.max(1)).clamp(1, MOST / 8))
 }
