@@ -1,36 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type HoldingProxy, startHoldingProxy } from "../harness/holding-proxy.js";
-import { type S3, s3Missing, startS3 } from "../harness/s3.js";
-import { type Server, startServer } from "../harness/server.js";
-import { removeDir, tempDir } from "../harness/temp.js";
+import { describe, expect, it } from "vitest";
+import { s3Missing } from "../harness/s3.js";
+import { useBucket } from "../harness/use-bucket.js";
 import { newKey, state, tenRows, writes } from "./sending.js";
 
 describe.skipIf(s3Missing)("a commit whose answer the store loses", () => {
-  let s3: S3;
-  let proxy: HoldingProxy;
-  let server: Server;
-  let directory: string;
-
-  beforeAll(async () => {
-    s3 = await startS3();
-    proxy = await startHoldingProxy(s3.endpoint);
-    const env = { ...s3.env, AWS_ENDPOINT: proxy.url };
-    directory = tempDir("catalog");
-    const args = ["--catalog", `${directory}/catalog.db`];
-    server = await startServer({ root: s3.createBucket(), env, args });
-  });
-  afterAll(async () => {
-    await server?.stop();
-    await proxy?.stop();
-    await s3?.stop();
-    removeDir(directory);
-  });
+  const serving = useBucket({ held: true });
 
   const cases = writes.flatMap((write, index) =>
     [true, false].map((withKey) => ({ ...write, withKey, table: `t${index}-${withKey}` })),
   );
   it.each(cases)("$name (key: $withKey) is found out about, and made once", async (write) => {
-    const { client } = server;
+    const { proxy } = serving;
+    const { client } = serving.server;
     await tenRows(client, write.table);
     const before = proxy.lost();
     proxy.loseAnswer(

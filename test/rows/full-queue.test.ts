@@ -1,41 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { stream, type } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
-import { type HoldingProxy, startHoldingProxy } from "../harness/holding-proxy.js";
-import { type S3, s3Missing, startS3 } from "../harness/s3.js";
-import { type Server, startServer } from "../harness/server.js";
-import { removeDir, tempDir } from "../harness/temp.js";
+import { s3Missing } from "../harness/s3.js";
+import { useBucket } from "../harness/use-bucket.js";
 
 /** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait. */
 const ROWS = 480_000;
 const MANY = 75;
 
 describe.skipIf(s3Missing)("a table whose commits take longer than its inserts", () => {
-  let s3: S3;
-  let proxy: HoldingProxy;
-  let server: Server;
-  let directory: string;
-
-  beforeAll(async () => {
-    s3 = await startS3();
-    proxy = await startHoldingProxy(s3.endpoint);
-    const env = { ...s3.env, AWS_ENDPOINT: proxy.url };
-    directory = tempDir("catalog");
-    const args = ["--catalog", `${directory}/catalog.db`];
-    server = await startServer({ root: s3.createBucket(), env, args });
-  });
-  afterAll(async () => {
-    await server?.stop();
-    await proxy?.stop();
-    await s3?.stop();
-    removeDir(directory);
-  });
+  const serving = useBucket({ held: true });
 
   it("refuses what would wait too long, with a time to come again, and loses nothing", {
     timeout: 120_000,
   }, async () => {
-    const { client } = server;
+    const { proxy } = serving;
+    const { client } = serving.server;
     const rows = stream({
       n: [type.i64, Array.from({ length: ROWS }, (_, n) => BigInt(n))],
     });

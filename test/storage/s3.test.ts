@@ -1,38 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { items, stream, type, vectors } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
-import { type S3, s3Missing, startS3 } from "../harness/s3.js";
-import { type Server, startServer } from "../harness/server.js";
-import { removeDir, tempDir } from "../harness/temp.js";
+import { s3Missing } from "../harness/s3.js";
+import { useBucket } from "../harness/use-bucket.js";
 
 if (s3Missing) console.log(`skipped: tests on S3; ${s3Missing}`);
 
 describe.skipIf(s3Missing)("a root in a bucket", () => {
-  let s3: S3;
-  let root: string;
-  let directory: string;
-  let server: Server;
-
-  /** The catalog of a remote root is a file of the server's host. */
-  const start = () =>
-    startServer({ root, env: s3.env, args: ["--catalog", `${directory}/names.db`] });
-
-  beforeAll(async () => {
-    s3 = await startS3();
-    root = `${s3.createBucket()}/tables`;
-    directory = tempDir("s3-catalog");
-    server = await start();
-  });
-  afterAll(async () => {
-    await server?.stop();
-    await s3?.stop();
-    removeDir(directory);
-  });
+  const serving = useBucket();
 
   it("takes tables, rows, queries, indexes and drops", async () => {
-    const { client } = server;
+    const { client } = serving.server;
     const { location } = await client.createTable("items", items(400));
-    expect(location).toBe(`${root}/items.lance`);
+    expect(location).toBe(`${serving.root}/items.lance`);
     await client.insert("items", items(100, { from: 400 }));
     expect(await client.count("items")).toBe(500);
 
@@ -69,28 +49,23 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
   });
 
   it("keeps names and rows over a restart, and a rename moves nothing", async () => {
-    await server.client.createNamespace("team");
-    const { location } = await server.client.createTable("team$kept", items(20));
-    await server.client.ok("/v1/table/team$kept/rename", { new_table_name: "renamed" });
-    expect(await server.stop()).toBe(0);
-    server = await start();
-    expect(await server.client.count("team$renamed")).toBe(20);
-    const described = await server.client.ok("/v1/table/team$renamed/describe");
+    await serving.server.client.createNamespace("team");
+    const { location } = await serving.server.client.createTable("team$kept", items(20));
+    await serving.server.client.ok("/v1/table/team$kept/rename", { new_table_name: "renamed" });
+    expect(await serving.restart()).toBe(0);
+    expect(await serving.server.client.count("team$renamed")).toBe(20);
+    const described = await serving.server.client.ok("/v1/table/team$renamed/describe");
     expect(described.location).toBe(location);
   });
 
   it("gives a table that another server wrote there to a new one", async () => {
-    await server.client.createTable("shared", items(30));
-    const other = await startServer({
-      root,
-      env: s3.env,
-      args: ["--catalog", `${directory}/other.db`],
-    });
+    await serving.server.client.createTable("shared", items(30));
+    const other = await serving.start("other");
     try {
       expect(await other.client.count("shared")).toBe(30);
       // A commit of the one is what the other answers from at once.
       await other.client.insert("shared", items(5, { from: 30 }));
-      expect(await server.client.count("shared")).toBe(35);
+      expect(await serving.server.client.count("shared")).toBe(35);
     } finally {
       await other.stop();
     }
@@ -98,19 +73,16 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
 
   it("leaves neither name nor files of a create that fails", async () => {
     const broken = stream({ id: [type.i64, [1n, 2n]] }).subarray(0, 200);
-    const answer = await server.client.post("/v1/table/broken/create", broken);
+    const answer = await serving.server.client.post("/v1/table/broken/create", broken);
     expect(answer.status).toBe(400);
-    expect((await server.client.post("/v1/table/broken/describe")).status).toBe(404);
-    await server.client.createTable("broken", items(3));
-    expect(await server.client.count("broken")).toBe(3);
+    expect((await serving.server.client.post("/v1/table/broken/describe")).status).toBe(404);
+    await serving.server.client.createTable("broken", items(3));
+    expect(await serving.server.client.count("broken")).toBe(3);
   });
 
   it("is refused at the start, in one sentence, when it cannot be reached", async () => {
-    const nowhere = { ...s3.env, AWS_ENDPOINT: "http://127.0.0.1:9" };
-    const args = ["--catalog", `${directory}/nowhere.db`];
-    const failure = await startServer({ root, env: nowhere, args, timeoutMs: 60_000 }).catch(
-      String,
-    );
+    const nowhere = { AWS_ENDPOINT: "http://127.0.0.1:9" };
+    const failure = await serving.start("nowhere", nowhere).catch(String);
     expect(failure).toMatch(/ended with code 1 before it was ready\njoust: [^\n]+\n/);
   }, 90_000);
 });

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll } from "vitest";
+import { type HoldingProxy, startHoldingProxy } from "./holding-proxy.js";
+import { type S3, startS3 } from "./s3.js";
+import { type Server, startServer } from "./server.js";
+import { removeDir, tempDir } from "./temp.js";
+
+/** A server on a bucket, for all tests of a file; usable from its hooks and tests only. */
+export interface BucketServing {
+  readonly server: Server;
+  /** The URI of its root. */
+  readonly root: string;
+  /** What lies between the server and the store, where it was asked for. */
+  readonly proxy: HoldingProxy;
+  /** Starts a server on the root with a catalog of its own, of that name. */
+  start(catalog: string, env?: Record<string, string>): Promise<Server>;
+  /** Stops the server, and starts another one on what it left; how the first one ended. */
+  restart(): Promise<number | null>;
+}
+
+/** Starts a store and a server on it. `held`: its requests go through a proxy that can hold them up. */
+export function useBucket({ held = false } = {}): BucketServing {
+  let s3: S3 | undefined;
+  let proxy: HoldingProxy | undefined;
+  let server: Server | undefined;
+  let root = "";
+  let directory = "";
+  const env = () => ({ ...s3?.env, ...(proxy && { AWS_ENDPOINT: proxy.url }) });
+  // The catalog of a remote root is a file of the server's host.
+  const start = (catalog: string, more: Record<string, string> = {}) =>
+    startServer({
+      root,
+      env: { ...env(), ...more },
+      args: ["--catalog", `${directory}/${catalog}.db`],
+      timeoutMs: 60_000,
+    });
+  beforeAll(async () => {
+    s3 = await startS3();
+    if (held) proxy = await startHoldingProxy(s3.endpoint);
+    root = `${s3.createBucket()}/tables`;
+    directory = tempDir("s3-catalog");
+    server = await start("names");
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await proxy?.stop();
+    await s3?.stop();
+    if (directory !== "") removeDir(directory);
+  });
+  const running = <T>(what: T | undefined): T => {
+    if (what === undefined) throw new Error("it runs in hooks and tests only");
+    return what;
+  };
+  return {
+    get server() {
+      return running(server);
+    },
+    get root() {
+      return root;
+    },
+    get proxy() {
+      return running(proxy);
+    },
+    start,
+    async restart() {
+      const ended = await running(server).stop();
+      server = await start("names");
+      return ended;
+    },
+  };
+}
