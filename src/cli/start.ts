@@ -22,6 +22,7 @@ import { operations } from "../operations/index.js";
 import { watchDrops } from "../operations/table-removal.js";
 import { leaveTable } from "../operations/table-writes.js";
 import { Prewarming } from "../prewarm/prewarming.js";
+import { Rehearsal } from "../prewarm/rehearsal.js";
 import { prewarmTables } from "../prewarm/table.js";
 import type { Services } from "../services.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -118,14 +119,16 @@ async function startOn(
     const key = await makeFirstKey(store.keys);
     if (key) process.stdout.write(`admin key (shown once): ${key}\n`);
   }
+  const authenticator =
+    config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey);
+  const rehearsal = config.prewarm.length > 0 ? new Rehearsal(authenticator) : undefined;
   const server = new Server({
     services,
     operations,
     translations: lancedb,
     page: docsPage,
     isWarming: shared.warming.get,
-    authenticator:
-      config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey),
+    authenticator: rehearsal ?? authenticator,
     openUpload: (onDrain) => new Upload(engine, onDrain),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
   });
@@ -142,7 +145,10 @@ async function startOn(
     server.stopListening();
     await Promise.all([server.listen(config.host, port, true), workers.listen(config.host, port)]);
   }
-  void prewarmTables(services, config.prewarm).finally(() => shared.warming.set(false));
+  void prewarmTables(services, config.prewarm)
+    .then(() => rehearsal?.ask(config.host, port, config.prewarm))
+    .catch((err) => log.warn({ err }, "the server could not ask itself"))
+    .finally(() => shared.warming.set(false));
   return {
     port,
     giveUp: () => workers.cutAll(),

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
+import { Client } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { type Server, startServer } from "../harness/server.js";
@@ -94,6 +95,22 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
       const told = lines.map((line) => JSON.parse(line));
       expect(told.map(({ table }) => table)).toEqual(["t", "ns$t"]);
       for (const one of told) expect(one).toMatchObject({ indexes, columns });
+    });
+  });
+
+  it("is asked by the server itself, who lets nobody else in", async () => {
+    const args = ["--prewarm", "t", "--log-level", "debug"];
+    await withServer(args, async (server) => {
+      await ready(server);
+      const lines = server
+        .output()
+        .split("\n")
+        .filter((line) => line.includes('"QueryTable"'));
+      const asked = lines.map((line) => JSON.parse(line));
+      expect(asked.length).toBeGreaterThan(0);
+      expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 200));
+      const stranger = new Client(server.url, "prewarming");
+      expect((await stranger.get("/v1/table")).status).toBe(401);
     });
   });
 
