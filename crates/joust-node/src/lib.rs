@@ -34,6 +34,8 @@ mod task;
 mod upload;
 mod view;
 
+use std::num::NonZero;
+
 use napi::bindgen_prelude::create_custom_tokio_runtime;
 
 #[global_allocator]
@@ -43,12 +45,20 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// nested.
 const THREAD_STACK: usize = 16 << 20;
 
+/// Threads that read and write files and do what takes long, at least. Each keeps memory of its own for
+/// what it allocates next: the 512 of tokio's default would keep more than many tables need.
+const LEAST_BLOCKING_THREADS: usize = 16;
+const BLOCKING_THREADS_PER_CORE: usize = 4;
+
 #[napi_derive::module_init]
 fn init() {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let blocking = cores.saturating_mul(BLOCKING_THREADS_PER_CORE);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("joust-engine")
         .thread_stack_size(THREAD_STACK)
+        .max_blocking_threads(blocking.max(LEAST_BLOCKING_THREADS))
         .build();
     // Without it Node-API makes a runtime of its own.
     if let Ok(runtime) = runtime {

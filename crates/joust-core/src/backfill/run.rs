@@ -71,7 +71,8 @@ impl Table {
             // From here on a version may refer to the files, whether or not anybody hears of it.
             staging.committing = true;
             work.set_committing(true);
-            match publish(&newest, &staging).await {
+            let published = publish(&newest, &staging);
+            match self.handle().turns.commit(published).await {
                 Ok(published) => {
                     return Ok(self.finished(source.as_deref(), &newest, published, staging));
                 }

@@ -10,6 +10,7 @@
 mod commit;
 mod files;
 mod marked;
+mod turns;
 mod written;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use lance_io::object_store::ObjectStoreRegistry;
 use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
 
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
+pub(crate) use turns::Turns;
 
 /// What an answered write means on a local disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,6 +55,7 @@ impl Durability {
             }
             _ => return None,
         };
-        Some(Arc::new(marked::MarkedCommit(inner)))
+        let marked = Arc::new(marked::MarkedCommit(inner));
+        Some(Arc::new(turns::CommitInTurn(marked)))
     }
 }

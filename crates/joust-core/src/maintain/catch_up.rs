@@ -63,7 +63,11 @@ impl Table {
         for _ in 0..ATTEMPTS {
             let mut dataset = self.newest().await?.as_ref().clone();
             let before = dataset.version_id();
-            match dataset.optimize_indices(options).await.map_err(Error::from) {
+            let optimized = self
+                .handle()
+                .turns
+                .change(dataset.optimize_indices(options));
+            match optimized.await.map_err(Error::from) {
                 Err(error) if error.code() == Code::ConcurrentModification => {}
                 Err(error) => return Err(error),
                 Ok(()) if dataset.version_id() == before => return Ok(None),

@@ -1,5 +1,6 @@
 //! Compaction: few large fragments in the place of many small ones, without rows that were deleted.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,8 +8,10 @@ use futures::{StreamExt, TryStreamExt};
 use lance::Dataset;
 use lance::dataset::index::DatasetIndexRemapperOptions;
 use lance::dataset::optimize::{
-    CompactionMetrics, CompactionOptions, commit_compaction, plan_compaction,
+    CompactionMetrics, CompactionOptions, CompactionPlan, RewriteResult, commit_compaction,
+    plan_compaction,
 };
+use lance_table::format::Fragment;
 
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
@@ -18,6 +21,8 @@ use crate::work::Work;
 const ATTEMPTS: usize = 5;
 const CONCURRENCY: usize = 1;
 const MOST_CONCURRENCY: usize = 16;
+/// Updates and deletes wait while so much is rewritten that has lost against them before.
+const PRIORITY_BYTES: u64 = 64 << 20;
 /// Bytes that may be read ahead of a rewrite, at most: a quarter of a job's.
 const READ_AHEAD_BYTES: usize = 256 << 20;
 
@@ -45,51 +50,101 @@ pub struct Compacted {
 }
 
 impl Table {
-    /// Compacts the table in one commit. Dropping the future leaves it as it was, unless the commit is
-    /// under way.
+    /// Compacts the table in one commit. Groups of fragments that others change meanwhile are left as
+    /// they are. Dropping the future leaves all as it was, unless the commit is under way.
     pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
         let memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
         let read_ahead = (memory.bytes() / 4).min(READ_AHEAD_BYTES) as u64;
+        let options = options(compact, read_ahead);
+        let changing = &self.handle().changing;
+        let mut has_priority = false;
         for _ in 0..ATTEMPTS {
-            let mut dataset = self.newest().await?.as_ref().clone();
-            let source_version = dataset.version_id();
-            let metrics = match rewrite(&mut dataset, compact, read_ahead, work).await {
-                Err(error) if error.code() == Code::ConcurrentModification => continue,
-                outcome => outcome?,
+            let turn = match has_priority {
+                true => Some(changing.lock().await),
+                false => None,
             };
-            let published = dataset.version_id();
-            let changed = published != source_version;
-            return Ok(Compacted {
-                source_version,
-                published_version: changed.then(|| self.committed(dataset)),
-                fragments_removed: metrics.fragments_removed as u64,
-                fragments_added: metrics.fragments_added as u64,
-                files_removed: metrics.files_removed as u64,
-                files_added: metrics.files_added as u64,
-            });
+            let source = self.newest().await?;
+            let source_version = source.version_id();
+            let plan = plan_compaction(&source, &options).await?;
+            if plan.num_tasks() == 0 {
+                return Ok(Compacted {
+                    source_version,
+                    ..Compacted::default()
+                });
+            }
+            let rewritten = rewrite(&source, &plan, compact.concurrency, work).await?;
+            // Nobody changes rows between the last look at the groups and their commit.
+            let turn = match turn {
+                Some(turn) => turn,
+                None => changing.lock().await,
+            };
+            let committed = self.commit_unchanged(rewritten, &plan, work).await?;
+            drop(turn);
+            if let Some((version, metrics)) = committed {
+                return Ok(Compacted {
+                    source_version,
+                    published_version: Some(version),
+                    fragments_removed: metrics.fragments_removed as u64,
+                    fragments_added: metrics.fragments_added as u64,
+                    files_removed: metrics.files_removed as u64,
+                    files_added: metrics.files_added as u64,
+                });
+            }
+            // Where updates never pause they would undo the rewrite for ever.
+            has_priority = bytes(&plan).is_some_and(|bytes| bytes <= PRIORITY_BYTES);
         }
         Err(Error::new(
             Code::ConcurrentModification,
             "other writers changed the table all the time; try again when they are done",
         ))
     }
+
+    /// Commits the groups that are still as they were read. `None`: there is none, or another process
+    /// was faster.
+    async fn commit_unchanged(
+        &self,
+        rewritten: Vec<RewriteResult>,
+        plan: &CompactionPlan,
+        work: &Work,
+    ) -> Result<Option<(u64, CompactionMetrics)>> {
+        let mut dataset = self.newest().await?.as_ref().clone();
+        let (unchanged, late): (Vec<_>, Vec<_>) = rewritten
+            .into_iter()
+            .partition(|group| is_unchanged(&dataset, group));
+        let late: Vec<Fragment> = late
+            .into_iter()
+            .flat_map(|group| group.new_fragments)
+            .collect();
+        // What stays goes with old versions.
+        let _ = self.remove_files(&late).await;
+        if unchanged.is_empty() {
+            return Ok(None);
+        }
+        let remap = Arc::new(DatasetIndexRemapperOptions::default());
+        work.set_committing(true);
+        let commit = commit_compaction(&mut dataset, unchanged, remap, plan.options());
+        let committed = self.handle().turns.commit(commit).await;
+        work.set_committing(false);
+        match committed.map_err(Error::from) {
+            Err(error) if error.code() == Code::ConcurrentModification => Ok(None),
+            Err(error) => Err(error),
+            Ok(metrics) => Ok(Some((self.committed(dataset), metrics))),
+        }
+    }
 }
 
 async fn rewrite(
-    dataset: &mut Dataset,
-    compact: &Compact,
-    read_ahead: u64,
+    source: &Dataset,
+    plan: &CompactionPlan,
+    concurrency: Option<usize>,
     work: &Work,
-) -> Result<CompactionMetrics> {
-    let options = options(compact, read_ahead);
-    let plan = plan_compaction(dataset, &options).await?;
+) -> Result<Vec<RewriteResult>> {
     let total = plan.num_tasks() as u64;
     let done = AtomicU64::new(0);
-    let source: &Dataset = dataset;
-    let concurrency = compact.concurrency.unwrap_or(CONCURRENCY);
-    let rewritten: Vec<_> = futures::stream::iter(plan.compaction_tasks())
+    let concurrency = concurrency.unwrap_or(CONCURRENCY);
+    futures::stream::iter(plan.compaction_tasks())
         .map(|task| {
             let done = &done;
             async move {
@@ -101,12 +156,35 @@ async fn rewrite(
         })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY))
         .try_collect()
-        .await?;
-    let remap = Arc::new(DatasetIndexRemapperOptions::default());
-    work.set_committing(true);
-    let metrics = commit_compaction(dataset, rewritten, remap, plan.options()).await;
-    work.set_committing(false);
-    Ok(metrics?)
+        .await
+}
+
+/// Whether the fragments that a group was made of hold the same rows in a version.
+fn is_unchanged(dataset: &Dataset, group: &RewriteResult) -> bool {
+    let fragments = &dataset.manifest().fragments;
+    let files = |fragment: &Fragment| -> Vec<String> {
+        let files = fragment.files.iter();
+        files.map(|file| file.path.clone()).collect()
+    };
+    group.original_fragments.iter().all(|read| {
+        fragments
+            .binary_search_by_key(&read.id, |own| own.id)
+            .is_ok_and(|place| {
+                let own = &fragments[place];
+                own.deletion_file == read.deletion_file
+                    && own.overlays == read.overlays
+                    && files(own) == files(read)
+            })
+    })
+}
+
+/// Bytes of the files that will be rewritten, when they are known.
+fn bytes(plan: &CompactionPlan) -> Option<u64> {
+    let fragments = plan.compaction_tasks().flat_map(|own| own.task.fragments);
+    fragments
+        .flat_map(|fragment| fragment.files)
+        .map(|file| file.file_size_bytes.get().map(NonZero::get))
+        .sum()
 }
 
 fn options(compact: &Compact, read_ahead: u64) -> CompactionOptions {

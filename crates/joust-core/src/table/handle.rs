@@ -25,6 +25,7 @@ use super::ReadOptions;
 use super::append::Queue;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
+use crate::durability::Turns;
 use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, is_reference, short};
@@ -79,7 +80,9 @@ pub struct Handle {
     /// Appends that wait to be committed together.
     pub(super) appends: Queue,
     /// Held while rows are changed or removed: such changes would only undo one another's work.
-    pub(super) changing: tokio::sync::Mutex<()>,
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    /// What commits here takes these turns.
+    pub(crate) turns: Turns,
 }
 
 impl Handle {
@@ -102,6 +105,7 @@ impl Handle {
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
             appends: Queue::default(),
             changing: tokio::sync::Mutex::default(),
+            turns: Turns::default(),
         }
     }
 

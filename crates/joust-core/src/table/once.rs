@@ -40,15 +40,15 @@ impl Table {
         }
     }
 
-    /// Does work whose commits are known again as the request's.
+    /// Does work whose commits take turns with others' and are known again as the request's.
     pub(crate) async fn as_attempt<W: Future>(
         &self,
         rows: impl Fn() -> u64 + Send + Sync + 'static,
         work: W,
     ) -> W::Output {
         match self.mark(rows) {
-            Some(mark) => marked(vec![mark], work).await,
-            None => work.await,
+            Some(mark) => self.handle.turns.change(marked(vec![mark], work)).await,
+            None => self.handle.turns.change(work).await,
         }
     }
 

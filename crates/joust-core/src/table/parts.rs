@@ -115,7 +115,8 @@ impl Table {
         if commit.overwrite {
             builder = builder.with_storage_format(format.to_selector());
         }
-        let committed = builder.execute(transaction).await.map_err(outdated)?;
+        let commit = self.handle.turns.commit(builder.execute(transaction));
+        let committed = commit.await.map_err(outdated)?;
         Ok(self.committed(committed))
     }
 
@@ -140,19 +141,30 @@ impl Table {
 
     /// Removes the files of parts that will not be committed.
     pub async fn remove_parts(&self, parts: &[Vec<u8>]) -> Result<()> {
-        let (store, base) = self.handle.files().await?;
-        let data = base.join("data");
         for part in parts {
             let (_, fragments) = read(part)?;
-            let files = fragments.iter().flat_map(|fragment| &fragment.files);
-            for file in files.filter(|file| file.base_id.is_none()) {
-                let path = file.path.split('/').fold(data.clone(), Path::join);
-                ignore_missing(store.delete(&path).await)?;
-                // Large values lie beside their file.
-                let name = file.path.rsplit('/').next().unwrap_or_default();
-                let stem = name.strip_suffix(".lance").unwrap_or(name);
-                ignore_missing(store.remove_dir_all(data.clone().join(stem)).await)?;
+            self.remove_files(&fragments).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of fragments that are in no version.
+    pub(crate) async fn remove_files(&self, fragments: &[Fragment]) -> Result<()> {
+        if fragments.is_empty() {
+            return Ok(());
+        }
+        let (store, base) = self.handle.files().await?;
+        let data = base.join("data");
+        for file in fragments.iter().flat_map(|fragment| &fragment.files) {
+            if file.base_id.is_some() {
+                continue;
             }
+            let path = file.path.split('/').fold(data.clone(), Path::join);
+            ignore_missing(store.delete(&path).await)?;
+            // Large values lie beside their file.
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let stem = name.strip_suffix(".lance").unwrap_or(name);
+            ignore_missing(store.remove_dir_all(data.clone().join(stem)).await)?;
         }
         Ok(())
     }

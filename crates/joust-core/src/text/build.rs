@@ -137,10 +137,9 @@ pub async fn commit(
         ));
     }
     let mut newest = table.newest().await?.as_ref().clone();
-    newest
-        .commit_existing_index_segments(target.name, &target.column.field, segments)
-        .await
-        .map_err(rearranged)?;
+    let commit = newest.commit_existing_index_segments(target.name, &target.column.field, segments);
+    let turns = &table.handle().turns;
+    turns.commit(commit).await.map_err(rearranged)?;
     unpublished.segments.clear();
     Ok(table.committed(newest))
 }

@@ -96,12 +96,11 @@ impl Table {
             let transaction: Transaction = TransactionBuilder::new(newest.version_id(), operation)
                 .transaction_properties(Some(properties.clone()))
                 .build();
-            let committed = CommitBuilder::new(newest)
+            let commit = CommitBuilder::new(newest)
                 .with_skip_auto_cleanup(true)
-                .execute(transaction)
-                .await
-                .map_err(Error::from);
-            match committed {
+                .execute(transaction);
+            let committed = self.handle().turns.commit(commit).await;
+            match committed.map_err(Error::from) {
                 Ok(dataset) => return Ok(self.committed(dataset)),
                 Err(error) if error.code() == Code::ConcurrentModification => {}
                 Err(error) => return Err(error),

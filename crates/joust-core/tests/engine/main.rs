@@ -3,5 +3,6 @@
 
 mod appends;
 mod changes;
+mod compaction;
 mod nearest;
 mod tables;

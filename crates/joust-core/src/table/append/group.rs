@@ -159,7 +159,8 @@ async fn publish(table: &Table, newest: Arc<Dataset>, staged: &[Staged]) -> lanc
     let commit = CommitBuilder::new(newest)
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
-    let committed = marked(marks, commit).await?;
+    let commit = marked(marks, commit);
+    let committed = table.handle.turns.commit(commit).await?;
     Ok(table.committed(committed.dataset))
 }
 

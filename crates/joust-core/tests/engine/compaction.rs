@@ -1,0 +1,104 @@
+//! Compaction beside writers that never pause.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::ipc::writer::StreamWriter;
+use joust_core::maintain::Compact;
+use joust_core::table::ReadOptions;
+use joust_core::{Engine, EngineOptions, Table, Work, ipc};
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, block_in_place};
+
+/// The numbers 0 to 12 in four fragments of three rows, and the directory they are in.
+async fn table() -> (Table, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let location = format!("{}/t.lance", directory.path().display());
+    let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
+    table.create(numbers(0), false).await.unwrap();
+    for first in [3, 6, 9] {
+        table.append(numbers(first)).await.unwrap();
+    }
+    (table, directory)
+}
+
+fn numbers(first: i64) -> ipc::UploadReader {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 3));
+    let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
+    push.push(writer.into_inner().unwrap().into());
+    push.finish();
+    read
+}
+
+fn to(rows: usize) -> Compact {
+    Compact {
+        target_rows_per_fragment: Some(rows),
+        ..Compact::default()
+    }
+}
+
+/// Work that starts another delete of one of the first rows whenever a group is rewritten, and gives it
+/// time to succeed.
+fn deleting(table: &Table) -> (Work, Arc<parking_lot::Mutex<Vec<JoinHandle<()>>>>) {
+    let deletes = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let (table, started, next) = (table.clone(), deletes.clone(), AtomicI64::new(0));
+    let work = Work::new(Arc::new(move |progress| {
+        if progress.stage != "compact" || progress.completed > 1 {
+            return;
+        }
+        let (table, n) = (table.clone(), next.fetch_add(1, Ordering::Relaxed));
+        let mut delete = tokio::spawn(async move {
+            table.delete(&format!("n = {n}")).await.unwrap();
+        });
+        let patience = tokio::time::timeout(Duration::from_millis(500), &mut delete);
+        let ended = block_in_place(|| Handle::current().block_on(async { patience.await.is_ok() }));
+        if !ended {
+            started.lock().push(delete);
+        }
+    }));
+    (work, deletes)
+}
+
+async fn rows(table: &Table) -> u64 {
+    let all = ReadOptions::default();
+    table.count_rows(None, all).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_others_change_does_not_keep_the_rest_from_being_compacted() {
+    let (table, directory) = table().await;
+    let (work, _) = deleting(&table);
+    let compacted = table.compact(&to(6), &work).await.unwrap();
+    assert_eq!(
+        (compacted.fragments_removed, compacted.fragments_added),
+        (2, 1)
+    );
+    assert_eq!(rows(&table).await, 11);
+    // What was written in vain is gone.
+    let files = std::fs::read_dir(directory.path().join("t.lance/data")).unwrap();
+    assert_eq!(files.count(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_compaction_that_lost_takes_its_turn_among_the_changes() {
+    let (table, _directory) = table().await;
+    let (work, waiting) = deleting(&table);
+    let compacted = table.compact(&to(100), &work).await.unwrap();
+    assert_eq!(
+        (compacted.fragments_removed, compacted.fragments_added),
+        (4, 1)
+    );
+    let waiting = std::mem::take(&mut *waiting.lock());
+    assert_eq!(waiting.len(), 1);
+    for delete in waiting {
+        delete.await.unwrap();
+    }
+    assert_eq!(rows(&table).await, 10);
+}
