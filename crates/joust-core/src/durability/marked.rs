@@ -83,32 +83,15 @@ impl CommitHandler for MarkedCommit {
         transaction: Option<Transaction>,
     ) -> std::result::Result<ManifestLocation, CommitError> {
         let marks = MARKS.try_with(Clone::clone).unwrap_or_default();
-        if marks.is_empty() {
-            return self
-                .0
-                .commit(
-                    manifest,
-                    indices,
-                    base_path,
-                    object_store,
-                    manifest_writer,
-                    naming_scheme,
-                    transaction,
-                )
-                .await;
-        }
-        // A change that is too long to be kept in the manifest does not come along.
-        let Some(mut transaction) = transaction else {
-            let refused: Box<dyn std::error::Error + Send + Sync> = Box::new(too_long());
-            return Err(CommitError::OtherError(refused.into()));
+        let marked = match (marks.is_empty(), &transaction) {
+            (true, _) => None,
+            (false, Some(own)) => Some(with_marks(own.clone(), &marks)),
+            // A change that is too long to be kept in the manifest does not come along.
+            (false, None) => {
+                let refused: Box<dyn std::error::Error + Send + Sync> = Box::new(too_long());
+                return Err(CommitError::OtherError(refused.into()));
+            }
         };
-        for mark in marks {
-            let property = format!("{PROPERTY}{}", mark.request);
-            transaction
-                .inner
-                .transaction_properties
-                .insert(property, (mark.rows)().to_string());
-        }
         let version = manifest.version;
         let committed = self
             .0
@@ -119,17 +102,26 @@ impl CommitHandler for MarkedCommit {
                 object_store,
                 manifest_writer,
                 naming_scheme,
-                Some(transaction.clone()),
+                marked.clone().or(transaction),
             )
             .await;
-        match committed {
-            Ok(location) => Ok(location),
-            Err(error) => {
+        match (committed, marked) {
+            (Err(error), Some(marked)) => {
                 let path = naming_scheme.manifest_path(base_path, version);
-                outcome(object_store, path, version, &transaction.inner, error).await
+                outcome(object_store, path, version, &marked.inner, error).await
             }
+            (committed, _) => committed,
         }
     }
+}
+
+fn with_marks(mut transaction: Transaction, marks: &[Mark]) -> Transaction {
+    let properties = &mut transaction.inner.transaction_properties;
+    for mark in marks {
+        let property = format!("{PROPERTY}{}", mark.request);
+        properties.insert(property, (mark.rows)().to_string());
+    }
+    transaction
 }
 
 /// Whether a commit that seems to have failed took place after all: a store may fail after it has
