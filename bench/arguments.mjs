@@ -20,6 +20,7 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --seconds=N             of each measurement; default: 3
   --rounds=N              measurements of each, in turn with the others; default: 3
   --scale[=N,M]           tables of growing size; default: 100000,1000000 rows
+  --micro                 what crosses between JavaScript and the engine, and what it costs
   --cores=N,M             the same with so many cores for each contender (needs taskset)
   --no-install            leave out contenders that are not installed
   --out=FOLDER            where the results go; default: bench/results`;
@@ -36,6 +37,7 @@ export function parseArguments(args) {
     options: {
       quick: { type: "boolean", default: false },
       list: { type: "boolean", default: false },
+      micro: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
       "no-install": { type: "boolean", default: false },
       contenders: { type: "string" },
@@ -66,6 +68,7 @@ export function parseArguments(args) {
   return {
     quick: values.quick,
     list: values.list,
+    micro: values.micro,
     help: values.help,
     install: !values["no-install"] && !values.quick,
     scenarios: positionals,

@@ -87,6 +87,6 @@ export function judgeGoals(report) {
 function fastest(results, contender, recall) {
   return results
     .filter((one) => one.contender === contender && (one.recall ?? 0) >= recall)
-    .filter(({ scenario }) => /^vector-(pq|graph)(?!.*filter)/.test(scenario))
+    .filter(({ scenario }) => /^vector-(pq|graph|ivf|flat)(?!.*filter)/.test(scenario))
     .sort((a, b) => b.rate - a.rate)[0];
 }

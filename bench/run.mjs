@@ -124,7 +124,7 @@ async function prepare(contenders, scenarios, dataset, scratch, cores, tell) {
   const gaps = [];
   /** @type {Built[]} */
   const built = [];
-  const tables = /** @type {TableName[]} */ (["bench", "bench_graph"]).filter((name) =>
+  const tables = /** @type {TableName[]} */ (["bench", "bench_graph", "bench_ivf"]).filter((name) =>
     scenarios.some(({ table }) => table === name),
   );
   const folders = new Map();

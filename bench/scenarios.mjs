@@ -22,6 +22,10 @@ export const scenarios = [
   graph("vector-graph-64", 64),
   graph("vector-graph-128", 128, { quick: true }),
   graph("vector-graph-256", 256),
+  whole("vector-ivf-4", 4),
+  whole("vector-ivf-8", 8),
+  whole("vector-ivf-16", 16),
+  whole("vector-ivf-32", 32),
   filtered("vector-filter", "IVF_PQ, nprobes 20, refine 10, one row in 20 admitted", {
     nprobes: 20,
     refine: 10,
@@ -123,6 +127,12 @@ function vector(key, title, effort, more = {}) {
 
 function graph(key, ef, more = {}) {
   return vector(key, `graph, ef ${ef}`, { ef }, { table: "bench_graph", ...more });
+}
+
+/** Through partitions of vectors as they are, not of estimates. */
+function whole(key, nprobes) {
+  const title = `IVF_FLAT, nprobes ${nprobes}`;
+  return vector(key, title, { nprobes }, { table: "bench_ivf" });
 }
 
 function filtered(key, title, effort, more = {}) {

@@ -88,7 +88,7 @@ export interface Dataset {
 }
 
 /** The tables that every contender has: the same rows, another vector index. */
-export type TableName = "bench" | "bench_graph";
+export type TableName = "bench" | "bench_graph" | "bench_ivf";
 
 export interface Judgement {
   /** Rows of an answer, on average. */

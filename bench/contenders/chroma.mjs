@@ -165,7 +165,7 @@ function refuses({ key, table }) {
   if (key.startsWith("text") || key === "hybrid") return "its server ranks no texts";
   if (key === "vector-flat") return "it always searches its index";
   if (key === "count-filter") return "it counts whole collections only";
-  if (table === "bench" && key.startsWith("vector"))
+  if (table !== "bench_graph" && key.startsWith("vector"))
     return "it has no such index, only an HNSW graph";
   return undefined;
 }

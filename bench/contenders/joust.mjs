@@ -11,12 +11,19 @@ import { listening, startProgram } from "./process.mjs";
 const MAIN = join(checkout, "dist", "cli", "main.js");
 const KEY = `joust_${randomBytes(32).toString("base64url")}`;
 
-/** One index of vectors a table; of rows few enough for one graph, one graph finds the most. */
+/**
+ * One index of vectors a table; of rows few enough for one graph, one graph finds the most, and whole
+ * vectors are compared in small partitions, so that a few of these are enough.
+ */
 const VECTOR_INDEXES = {
   bench: () => ({ index_type: "IVF_PQ" }),
   bench_graph: (rows) => ({
     index_type: "IVF_HNSW_SQ",
     num_partitions: Math.max(1, Math.round(rows / 1_000_000)),
+  }),
+  bench_ivf: (rows) => ({
+    index_type: "IVF_FLAT",
+    num_partitions: Math.max(1, Math.round(Math.sqrt(rows))),
   }),
 };
 

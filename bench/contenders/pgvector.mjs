@@ -98,7 +98,7 @@ function makeCluster({ folder }) {
 /** @param {Scenario} scenario */
 function refuses({ key, table }) {
   if (key === "hybrid") return "it has no such search of its own";
-  if (table === "bench" && /^vector-(pq|filter|batch)/.test(key)) {
+  if (table !== "bench_graph" && /^vector-(pq|ivf|filter|batch)/.test(key)) {
     return "it has no such index, only an HNSW graph";
   }
   return undefined;

@@ -15,7 +15,14 @@ export async function run(args) {
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
   if (options.help) return show(usage);
   if (options.list) return show(listing());
+  if (options.micro) return show(await micro(options));
   return options.scale || options.cores ? series(options) : compare(options);
+}
+
+/** Imported when it is wanted: it takes the built engine into this process. */
+async function micro(options) {
+  const { runMicro } = await import("../../bench/micro/run.mjs");
+  return runMicro(options);
 }
 
 async function compare(options) {

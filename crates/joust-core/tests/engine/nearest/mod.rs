@@ -207,3 +207,51 @@ async fn the_future_of_a_query_is_small() {
     let future = pair.keeping.query(b"{}", options());
     assert!(size_of_val(&future) < 16 << 10, "{}", size_of_val(&future));
 }
+
+/// A filter that was never asked before is answered from columns in memory once these are there.
+#[tokio::test]
+async fn conditions_over_columns_in_memory_are_as_lance_evaluates_them() {
+    let pair = Pair::new(0..300, 64 << 20).await;
+    let ask = |filter: String| serde_json::json!({ "k": 5, "offset": 1, "filter": filter, "columns": ["id", "name"] });
+    let fresh = |number: i64| format!("id >= {number} AND `group` <> 9 AND name >= ''");
+    for (step, column, kind) in [
+        (0, "id", "BTREE"),
+        (1, "group", "BITMAP"),
+        (2, "name", "BTREE"),
+    ] {
+        pair.scalar_index(column, kind).await;
+        pair.asking
+            .delete(&format!("id % 17 = {step}"))
+            .await
+            .unwrap();
+        pair.asking
+            .append(pair.batch(300 + step * 20..320 + step * 20))
+            .await
+            .unwrap();
+        // A version's columns come in by use.
+        let mut asked = 0;
+        while !pair.plan(&ask(fresh(asked))).await.contains("in memory") {
+            asked += 1;
+            assert!(asked < 1_000);
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        for seed in 0..40_i64 {
+            let (low, high) = (seed * 7, seed * 7 + 60);
+            for filter in [
+                format!("`group` = {} AND id >= {low} AND id < {high}", seed % 7),
+                format!("(id > {low}) AND (name <= 'name {high}')"),
+                format!("`group` IN (1, {}, 5) AND name = 'name {low}'", seed % 7),
+                format!("id BETWEEN {low} AND {high} AND name != 'name {high}' AND `group` != 3"),
+                format!("id < {low} AND id > {high}"),
+            ] {
+                let query = ask(filter);
+                let plan = pair.plan(&query).await;
+                assert!(plan.contains("in memory"), "{plan}");
+                pair.check(&query).await;
+                let mut near = query.clone();
+                near["vector"] = serde_json::json!(vec![0.25; DIMENSION]);
+                pair.check(&near).await;
+            }
+        }
+    }
+}
