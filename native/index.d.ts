@@ -36,18 +36,10 @@ export declare class Engine {
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
-/** An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`. */
-export declare class QueryResult {
-  /** The version of the table that is answered from. */
-  get version(): number
-  /** Whether the first part is everything. */
-  get done(): boolean
-  /** The first part. It is handed over: a second call gives an empty one. */
-  first(): Buffer
+/** What of an answer is not sent yet, and the memory that is held for it until `cancel` is called. */
+export declare class QueryRest {
   /** The next part, null at the end. */
   next(): Promise<Buffer | null>
-  /** Whether memory is held until `cancel` is called. */
-  get held(): boolean
   /** Stops the work and gives back its memory; harmless after the end. */
   cancel(): void
 }
@@ -135,7 +127,7 @@ export declare class Table {
   /** Removes the files of parts that will not be committed. */
   removeParts(parts: Array<Buffer>): Promise<void>
   /** Runs a query. `body` is its JSON as it came, copied before the call returns. */
-  query(body: Uint8Array, options: QueryOptions, task: Task): Promise<QueryResult>
+  query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
   /** The plan of a query as text. `body`: JSON `{query, verbose}`. */
   explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
   /** Runs a query and tells what each step of its plan did. `body`: the query's JSON. */
@@ -295,6 +287,9 @@ export interface BranchDifference {
   addedIndices: Array<IndexDescription>
   removedIndices: Array<IndexDescription>
 }
+
+/** Ends the query that was started with a number; harmless when it has ended. */
+export declare function cancelQuery(number: number): void
 
 /** Indexes that were brought up to date. */
 export interface CaughtUp {
@@ -591,6 +586,18 @@ export interface Progress {
   total?: number
 }
 
+/** An answer in Arrow IPC. */
+export interface QueryAnswer {
+  /** The version of the table that is answered from. */
+  version: number
+  /** The first part: memory of the engine, not a copy of it. */
+  first: Buffer
+  /** Whether the first part is everything. */
+  done: boolean
+  /** The other parts, and the memory that is held for the answer; absent when there is neither. */
+  rest?: QueryRest
+}
+
 /** What the server knows about a query besides its body. */
 export interface QueryOptions {
   /** The identifier in the request's path: a body whose `id` differs is refused (code 13). */
@@ -601,6 +608,8 @@ export interface QueryOptions {
   minTimestampMillis?: number
   /** Do not answer from an older version than this, if there is one as new. */
   minVersion?: number
+  /** A number that no other query has which runs in this process; `cancelQuery` ends the query by it. */
+  number?: number
 }
 
 /** Which state of a table to read. */

@@ -773,12 +773,13 @@ if (
   }
 }
 
-const { Blob, Engine, QueryResult, Table, Task, Upload, checkQuery } = nativeBinding
+const { Blob, Engine, QueryRest, Table, Task, Upload, cancelQuery, checkQuery } = nativeBinding
 export { Blob }
 export { Engine }
-export { QueryResult }
+export { QueryRest }
 export { Table }
 export { Task }
 export { Upload }
+export { cancelQuery }
 export { checkQuery }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Engine, Task } from "../../dist/engine/index.js";
+import { Engine } from "../../dist/engine/index.js";
 
 /** Rows of an answer, so that it comes as one part. */
 const ROWS = 5_000;
@@ -18,9 +18,9 @@ export async function heap(location, answers) {
   const collect = runInNewContext("gc");
   const table = new Engine({}).table(location);
   const body = Buffer.from(JSON.stringify({ k: ROWS, vector: { single_vector: [] } }));
-  const ask = () => table.query(body, { id: ["bench"], format: "stream" }, new Task());
+  const ask = () => table.query(body, { id: ["bench"], format: "stream" });
   // The table's own memory is not the answers'.
-  for (let i = 0; i < answers; i++) (await ask()).cancel();
+  for (let i = 0; i < answers; i++) (await ask()).rest?.cancel();
   // Buffers are let go after the turn in which they were collected.
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve, collect()));
   const before = process.memoryUsage();
@@ -28,14 +28,13 @@ export async function heap(location, answers) {
   let bytes = 0;
   for (let i = 0; i < answers; i++) {
     const answer = await ask();
-    const first = answer.first();
-    bytes += first.byteLength;
+    bytes += answer.first.byteLength;
     if (!answer.done) throw new Error("an answer has several parts");
-    held.push({ answer, first });
+    held.push(answer);
   }
   collect();
   const after = process.memoryUsage();
-  for (const { answer } of held) answer.cancel();
+  for (const { rest } of held) rest?.cancel();
   return {
     answers,
     bytes,

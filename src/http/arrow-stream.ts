@@ -1,4 +1,4 @@
-import type { QueryResult } from "../../native/index.js";
+import type { QueryRest } from "../../native/index.js";
 import type { Outgoing } from "./reply.js";
 
 /**
@@ -27,12 +27,13 @@ export class ArrowStream {
 
   constructor(
     private readonly out: Outgoing,
-    private readonly result: QueryResult,
+    private readonly first: Buffer,
+    private readonly rest: QueryRest,
   ) {}
 
   /** Never rejects. */
   async run(): Promise<void> {
-    const { out, result } = this;
+    const { out, rest } = this;
     const wake = () => this.#wake?.();
     out.onAbort(wake);
     out.res.onWritable(() => {
@@ -41,7 +42,7 @@ export class ArrowStream {
     });
     let tail: Buffer = Buffer.alloc(0);
     try {
-      for (let part: Buffer | null = result.first(); part; part = await result.next()) {
+      for (let part: Buffer | null = this.first; part; part = await rest.next()) {
         await this.#send(tail, pieceBytes);
         const cut = Math.max(0, part.length - tailBytes);
         await this.#send(part.subarray(0, cut), pieceBytes);

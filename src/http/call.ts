@@ -7,7 +7,6 @@ export class RequestCall implements Call<unknown, unknown> {
   readonly requestId: string;
   attempt: Attempt | undefined;
   readonly #exchange: Exchange;
-  #abort: AbortController | undefined;
 
   constructor(
     exchange: Exchange,
@@ -27,14 +26,8 @@ export class RequestCall implements Call<unknown, unknown> {
     return this.#exchange.headers.get(name);
   }
 
-  /** Made at first use: most handlers are done before a client could go away. */
-  get signal(): AbortSignal {
-    if (!this.#abort) {
-      const controller = new AbortController();
-      if (this.#exchange.aborted) controller.abort();
-      else this.#exchange.onAbort(() => controller.abort());
-      this.#abort = controller;
-    }
-    return this.#abort.signal;
+  onAbort(work: () => void): void {
+    if (this.#exchange.aborted) work();
+    else this.#exchange.onAbort(work);
   }
 }

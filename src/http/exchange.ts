@@ -247,5 +247,5 @@ export class Exchange implements Outgoing {
 
 /** A reply that nobody will read: stops the work behind it. */
 function release(reply: Reply): void {
-  if (reply.kind === "arrow") reply.result.cancel();
+  if (reply.kind === "arrow") reply.answer.rest?.cancel();
 }

@@ -84,21 +84,21 @@ function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, clos
 }
 
 function sendArrow(out: Outgoing, reply: Extract<Ready, { kind: "arrow" }>, close: boolean): void {
-  const { result, contentType, headers } = reply;
-  if (result.done) {
-    if (result.held) out.onEnd(() => result.cancel());
+  const { contentType, headers } = reply;
+  const { first, done, rest } = reply.answer;
+  if (rest) out.onEnd(() => rest.cancel());
+  if (done || !rest) {
     out.write(() => {
       writeHead(out, 200, contentType, headers);
-      end(out, result.first(), 200, close);
+      end(out, first, 200, close);
     });
     return;
   }
-  out.onEnd(() => result.cancel());
   out.write(() => {
     writeHead(out, 200, contentType, headers);
     if (close) announceClose(out);
   });
-  void new ArrowStream(out, result).run();
+  void new ArrowStream(out, first, rest).run();
 }
 
 /** Ends the answer with a body: text in one go, bytes as the peer takes them. */

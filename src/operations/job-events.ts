@@ -1,4 +1,3 @@
-import type { QueryResult } from "../engine/index.js";
 import type { JobRecord } from "../jobs/jobs.js";
 import type { Reply } from "./operation.js";
 
@@ -74,16 +73,6 @@ export async function jobEvents(job: JobRecord, limit = Number.POSITIVE_INFINITY
   return {
     kind: "arrow",
     contentType: "application/vnd.apache.arrow.stream",
-    result: whole(Buffer.from(arrow.tableToIPC(table, "stream"))),
+    answer: { version: 0, first: Buffer.from(arrow.tableToIPC(table, "stream")), done: true },
   };
 }
-
-/** Bytes that are there already, as an answer. */
-const whole = (bytes: Buffer): QueryResult => ({
-  version: 0,
-  done: true,
-  held: false,
-  first: () => bytes,
-  next: async () => null,
-  cancel() {},
-});

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { QueryResult, Upload } from "../../native/index.js";
+import type { QueryAnswer, Upload } from "../../native/index.js";
 import type { JoustError } from "../errors.js";
 import type { BlobRange } from "../http/blob-body.js";
 import type { Attempt } from "../requests/requests.js";
@@ -50,8 +50,8 @@ export interface Call<Params, Payload> {
   readonly attempt: Attempt | undefined;
   /** One request header, lower-case name; "" when absent. */
   header(name: string): string;
-  /** Aborts when the client goes away. */
-  readonly signal: AbortSignal;
+  /** Runs `work` when the client goes away before it has the answer. */
+  onAbort(work: () => void): void;
 }
 
 /** What a handler gives back. */
@@ -70,7 +70,7 @@ export type Reply =
   | {
       kind: "arrow";
       contentType: string;
-      result: QueryResult;
+      answer: QueryAnswer;
       headers?: Record<string, string>;
     }
   /** Bytes that are there already. */

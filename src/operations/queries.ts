@@ -1,5 +1,6 @@
+import { threadId } from "node:worker_threads";
 import { Type } from "@sinclair/typebox";
-import type { QueryOptions } from "../engine/index.js";
+import { cancelQuery, type QueryOptions } from "../engine/index.js";
 import { onTable } from "./open-table.js";
 import { type Call, operation } from "./operation.js";
 import { explainRequest, queryRequest } from "./query-request.js";
@@ -9,6 +10,9 @@ import { taskOf } from "./task-of.js";
 
 const FILE = "application/vnd.apache.arrow.file";
 const STREAM = "application/vnd.apache.arrow.stream";
+
+/** Tells queries that run at the same time from one another, those of other threads too. */
+let nextQuery = threadId * 2 ** 40;
 
 const queryTable = operation({
   id: "QueryTable",
@@ -21,15 +25,18 @@ const queryTable = operation({
   permission: "read",
   async handle(services, call) {
     const options = queryOptions(call);
-    const task = taskOf(call);
-    const result = await onTable(services, call.id, ({ table }) =>
-      table.query(call.payload, options, task),
-    );
+    const number = nextQuery++;
+    const answer = await onTable(services, call.id, ({ table }) => {
+      const asked = table.query(call.payload, { ...options, number });
+      // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
+      call.onAbort(() => cancelQuery(number));
+      return asked;
+    });
     return {
       kind: "arrow",
       contentType: options.format === "stream" ? STREAM : FILE,
-      result,
-      headers: versionHeader(result.version),
+      answer,
+      headers: versionHeader(answer.version),
     };
   },
 });

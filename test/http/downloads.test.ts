@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { QueryResult } from "../../src/engine/index.js";
+import type { QueryAnswer } from "../../src/engine/index.js";
 import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
 import { plain, useSmallServer } from "./small-server.js";
@@ -18,14 +18,11 @@ const digest = parts.reduce((hash, part) => hash.update(part), createHash("sha25
 let cancelled = 0;
 let produced = 0;
 
-/** A result with parts of our choice; the engine's come in sizes of its own. */
-function resultOf(all: readonly Buffer[], options: { endless?: boolean; fails?: boolean } = {}) {
+/** An answer with parts of our choice; the engine's come in sizes of its own. */
+function answerOf(all: readonly Buffer[], options: { endless?: boolean; fails?: boolean } = {}) {
   let at = 0;
   produced = 0;
-  return {
-    version: 1,
-    done: all.length === 1 && !options.endless,
-    first: () => all[0],
+  const rest = {
     async next() {
       await new Promise((resolve) => setImmediate(resolve));
       at += 1;
@@ -36,22 +33,24 @@ function resultOf(all: readonly Buffer[], options: { endless?: boolean; fails?: 
     cancel() {
       cancelled += 1;
     },
-  } as unknown as QueryResult;
+  };
+  const done = all.length === 1 && !options.endless;
+  return { version: 1, done, first: all[0], rest } as unknown as QueryAnswer;
 }
 
-const stream = (id: string, result: () => QueryResult) =>
+const stream = (id: string, answer: () => QueryAnswer) =>
   plain({ id, path: `/${id}`, methods: ["GET", "POST"] }, async () => ({
     kind: "arrow",
     contentType: "application/vnd.apache.arrow.file",
-    result: result(),
+    answer: answer(),
   }));
 
 const small = useSmallServer({
   operations: [
-    stream("parts", () => resultOf(parts)),
-    stream("whole", () => resultOf([parts[9] as Buffer])),
-    stream("endless", () => resultOf([parts[7] as Buffer], { endless: true })),
-    stream("fails", () => resultOf(parts, { fails: true })),
+    stream("parts", () => answerOf(parts)),
+    stream("whole", () => answerOf([parts[9] as Buffer])),
+    stream("endless", () => answerOf([parts[7] as Buffer], { endless: true })),
+    stream("fails", () => answerOf(parts, { fails: true })),
   ],
 });
 

@@ -75,7 +75,7 @@ export function plain<P extends TSchema, B extends Body>(
     requestId: string;
     fresh: Fresh;
     header(name: string): string;
-    signal: AbortSignal;
+    onAbort(work: () => void): void;
   }) => Reply | Promise<Reply>,
 ): Operation {
   return operation({

@@ -28,6 +28,7 @@ mod promise;
 mod query;
 mod refs;
 mod rows;
+mod running;
 mod table;
 mod task;
 mod upload;

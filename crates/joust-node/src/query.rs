@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::error::js_error;
 use crate::promise::promise;
+use crate::running::guard;
 use crate::table::{Table, time, version_number};
 use crate::task::Task;
 
@@ -27,6 +28,8 @@ pub struct QueryOptions {
     pub min_timestamp_millis: Option<f64>,
     /// Do not answer from an older version than this, if there is one as new.
     pub min_version: Option<f64>,
+    /// A number that no other query has which runs in this process; `cancelQuery` ends the query by it.
+    pub number: Option<f64>,
 }
 
 impl From<QueryOptions> for joust_core::query::QueryOptions {
@@ -43,13 +46,24 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
     }
 }
 
-/// An answer in Arrow IPC. The first part holds all of it when `done`; else read on with `next`.
+/// An answer in Arrow IPC.
+#[napi(object, object_from_js = false)]
+pub struct QueryAnswer {
+    /// The version of the table that is answered from.
+    pub version: f64,
+    /// The first part: memory of the engine, not a copy of it.
+    pub first: Buffer,
+    /// Whether the first part is everything.
+    pub done: bool,
+    /// The other parts, and the memory that is held for the answer; absent when there is neither.
+    pub rest: Option<QueryRest>,
+}
+
+/// What of an answer is not sent yet, and the memory that is held for it until `cancel` is called.
 #[napi]
-pub struct QueryResult {
-    version: u64,
-    first: Option<Vec<u8>>,
-    done: bool,
-    rest: Arc<Mutex<Option<Answer>>>,
+pub struct QueryRest {
+    /// Parts that are still to be made.
+    answer: Arc<Mutex<Option<Answer>>>,
     /// What a first part that is everything holds until it is sent.
     memory: Option<Reservation>,
     task: Task,
@@ -58,43 +72,38 @@ pub struct QueryResult {
 /// A whole answer up to this size is not counted while it is sent: the socket's own buffer takes it.
 const SMALL: usize = 64 << 10;
 
+impl QueryRest {
+    /// `first`: the size of the part that was given out.
+    fn of(answer: Answer, first: usize) -> Option<Self> {
+        let is_whole = answer.is_done();
+        if is_whole && first <= SMALL {
+            return None;
+        }
+        let (memory, answer) = match is_whole {
+            true => (Some(answer.into_memory(first)), None),
+            false => (None, Some(answer)),
+        };
+        Some(Self {
+            answer: Arc::new(Mutex::new(answer)),
+            memory,
+            task: Task::new(),
+        })
+    }
+}
+
 #[napi]
-impl QueryResult {
-    /// The version of the table that is answered from.
-    #[napi(getter)]
-    pub fn version(&self) -> f64 {
-        self.version as f64
-    }
-
-    /// Whether the first part is everything.
-    #[napi(getter)]
-    pub fn done(&self) -> bool {
-        self.done
-    }
-
-    /// The first part. It is handed over: a second call gives an empty one.
-    #[napi]
-    pub fn first(&mut self) -> Buffer {
-        self.first.take().unwrap_or_default().into()
-    }
-
+impl QueryRest {
     /// The next part, null at the end.
     #[napi(ts_return_type = "Promise<Buffer | null>")]
     pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
-        let rest = self.rest.clone();
+        let answer = self.answer.clone();
         let work = self.task.guard(async move {
-            match rest.lock().await.as_mut() {
+            match answer.lock().await.as_mut() {
                 Some(answer) => answer.next().await,
                 None => Ok(None),
             }
         });
         promise(env, work, |part| part.map(Buffer::from))
-    }
-
-    /// Whether memory is held until `cancel` is called.
-    #[napi(getter)]
-    pub fn held(&self) -> bool {
-        self.memory.is_some() || !self.done
     }
 
     /// Stops the work and gives back its memory; harmless after the end.
@@ -103,8 +112,8 @@ impl QueryResult {
         self.memory = None;
         self.task.cancel();
         // A part that is being made holds the lock and is stopped by the task.
-        if let Ok(mut rest) = self.rest.try_lock() {
-            *rest = None;
+        if let Ok(mut answer) = self.answer.try_lock() {
+            *answer = None;
         }
     }
 }
@@ -120,38 +129,28 @@ pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
 #[napi]
 impl Table {
     /// Runs a query. `body` is its JSON as it came, copied before the call returns.
-    #[napi(ts_return_type = "Promise<QueryResult>")]
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
     pub fn query<'env>(
         &self,
         env: &'env Env,
         body: &[u8],
         options: QueryOptions,
-        task: &Task,
-    ) -> napi::Result<PromiseRaw<'env, QueryResult>> {
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
         let table = self.inner.clone();
         let body = body.to_vec();
+        let number = options.number;
         let work = async move {
             let mut answer = table.query(&body, options.into()).await?;
             let first = answer.first().await?;
             Ok((first, answer))
         };
-        let convert = |(first, answer): (Vec<u8>, Answer)| {
-            let (version, done) = (answer.version(), answer.is_done());
-            let (memory, rest) = match done {
-                true if first.len() > SMALL => (Some(answer.into_memory(first.len())), None),
-                true => (None, None),
-                false => (None, Some(answer)),
-            };
-            QueryResult {
-                version,
-                first: Some(first),
-                done,
-                rest: Arc::new(Mutex::new(rest)),
-                memory,
-                task: Task::new(),
-            }
+        let convert = |(first, answer): (Vec<u8>, Answer)| QueryAnswer {
+            version: answer.version() as f64,
+            done: answer.is_done(),
+            rest: QueryRest::of(answer, first.len()),
+            first: first.into(),
         };
-        promise(env, task.guard(work), convert)
+        promise(env, guard(number, work), convert)
     }
 
     /// The plan of a query as text. `body`: JSON `{query, verbose}`.
