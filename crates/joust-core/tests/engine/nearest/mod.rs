@@ -213,6 +213,7 @@ async fn the_future_of_a_query_is_small() {
 async fn conditions_over_columns_in_memory_are_as_lance_evaluates_them() {
     let pair = Pair::new(0..300, 64 << 20).await;
     let ask = |filter: String| serde_json::json!({ "k": 5, "offset": 1, "filter": filter, "columns": ["id", "name"] });
+    let fresh = |number: i64| format!("id >= {number} AND `group` <> 9 AND name >= ''");
     for (step, column, kind) in [
         (0, "id", "BTREE"),
         (1, "group", "BITMAP"),
