@@ -181,7 +181,11 @@ class Watch implements Maintenance {
     const jobs = await this.options.jobs.list(key);
     const done = jobs.filter((job) => job.kind === "clean_up" && job.state === "DONE").at(-1);
     if (done === undefined) return true;
-    if (now - done.updatedMillis < interval) return false;
+    if (now - done.updatedMillis < interval) {
+      // Our own last one, too, ended after it was queued: the next is due an interval after its end.
+      this.#cleaned.set(key, done.updatedMillis);
+      return false;
+    }
     // All but the newest version were old enough then.
     const { timestampMillis } = await table.describe();
     return done.updatedMillis < timestampMillis + keepVersionsMs;
