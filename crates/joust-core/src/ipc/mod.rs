@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod framing;
 mod guard;
+mod own_size;
 mod upload;
 
 pub use ahead::ahead;

@@ -1,6 +1,8 @@
 //! What work on a table takes from the [memory](crate::memory) that all share.
 
+use arrow::datatypes::Schema;
 use lance::Dataset;
+use lance_file::writer::FileWriterOptions;
 
 use super::Table;
 use crate::Result;
@@ -16,6 +18,16 @@ impl Table {
     pub(crate) async fn memory_for_writing(&self) -> Result<Reservation> {
         let memory = self.engine().memory();
         memory.take(Use::Upload, memory.budget().writing()).await
+    }
+
+    /// How a file of such rows is written with so much: the buffers share it.
+    pub(crate) fn file_options(&self, rows: &Schema) -> Option<FileWriterOptions> {
+        let bytes = self.engine().memory().budget().writing();
+        // Lance divides by the number of columns.
+        (!rows.fields().is_empty()).then(|| FileWriterOptions {
+            data_cache_bytes: Some(bytes as u64),
+            ..FileWriterOptions::default()
+        })
     }
 
     /// For a scan that answers a client. `sorts`: its rows are sorted, as far as memory goes.

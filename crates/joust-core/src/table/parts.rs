@@ -71,7 +71,8 @@ impl Table {
             true => WriteMode::Overwrite,
             false => WriteMode::Append,
         };
-        let params = onto(&dataset, mode);
+        let mut params = onto(&dataset, mode);
+        params.file_writer_options = self.file_options(&sent);
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(dataset.clone())
             .with_params(&params)

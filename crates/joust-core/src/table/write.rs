@@ -89,13 +89,14 @@ impl Table {
         &self,
         upload: UploadReader,
         destination: WriteDestination<'_>,
-        params: WriteParams,
+        mut params: WriteParams,
     ) -> Result<Written> {
         let _memory = self.memory_for_writing().await?;
         let (schema, batches) = decode(upload).await?;
         for field in schema.fields() {
             check_column(field.name())?;
         }
+        params.file_writer_options = self.file_options(&schema);
         let watch = Arc::new(Watch::default());
         let builder = InsertBuilder::new(destination).with_params(&params);
         let writing = builder.execute_stream(watch.clone().over(ahead(batches)));

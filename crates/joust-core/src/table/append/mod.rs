@@ -48,7 +48,8 @@ impl Table {
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
         let _memory = self.memory_for_writing().await?;
         let newest = self.changeable().await?;
-        let params = onto(&newest, WriteMode::Append);
+        let mut params = onto(&newest, WriteMode::Append);
+        params.file_writer_options = self.file_options(&batches.schema());
         let watch = Arc::new(Watch::default());
         let transaction = InsertBuilder::new(newest)
             .with_params(&params)
