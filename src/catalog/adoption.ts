@@ -160,6 +160,10 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.publishTable(key);
   }
 
+  withdrawTable(key: string) {
+    return this.catalog.withdrawTable(key);
+  }
+
   releaseTable(key: string) {
     return this.catalog.releaseTable(key);
   }

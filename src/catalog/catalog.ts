@@ -92,7 +92,12 @@ export interface Catalog {
   othersGone(key: string): Promise<void>;
   /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
   publishTable(key: string): Promise<void>;
-  /** Gives a reserved name up. */
+  /**
+   * Gives up a name whose table could not be made; its files are then removed by the caller, who calls
+   * `releaseTable`. False when the table is live after all: the answer to its publication was lost.
+   */
+  withdrawTable(key: string): Promise<boolean>;
+  /** Nothing is left of a table that was reserved. */
   releaseTable(key: string): Promise<void>;
   setTableProperties(key: string, properties: Record<string, string>): Promise<void>;
   /**

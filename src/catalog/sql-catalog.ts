@@ -23,6 +23,7 @@ import {
   renameTable,
   reserveTable,
   setTableProperties,
+  withdrawTable,
 } from "./tables.js";
 import { abandonTable, claimUnfinished } from "./unfinished.js";
 
@@ -98,6 +99,10 @@ export class SqlCatalog implements Catalog {
 
   publishTable(key: string) {
     return publishTable(this.db, key);
+  }
+
+  withdrawTable(key: string) {
+    return withdrawTable(this.db, this.servers.self, key);
   }
 
   releaseTable(key: string) {

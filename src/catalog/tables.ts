@@ -58,6 +58,25 @@ export async function publishTable(db: CatalogDatabase, key: string): Promise<vo
   if (numUpdatedRows === 0n) throw tableGone();
 }
 
+/** Takes a table that is not live out of its namespace; false when it is live. */
+export async function withdrawTable(
+  db: CatalogDatabase,
+  self: string,
+  key: string,
+): Promise<boolean> {
+  return db.write(async (t) => {
+    const live = await t
+      .selectFrom("tables")
+      .select("key")
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .executeTakeFirst();
+    if (live) return false;
+    await hideTables(t, self, [key]);
+    return true;
+  });
+}
+
 /** Deletes the row of a table that is not live. */
 export async function deleteRow(db: CatalogDatabase, key: string): Promise<void> {
   await db.write(async (t) => {

@@ -44,7 +44,7 @@ export async function writeReserved(
   }
 }
 
-/** Leaves neither name nor files of a table that could not be created. */
+/** Leaves neither name nor files of a table that could not be created; one that can be seen is left. */
 export async function withdraw(
   services: Services,
   record: TableRecord,
@@ -53,6 +53,8 @@ export async function withdraw(
   forgetHandle(services, record.key);
   services.engine.closeTable(record.location);
   try {
+    // The name goes first: files of a table that is to be seen must stay.
+    if (!(await services.catalog.withdrawTable(record.key))) return;
     // What the engine found at the location is somebody else's table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {
       await services.engine.removeTable(record.location, storageOptions(services, record));
