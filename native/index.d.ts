@@ -133,11 +133,8 @@ export declare class Table {
   committedParts(id: string, began: number): Promise<number | null>
   /** Removes the files of parts that will not be committed. */
   removeParts(parts: Array<Buffer>): Promise<void>
-  /**
-   * Runs a query: what is at hand is answered in the call. `body` is its JSON as it came, copied before
-   * the call returns.
-   */
-  query(body: Uint8Array, options: QueryOptions): QueryAnswer | Promise<QueryAnswer>
+  /** Runs a query. `body` is its JSON as it came, copied before the call returns. */
+  query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
   /** The plan of a query as text. `body`: JSON `{query, verbose}`. */
   explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
   /** Runs a query and tells what each step of its plan did. `body`: the query's JSON. */

@@ -1,8 +1,8 @@
 import { threadId } from "node:worker_threads";
 import { Type } from "@sinclair/typebox";
-import { cancelQuery, type QueryAnswer, type QueryOptions } from "../engine/index.js";
-import { onTable, onTableAtHand } from "./open-table.js";
-import { type Call, operation, type Reply } from "./operation.js";
+import { cancelQuery, type QueryOptions } from "../engine/index.js";
+import { onTable } from "./open-table.js";
+import { type Call, operation } from "./operation.js";
 import { explainRequest, queryRequest } from "./query-request.js";
 import { nothing } from "./schemas.js";
 import { versionHeader } from "./target.js";
@@ -23,22 +23,21 @@ const queryTable = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   permission: "read",
-  handle(services, call) {
+  async handle(services, call) {
     const options = queryOptions(call);
     const number = nextQuery++;
-    const reply = (answer: QueryAnswer): Reply => ({
+    const answer = await onTable(services, call.id, ({ table }) => {
+      const asked = table.query(call.payload, { ...options, number });
+      // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
+      call.onAbort(() => cancelQuery(number));
+      return asked;
+    });
+    return {
       kind: "arrow",
       contentType: options.format === "stream" ? STREAM : FILE,
       answer,
       headers: versionHeader(answer.version),
-    });
-    const answer = onTableAtHand(services, call.id, ({ table }) => {
-      const asked = table.query(call.payload, { ...options, number });
-      // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
-      if (asked instanceof Promise) call.onAbort(() => cancelQuery(number));
-      return asked;
-    });
-    return answer instanceof Promise ? answer.then(reply) : reply(answer);
+    };
   },
 });
 

@@ -1,10 +1,10 @@
 //! Work that is begun on the thread that asks for it.
 //!
-//! An event loop that hands a query to another thread and is told of its end pays for two changes of
-//! threads, which is more than looking a few rows up in memory takes. So a query may be begun where it
-//! is asked ([`begin`]): when everything it needs is at hand it is answered there and then. What could
-//! take longer than such a change says so ([`elsewhere`]) and goes on on the engine's threads; so does
-//! what waits for storage, for memory or for its turn.
+//! An event loop that hands a question to another thread and is told of its end pays for two changes of
+//! threads, which is more than looking into a manifest in memory takes. So a count is begun where it is
+//! asked ([`begin`]): when everything it needs is at hand it is answered there and then. What could take
+//! longer than such a change says so ([`elsewhere`]) and goes on on the engine's threads; so does what
+//! waits for storage. Queries are not begun so: looking rows up, one thread answers fewer than two.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};

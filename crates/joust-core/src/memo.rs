@@ -7,7 +7,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::at_once::elsewhere;
 use crate::error::Result;
 
 /// Values by key, up to a total weight; the least recently used go first. Of several callers that
@@ -59,7 +58,6 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
             let value = making
                 .cell
                 .get_or_try_init(|| async {
-                    elsewhere().await;
                     let (value, weight) = make().await?;
                     made = Some(weight);
                     Ok::<_, crate::Error>(value)

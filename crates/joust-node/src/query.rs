@@ -6,12 +6,12 @@ use joust_core::Answer;
 use joust_core::ipc::Format;
 use joust_core::memory::Reservation;
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, Either, PromiseRaw};
+use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
 
 use crate::error::js_error;
-use crate::promise::{begin, promise};
+use crate::promise::promise;
 use crate::running::guard;
 use crate::table::{Table, time, version_number};
 use crate::task::Task;
@@ -139,15 +139,14 @@ pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
 
 #[napi]
 impl Table {
-    /// Runs a query: what is at hand is answered in the call. `body` is its JSON as it came, copied before
-    /// the call returns.
-    #[napi(ts_return_type = "QueryAnswer | Promise<QueryAnswer>")]
+    /// Runs a query. `body` is its JSON as it came, copied before the call returns.
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
     pub fn query<'env>(
         &self,
         env: &'env Env,
         body: &[u8],
         options: QueryOptions,
-    ) -> napi::Result<Either<QueryAnswer, PromiseRaw<'env, QueryAnswer>>> {
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
         let table = self.inner.clone();
         let body = body.to_vec();
         let number = options.number;
@@ -156,11 +155,7 @@ impl Table {
             let first = answer.first().await?;
             Ok((first, answer))
         };
-        match begin(work) {
-            Ok(Ok(first)) => Ok(Either::A(first.into())),
-            Ok(Err(error)) => Err(js_error(env, &error)),
-            Err(rest) => promise(env, guard(number, rest), QueryAnswer::from).map(Either::B),
-        }
+        promise(env, guard(number, work), QueryAnswer::from)
     }
 
     /// The plan of a query as text. `body`: JSON `{query, verbose}`.

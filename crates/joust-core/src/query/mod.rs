@@ -31,7 +31,6 @@ pub use answer::Answer;
 pub(crate) use columns::{canonical as canonical_column, unknown as unknown_column};
 pub(crate) use vector::{distance_type, element as vector_element, is_vector};
 
-use crate::at_once::elsewhere;
 use crate::error::{Error, Result};
 use crate::ipc::Format;
 use crate::memory::Reservation;
@@ -40,9 +39,6 @@ use nearest::NearestRows;
 use reads::Reads;
 use request::Query;
 use text_search::TextSearch;
-
-/// Bytes of a query that are decoded in no time.
-const LIGHT_BODY: usize = 4 << 10;
 
 /// What the server knows about a query besides its body.
 #[derive(Debug, Clone)]
@@ -65,13 +61,7 @@ impl Table {
     /// Runs a query. `body` is the JSON of the namespace interface or of the LanceDB SDKs; where
     /// they differ, the form of a value tells which it is.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        if body.len() > LIGHT_BODY {
-            elsewhere().await;
-        }
         let query = Query::decode(body)?;
-        if !query.is_light() {
-            elsewhere().await;
-        }
         let dataset = self.queried(&query, &options).await?;
         let version = dataset.version_id();
         let memory = self
@@ -94,7 +84,6 @@ impl Table {
             }
             Planned::Scan => {}
         }
-        elsewhere().await;
         Box::pin(self.scan(dataset, &query, options.format, memory)).await
     }
 

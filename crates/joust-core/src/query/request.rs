@@ -152,18 +152,6 @@ impl Query {
         check_id(self.id.as_deref(), id)
     }
 
-    /// Whether a query may be answered in less than the time that a change of threads takes, if its
-    /// rows are at hand.
-    pub fn is_light(&self) -> bool {
-        const ROWS: u64 = 100;
-        self.vector == Vectors::None
-            && self.hybrid.is_none()
-            && self.order_by.is_none()
-            && self.highlight.is_none()
-            && !matches!(self.columns, Columns::Aliases(_))
-            && self.reach() <= ROWS
-    }
-
     /// Whether Lance needs row ids that the client did not ask for: to sort by a column that is not
     /// returned it looks the rest up by them.
     pub fn needs_row_id(&self) -> bool {

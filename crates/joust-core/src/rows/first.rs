@@ -10,7 +10,6 @@ use lance::Dataset;
 
 use super::caches::RowCaches;
 use super::condition::Evaluation;
-use crate::at_once::elsewhere;
 use crate::error::{Error, Result};
 
 /// At least so many rows are found at once: the next page is asked for next.
@@ -44,7 +43,6 @@ pub async fn first_rows(
     {
         return Ok(Some(rows));
     }
-    elsewhere().await;
     let mut evaluation = Evaluation::new(dataset, filter, reach, caches).await?;
     if let Some(evaluation) = &mut evaluation
         && let Some(rows) = evaluation.first()?

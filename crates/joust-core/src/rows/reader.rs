@@ -9,7 +9,6 @@ use lance_core::datatypes::Field;
 
 use super::caches::RowCaches;
 use super::decoded::Reading;
-use crate::at_once::elsewhere;
 use crate::error::{Code, Error, Result};
 use crate::state::State;
 
@@ -105,7 +104,6 @@ impl Reader {
         rows: Vec<u64>,
         columns: &[(String, String)],
     ) -> Result<arrow::array::RecordBatch> {
-        elsewhere().await;
         let projection = ProjectionRequest::from_sql(columns.to_vec());
         let batch = self
             .dataset

@@ -16,7 +16,6 @@ use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::blocking;
 use super::view::Indexed;
-use crate::at_once::elsewhere;
 use crate::cache::Caches;
 use crate::error::{Error, Result};
 use crate::rows::filtered;
@@ -277,19 +276,14 @@ impl Found {
     }
 }
 
-/// Runs work on so many entries of indexes: where it is asked for when they are hardly any, at once when
-/// they are few, else where it holds up nobody, until nobody waits for it any more.
+/// Runs work on so many entries of indexes: at once when they are few, else where it holds up nobody, until
+/// nobody waits for it any more.
 async fn run<T: Send + 'static>(
     entries: u64,
     work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    /// Less than a change of threads costs.
-    const HARDLY_ANY: u64 = 2_000;
     /// A millisecond or two of work.
     const FEW: u64 = 1_000_000;
-    if entries > HARDLY_ANY {
-        elsewhere().await;
-    }
     if entries <= FEW {
         return work(&|| false);
     }
