@@ -3,7 +3,6 @@
 //! Start at [`Engine`], which hands out [`Table`]s; a table is an address with everything that can
 //! be done at it. Arrow data comes in through an [`Upload`] and goes out as an [`Answer`].
 
-pub mod at_once;
 pub mod backfill;
 mod cache;
 mod durability;

@@ -4,10 +4,9 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use joust_core::at_once::{self, Begun};
 use joust_core::{Code, Error, Result};
 use napi::Env;
-use napi::bindgen_prelude::{PromiseRaw, ToNapiValue, within_runtime_if_available};
+use napi::bindgen_prelude::{PromiseRaw, ToNapiValue};
 
 use crate::error::js_error;
 
@@ -23,28 +22,8 @@ where
     T: Send + 'static,
     V: ToNapiValue,
 {
-    let work = unpanicked(work).map(Ok);
-    env.spawn_future_with_callback(work, |env, outcome: Result<T>| match outcome {
-        Ok(value) => Ok(convert(value)),
-        Err(error) => Err(js_error(env, &error)),
-    })
-}
-
-/// Begins `work` on Node's thread: its outcome, or what is left of it for [`promise`].
-///
-/// # Errors
-///
-/// What is left, when the work takes longer than a change of threads or waits for something.
-pub fn begin<T: 'static>(
-    work: impl Future<Output = Result<T>> + Send + 'static,
-) -> std::result::Result<Result<T>, Begun<Result<T>>> {
-    let work: Begun<_> = Box::pin(unpanicked(work));
-    within_runtime_if_available(|| at_once::begin(work))
-}
-
-fn unpanicked<T>(work: impl Future<Output = Result<T>>) -> impl Future<Output = Result<T>> {
-    AssertUnwindSafe(work).catch_unwind().map(|outcome| {
-        outcome.unwrap_or_else(|panic| {
+    let work = AssertUnwindSafe(work).catch_unwind().map(|outcome| {
+        Ok(outcome.unwrap_or_else(|panic| {
             let text = panic
                 .downcast_ref::<String>()
                 .map(String::as_str)
@@ -54,7 +33,11 @@ fn unpanicked<T>(work: impl Future<Output = Result<T>>) -> impl Future<Output = 
                 "the engine failed; the server's log says why",
                 std::io::Error::other(text.to_string()),
             ))
-        })
+        }))
+    });
+    env.spawn_future_with_callback(work, |env, outcome: Result<T>| match outcome {
+        Ok(value) => Ok(convert(value)),
+        Err(error) => Err(js_error(env, &error)),
     })
 }
 

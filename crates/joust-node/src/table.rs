@@ -10,8 +10,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
-use crate::error::js_error;
-use crate::promise::{begin, promise};
+use crate::promise::promise;
 use crate::upload::Upload;
 
 /// A table's address and what can be done there.
@@ -33,12 +32,23 @@ pub struct ReadOptions {
 }
 
 #[napi(object)]
+#[derive(Default)]
 pub struct CountOptions {
     /// SQL; all live rows when absent.
     pub predicate: Option<String>,
     pub version: Option<f64>,
     pub min_timestamp_millis: Option<f64>,
     pub min_version: Option<f64>,
+}
+
+impl CountOptions {
+    /// All rows of the newest version are wanted, however it is known.
+    fn is_plain(&self) -> bool {
+        self.predicate.is_none()
+            && self.version.is_none()
+            && self.min_timestamp_millis.is_none()
+            && self.min_version.is_none()
+    }
 }
 
 #[napi(object)]
@@ -209,25 +219,21 @@ impl Table {
         env: &'env Env,
         options: Option<CountOptions>,
     ) -> napi::Result<Either<f64, PromiseRaw<'env, f64>>> {
-        let table = self.inner.clone();
-        let (predicate, read) = match options {
-            Some(options) => (
-                options.predicate,
-                ReadOptions {
-                    version: options.version,
-                    min_timestamp_millis: options.min_timestamp_millis,
-                    min_version: options.min_version,
-                }
-                .into(),
-            ),
-            None => (None, table::ReadOptions::default()),
-        };
-        let work = async move { table.count_rows(predicate.as_deref(), read).await };
-        match begin(work) {
-            Ok(Ok(count)) => Ok(Either::A(count as f64)),
-            Ok(Err(error)) => Err(js_error(env, &error)),
-            Err(rest) => promise(env, rest, |count| count as f64).map(Either::B),
+        let options = options.unwrap_or_default();
+        if options.is_plain()
+            && let Some(count) = self.inner.count_at_hand()
+        {
+            return Ok(Either::A(count as f64));
         }
+        let table = self.inner.clone();
+        let CountOptions { predicate, .. } = options;
+        let read = ReadOptions {
+            version: options.version,
+            min_timestamp_millis: options.min_timestamp_millis,
+            min_version: options.min_version,
+        };
+        let work = async move { table.count_rows(predicate.as_deref(), read.into()).await };
+        promise(env, work, |count| count as f64).map(Either::B)
     }
 
     #[napi(ts_return_type = "Promise<TableStats>")]
