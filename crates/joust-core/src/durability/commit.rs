@@ -6,13 +6,11 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use lance_io::object_store::ObjectStore;
-use lance_table::format::{IndexMetadata, Manifest, Transaction};
 use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
-    ManifestNamingScheme, ManifestWriter,
 };
 
+use super::around::{Around, Commit};
 use super::written;
 
 /// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
@@ -32,27 +30,21 @@ impl SyncedCommit {
 }
 
 #[async_trait]
-impl CommitHandler for SyncedCommit {
-    fn is_version_not_found_definitive(&self) -> bool {
-        ConditionalPutCommitHandler.is_version_not_found_definitive()
+impl Around for SyncedCommit {
+    fn inner(&self) -> &dyn CommitHandler {
+        &ConditionalPutCommitHandler
     }
 
-    fn propagate_commit_error_after_success(&self) -> bool {
-        ConditionalPutCommitHandler.propagate_commit_error_after_success()
-    }
-
-    async fn commit(
+    async fn around(
         &self,
-        manifest: &mut Manifest,
-        indices: Option<Vec<IndexMetadata>>,
-        base_path: &object_store::path::Path,
-        object_store: &ObjectStore,
-        manifest_writer: ManifestWriter,
-        naming_scheme: ManifestNamingScheme,
-        transaction: Option<Transaction>,
+        commit: Commit<'_>,
     ) -> std::result::Result<ManifestLocation, CommitError> {
-        let base = PathBuf::from(lance_io::local::to_local_path(base_path));
-        let written = written::files(manifest, indices.as_deref(), transaction.clone())?;
+        let base = PathBuf::from(lance_io::local::to_local_path(commit.base_path));
+        let written = written::files(
+            commit.manifest,
+            commit.indices.as_deref(),
+            commit.transaction.clone(),
+        )?;
         // A copied table and a branch begin at the version that they were copied from.
         let is_new = !base.join("_versions").is_dir();
         let to_disk = self.sync;
@@ -61,17 +53,7 @@ impl CommitHandler for SyncedCommit {
             .map_err(Error::other)
             .flatten()
             .map_err(|error| CommitError::OtherError(error.into()))?;
-        ConditionalPutCommitHandler
-            .commit(
-                manifest,
-                indices,
-                base_path,
-                object_store,
-                manifest_writer,
-                naming_scheme,
-                transaction,
-            )
-            .await
+        commit.by(self.inner()).await
     }
 }
 

@@ -20,6 +20,7 @@ use lance_index::scalar::ScalarIndexParams;
 use lance_linalg::distance::MetricType;
 use parking_lot::Mutex;
 
+use super::super::around::With;
 use super::SyncedCommit;
 
 static SYNCED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -78,7 +79,7 @@ fn files(base: &Path) -> BTreeSet<PathBuf> {
 async fn what_an_operation_writes_is_synced_with_its_directories() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().join("t.lance");
-    let handler = Arc::new(SyncedCommit { sync: record });
+    let handler = Arc::new(With(SyncedCommit { sync: record }));
     let params = |mode| WriteParams {
         mode,
         enable_stable_row_ids: true,

@@ -13,15 +13,15 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use lance_io::object_store::ObjectStore;
 use lance_io::utils::read_message;
-use lance_table::format::{IndexMetadata, Manifest, Transaction, pb};
+use lance_table::format::{Manifest, Transaction, pb};
 use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
-    ManifestNamingScheme, ManifestWriter,
 };
 use lance_table::io::manifest::read_manifest;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
+use super::around::{Around, Commit};
 use crate::error::{Code, Error, Result};
 
 /// What the names of such properties begin with; a request's id follows.
@@ -63,27 +63,17 @@ pub(crate) fn marked<W: Future>(marks: Vec<Mark>, work: W) -> impl Future<Output
 pub(super) struct MarkedCommit(pub Arc<dyn CommitHandler>);
 
 #[async_trait]
-impl CommitHandler for MarkedCommit {
-    fn is_version_not_found_definitive(&self) -> bool {
-        self.0.is_version_not_found_definitive()
+impl Around for MarkedCommit {
+    fn inner(&self) -> &dyn CommitHandler {
+        self.0.as_ref()
     }
 
-    fn propagate_commit_error_after_success(&self) -> bool {
-        self.0.propagate_commit_error_after_success()
-    }
-
-    async fn commit(
+    async fn around(
         &self,
-        manifest: &mut Manifest,
-        indices: Option<Vec<IndexMetadata>>,
-        base_path: &Path,
-        object_store: &ObjectStore,
-        manifest_writer: ManifestWriter,
-        naming_scheme: ManifestNamingScheme,
-        transaction: Option<Transaction>,
+        mut commit: Commit<'_>,
     ) -> std::result::Result<ManifestLocation, CommitError> {
         let marks = MARKS.try_with(Clone::clone).unwrap_or_default();
-        let marked = match (marks.is_empty(), &transaction) {
+        let marked = match (marks.is_empty(), &commit.transaction) {
             (true, _) => None,
             (false, Some(own)) => Some(with_marks(own.clone(), &marks)),
             // A change that is too long to be kept in the manifest does not come along.
@@ -92,24 +82,16 @@ impl CommitHandler for MarkedCommit {
                 return Err(CommitError::OtherError(refused.into()));
             }
         };
-        let version = manifest.version;
-        let committed = self
-            .0
-            .commit(
-                manifest,
-                indices,
-                base_path,
-                object_store,
-                manifest_writer,
-                naming_scheme,
-                marked.clone().or(transaction),
-            )
-            .await;
+        if marked.is_some() {
+            commit.transaction = marked.clone();
+        }
+        let (store, version) = (commit.object_store, commit.manifest.version);
+        let path = commit
+            .naming_scheme
+            .manifest_path(commit.base_path, version);
+        let committed = commit.by(self.inner()).await;
         match (committed, marked) {
-            (Err(error), Some(marked)) => {
-                let path = naming_scheme.manifest_path(base_path, version);
-                outcome(object_store, path, version, &marked.inner, error).await
-            }
+            (Err(error), Some(marked)) => outcome(store, path, version, &marked.inner, error).await,
             (committed, _) => committed,
         }
     }

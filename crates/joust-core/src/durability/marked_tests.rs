@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use lance::Dataset;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 
+use super::super::around::With;
 use super::*;
 
 /// Commits, and then says that it has not.
@@ -15,28 +16,16 @@ struct FailsAfterwards {
 }
 
 #[async_trait]
-impl CommitHandler for FailsAfterwards {
-    async fn commit(
+impl Around for FailsAfterwards {
+    fn inner(&self) -> &dyn CommitHandler {
+        &ConditionalPutCommitHandler
+    }
+
+    async fn around(
         &self,
-        manifest: &mut Manifest,
-        indices: Option<Vec<IndexMetadata>>,
-        base_path: &Path,
-        object_store: &ObjectStore,
-        manifest_writer: ManifestWriter,
-        naming_scheme: ManifestNamingScheme,
-        transaction: Option<Transaction>,
+        commit: Commit<'_>,
     ) -> std::result::Result<ManifestLocation, CommitError> {
-        ConditionalPutCommitHandler
-            .commit(
-                manifest,
-                indices,
-                base_path,
-                object_store,
-                manifest_writer,
-                naming_scheme,
-                transaction,
-            )
-            .await?;
+        commit.by(self.inner()).await?;
         Err(match self.as_conflict {
             true => CommitError::CommitConflict,
             false => CommitError::OtherError(lance::Error::io("the connection was reset")),
@@ -68,9 +57,11 @@ async fn a_commit_that_seemed_to_fail_is_known_again() {
     for as_conflict in [false, true] {
         let place = tempfile::tempdir().unwrap();
         let uri = format!("{}/t.lance", place.path().display());
-        let whole = Arc::new(MarkedCommit(Arc::new(ConditionalPutCommitHandler)));
+        let whole = Arc::new(With(MarkedCommit(Arc::new(ConditionalPutCommitHandler))));
         append(&uri, WriteMode::Create, whole).await;
-        let failing = Arc::new(MarkedCommit(Arc::new(FailsAfterwards { as_conflict })));
+        let failing = Arc::new(With(MarkedCommit(Arc::new(With(FailsAfterwards {
+            as_conflict,
+        })))));
         let after = append(&uri, WriteMode::Append, failing).await;
         assert_eq!(after.version_id(), 2, "conflict: {as_conflict}");
         assert_eq!(after.count_rows(None).await.unwrap(), 2);
@@ -83,7 +74,7 @@ async fn a_commit_that_seemed_to_fail_is_known_again() {
 async fn a_mark_is_found_in_the_version_that_has_it_and_not_before_its_time() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
-    let handler = || Arc::new(MarkedCommit(Arc::new(ConditionalPutCommitHandler)));
+    let handler = || Arc::new(With(MarkedCommit(Arc::new(ConditionalPutCommitHandler))));
     append(&uri, WriteMode::Create, handler()).await;
     let mut dataset = append(&uri, WriteMode::Append, handler()).await;
     // A commit that nobody asked to know again.

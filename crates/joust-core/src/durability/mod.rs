@@ -7,6 +7,7 @@
 //! ([`commit`]), then the manifest that names them ([`files`]). Object stores promise as much by
 //! themselves.
 
+mod around;
 mod commit;
 mod files;
 mod marked;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use lance_io::object_store::ObjectStoreRegistry;
 use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
 
+use around::With;
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
 pub(crate) use turns::Turns;
 
@@ -49,13 +51,13 @@ impl Durability {
         let inner: Arc<dyn CommitHandler> = match (scheme, self) {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
             ("file", _) if !cfg!(unix) => return None,
-            ("file", Self::Synced) => Arc::new(commit::SyncedCommit::new()),
+            ("file", Self::Synced) => Arc::new(With(commit::SyncedCommit::new())),
             ("file" | "s3" | "gs" | "az" | "abfss" | "memory", _) => {
                 Arc::new(ConditionalPutCommitHandler)
             }
             _ => return None,
         };
-        let marked = Arc::new(marked::MarkedCommit(inner));
-        Some(Arc::new(turns::CommitInTurn(marked)))
+        let marked = Arc::new(With(marked::MarkedCommit(inner)));
+        Some(Arc::new(With(turns::CommitInTurn(marked))))
     }
 }

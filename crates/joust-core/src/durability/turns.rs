@@ -9,14 +9,11 @@ use std::future::Future;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use lance_io::object_store::ObjectStore;
-use lance_table::format::{IndexMetadata, Manifest, Transaction};
-use lance_table::io::commit::{
-    CommitError, CommitHandler, ManifestLocation, ManifestNamingScheme, ManifestWriter,
-};
-use object_store::path::Path;
+use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
+
+use super::around::{Around, Commit};
 
 /// The turns of one table, in this process.
 #[derive(Debug, Default)]
@@ -62,37 +59,13 @@ impl Turns {
 pub(super) struct CommitInTurn(pub Arc<dyn CommitHandler>);
 
 #[async_trait]
-impl CommitHandler for CommitInTurn {
-    fn is_version_not_found_definitive(&self) -> bool {
-        self.0.is_version_not_found_definitive()
+impl Around for CommitInTurn {
+    fn inner(&self) -> &dyn CommitHandler {
+        self.0.as_ref()
     }
 
-    fn propagate_commit_error_after_success(&self) -> bool {
-        self.0.propagate_commit_error_after_success()
-    }
-
-    async fn commit(
-        &self,
-        manifest: &mut Manifest,
-        indices: Option<Vec<IndexMetadata>>,
-        base_path: &Path,
-        object_store: &ObjectStore,
-        manifest_writer: ManifestWriter,
-        naming_scheme: ManifestNamingScheme,
-        transaction: Option<Transaction>,
-    ) -> Result<ManifestLocation, CommitError> {
-        let committed = self
-            .0
-            .commit(
-                manifest,
-                indices,
-                base_path,
-                object_store,
-                manifest_writer,
-                naming_scheme,
-                transaction,
-            )
-            .await;
+    async fn around(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
+        let committed = commit.by(self.inner()).await;
         if matches!(committed, Err(CommitError::CommitConflict))
             && let Ok(Some(turns)) =
                 TURN.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))

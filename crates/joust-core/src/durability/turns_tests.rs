@@ -9,6 +9,7 @@ use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance_table::io::commit::ConditionalPutCommitHandler;
 use tokio::task::JoinHandle;
 
+use super::super::around::With;
 use super::*;
 
 /// Commits of somebody who is always faster: the first try meets a version that is there, and during the
@@ -22,17 +23,12 @@ struct Rivalled {
 }
 
 #[async_trait]
-impl CommitHandler for Rivalled {
-    async fn commit(
-        &self,
-        manifest: &mut Manifest,
-        indices: Option<Vec<IndexMetadata>>,
-        base_path: &Path,
-        object_store: &ObjectStore,
-        manifest_writer: ManifestWriter,
-        naming_scheme: ManifestNamingScheme,
-        transaction: Option<Transaction>,
-    ) -> Result<ManifestLocation, CommitError> {
+impl Around for Rivalled {
+    fn inner(&self) -> &dyn CommitHandler {
+        &ConditionalPutCommitHandler
+    }
+
+    async fn around(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
         let uri = self.uri.clone();
         match self.tries.fetch_add(1, Ordering::Relaxed) {
             0 => {
@@ -49,17 +45,7 @@ impl CommitHandler for Rivalled {
             }
             _ => {}
         }
-        ConditionalPutCommitHandler
-            .commit(
-                manifest,
-                indices,
-                base_path,
-                object_store,
-                manifest_writer,
-                naming_scheme,
-                transaction,
-            )
-            .await
+        commit.by(self.inner()).await
     }
 }
 
@@ -86,12 +72,12 @@ async fn a_change_that_has_lost_is_the_next_to_commit() {
     let uri = format!("{}/t.lance", place.path().display());
     append(&uri, WriteMode::Create, plain()).await;
     let (turns, rival) = (Arc::new(Turns::default()), Arc::default());
-    let handler = CommitInTurn(Arc::new(Rivalled {
+    let handler = With(CommitInTurn(Arc::new(With(Rivalled {
         uri: uri.clone(),
         turns: turns.clone(),
         tries: AtomicU32::new(0),
         rival: Arc::clone(&rival),
-    }));
+    }))));
     let change = append(&uri, WriteMode::Append, Arc::new(handler));
     assert_eq!(turns.change(change).await.version_id(), 3);
     let rival = rival.lock().take().unwrap();
