@@ -8,7 +8,8 @@ use lance_core::datatypes::Field;
 use roaring::RoaringTreemap;
 
 use super::addresses::Addresses;
-use super::decoded::{Column, Decoded};
+use super::column::Column;
+use super::decoded::Decoded;
 use super::first::First;
 use super::keys::{Keys, can_look_up};
 use super::live::{Fragment, Live};

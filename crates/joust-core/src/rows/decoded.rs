@@ -8,16 +8,16 @@
 //! there what an earlier one has read, and an append costs the reading of its own rows. Which rows of a
 //! fragment are alive is no matter here.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt32Array, new_empty_array};
-use arrow::compute::{interleave, take};
+use arrow::array::{ArrayRef, new_empty_array};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 use lance_table::format::Fragment;
 use parking_lot::Mutex;
 
+use super::column::Column;
+use super::kept::{Columns, Key, PATIENCE};
 use super::load;
 use crate::error::Result;
 use crate::state::State;
@@ -26,16 +26,6 @@ use crate::state::State;
 const READINGS: u64 = 8;
 /// It comes in when this many times the rows that were read are all rows.
 const SHARE: u64 = 128;
-/// The arrays of so many versions are at hand.
-const VERSIONS: usize = 2;
-/// Uses of any column until a column that found no room is tried again.
-const PATIENCE: u64 = 4_096;
-
-/// A column of a version.
-pub struct Column {
-    /// An array for each fragment of the version, in its order.
-    pub fragments: Vec<ArrayRef>,
-}
 
 /// How a column is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,37 +40,6 @@ pub enum Reading {
 pub struct Decoded {
     columns: Arc<Mutex<Columns>>,
     budget: usize,
-}
-
-#[derive(Default)]
-struct Columns {
-    by_key: HashMap<Key, Entry>,
-    bytes: usize,
-    /// Uses of all columns.
-    clock: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    table: String,
-    field: i32,
-}
-
-#[derive(Default)]
-struct Entry {
-    fragments: HashMap<String, ArrayRef>,
-    bytes: usize,
-    /// Halves when the clock has gone on a while.
-    uses: u64,
-    rows_read: u64,
-    last_used: u64,
-    /// The latest versions, the latest last.
-    versions: Vec<(State, Arc<Column>)>,
-    /// The version of which some fragments were wanted last.
-    part: Option<(State, Arc<Column>)>,
-    loading: Arc<tokio::sync::Mutex<()>>,
-    /// There was no room at this time.
-    refused: Option<u64>,
 }
 
 impl Decoded {
@@ -310,172 +269,4 @@ async fn read(
         all.push(values);
     }
     Ok(Some(all))
-}
-
-fn weight(values: &ArrayRef) -> usize {
-    values.get_array_memory_size() + 256
-}
-
-impl Key {
-    fn of(dataset: &Dataset, field: &Field) -> Self {
-        Self {
-            table: dataset.uri().to_string(),
-            field: field.id,
-        }
-    }
-}
-
-impl Columns {
-    fn entry(&mut self, key: &Key) -> &mut Entry {
-        if !self.by_key.contains_key(key) {
-            self.by_key.insert(key.clone(), Entry::default());
-            self.forget_unused();
-        }
-        self.by_key.entry(key.clone()).or_default()
-    }
-
-    /// Counts of columns that are not here are worth little: too many of them go.
-    fn forget_unused(&mut self) {
-        const KNOWN: usize = 10_000;
-        if self.by_key.len() > KNOWN {
-            let old = self.clock.saturating_sub(KNOWN as u64);
-            self.by_key
-                .retain(|_, entry| entry.bytes > 0 || entry.last_used >= old);
-        }
-    }
-
-    fn at(&self, key: &Key, state: &State) -> Option<Arc<Column>> {
-        let versions = &self.by_key.get(key)?.versions;
-        let found = versions.iter().rev().find(|(own, _)| own == state);
-        found.map(|(_, column)| column.clone())
-    }
-
-    /// Those fragments of a version that were wanted by themselves.
-    fn part(&self, key: &Key, state: &State) -> Option<Arc<Column>> {
-        let part = self.by_key.get(key)?.part.as_ref();
-        part.filter(|(own, _)| own == state)
-            .map(|(_, column)| column.clone())
-    }
-
-    /// Keeps the values of a fragment; false when there is no room.
-    fn keep(&mut self, key: &Key, name: String, values: &ArrayRef, budget: usize) -> bool {
-        let weight = weight(values);
-        while self.bytes + weight > budget {
-            if !self.make_room(key) {
-                self.refuse(key);
-                return false;
-            }
-        }
-        let entry = self.entry(key);
-        entry.refused = None;
-        if entry.fragments.insert(name, values.clone()).is_none() {
-            entry.bytes += weight;
-            self.bytes += weight;
-        }
-        true
-    }
-
-    /// Drops the column that is worth least for its bytes, if it is worth less than `key`'s.
-    fn make_room(&mut self, key: &Key) -> bool {
-        let now = self.clock;
-        let worth = |entry: &Entry| {
-            let age = (now - entry.last_used) / PATIENCE;
-            (entry.uses >> age.min(63)) as f64 / entry.bytes.max(1) as f64
-        };
-        let own = self.by_key.get(key).map_or(0.0, worth);
-        let others = self
-            .by_key
-            .iter()
-            .filter(|(other, entry)| *other != key && entry.bytes > 0);
-        let least = others
-            .map(|(other, entry)| (other.clone(), worth(entry)))
-            .min_by(|(_, a), (_, b)| a.total_cmp(b));
-        match least {
-            Some((other, least)) if least < own => {
-                self.remove(&other);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// There is no room for a column: what is here of it goes, and it is not tried again for a while.
-    fn refuse(&mut self, key: &Key) {
-        self.remove(key);
-        let now = self.clock;
-        self.entry(key).refused = Some(now);
-    }
-
-    fn remove(&mut self, key: &Key) {
-        if let Some(entry) = self.by_key.get_mut(key) {
-            self.bytes -= entry.bytes;
-            entry.bytes = 0;
-            entry.fragments.clear();
-            entry.versions.clear();
-            entry.part = None;
-        }
-    }
-
-    /// Puts a version at hand.
-    fn finish(&mut self, key: &Key, state: State, column: &Arc<Column>) {
-        let entry = self.entry(key);
-        let here: HashSet<*const ()> = entry.fragments.values().map(address).collect();
-        // Another column may have taken the room meanwhile.
-        if !column
-            .fragments
-            .iter()
-            .all(|values| here.contains(&address(values)))
-        {
-            return;
-        }
-        entry.versions.push((state, column.clone()));
-        if entry.versions.len() > VERSIONS {
-            entry.versions.remove(0);
-        }
-        self.let_go(key);
-    }
-
-    /// Lets go of fragments that no version at hand has.
-    fn let_go(&mut self, key: &Key) {
-        let entry = self.entry(key);
-        let mut used: HashSet<*const ()> = HashSet::new();
-        for (_, column) in entry.versions.iter().chain(&entry.part) {
-            used.extend(column.fragments.iter().map(address));
-        }
-        let mut freed = 0;
-        entry.fragments.retain(|_, values| {
-            let stays = used.contains(&address(values));
-            if !stays {
-                freed += weight(values);
-            }
-            stays
-        });
-        entry.bytes -= freed;
-        self.bytes -= freed;
-    }
-}
-
-fn address(values: &ArrayRef) -> *const () {
-    Arc::as_ptr(values).cast()
-}
-
-impl Column {
-    /// The values at some places: a fragment's number and an offset. `None` when one is not here.
-    pub fn take(&self, places: &[(usize, usize)]) -> Result<Option<ArrayRef>> {
-        let known = |(fragment, offset): &(usize, usize)| {
-            self.fragments
-                .get(*fragment)
-                .is_some_and(|values| *offset < values.len())
-        };
-        if !places.iter().all(known) {
-            return Ok(None);
-        }
-        if let [values] = self.fragments.as_slice() {
-            let offsets = places.iter().map(|(_, offset)| *offset as u32);
-            let offsets = UInt32Array::from_iter_values(offsets);
-            return Ok(Some(take(values, &offsets, None)?));
-        }
-        let arrays: Vec<&dyn Array> = self.fragments.iter().map(AsRef::as_ref).collect();
-        Ok(Some(interleave(&arrays, places)?))
-    }
 }

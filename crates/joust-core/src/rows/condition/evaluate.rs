@@ -12,7 +12,8 @@ use lance_core::utils::tokio::spawn_cpu;
 
 use super::super::Value;
 use super::super::caches::RowCaches;
-use super::super::decoded::{Column, Reading};
+use super::super::column::Column;
+use super::super::decoded::Reading;
 use super::super::keys::can_have;
 use super::super::live::Live;
 use super::{Comparison, Is, Test, parse};
