@@ -225,13 +225,12 @@ export declare class Task {
 
 /** An Arrow IPC stream on its way in. */
 export declare class Upload {
-  /**
-   * Takes its memory from `engine`. `onDrain` is called when a full queue has emptied enough to push
-   * again.
-   */
-  constructor(engine: Engine, onDrain: () => void)
-  /** Copies the chunk into the engine; false: stop until `onDrain`. */
+  /** Takes its memory from `engine`. */
+  constructor(engine: Engine)
+  /** Copies the chunk into the engine; false: stop until it has `drained`. */
   push(chunk: Uint8Array): boolean
+  /** Waits until more may be pushed, also when nobody reads any more. */
+  drained(): Promise<void>
   /** The body is complete. */
   finish(): void
   /** The client went away: the write that reads this upload fails and leaves nothing. */

@@ -129,7 +129,7 @@ async function startOn(
     page: docsPage,
     isWarming: shared.warming.get,
     authenticator: rehearsal ?? authenticator,
-    openUpload: (onDrain) => new Upload(engine, onDrain),
+    openUpload: () => new Upload(engine),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
   });
   shared.warming.set(config.prewarm.length > 0);

@@ -31,7 +31,7 @@ export interface Rooms {
   readonly services: Services;
   readonly authenticator: Authenticator;
   /** Makes the engine's end of an upload. */
-  openUpload(onDrain: () => void): Upload;
+  openUpload(): Upload;
   readonly bodyRoom: BodyRoom;
 }
 
@@ -114,7 +114,7 @@ export class Handling {
     const { exchange, rooms } = this;
     const { config } = rooms.services;
     if (this.#takesArrow) {
-      const upload = rooms.openUpload(() => exchange.resume());
+      const upload = rooms.openUpload();
       this.#upload = upload;
       exchange.onAbort(() => upload.abort());
       let sink: Sink = new UploadSink(exchange, upload, config.maxUploadBytes, this.#breakUpload);

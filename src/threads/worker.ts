@@ -50,7 +50,7 @@ targets.server = new Server({
   page: docsPage,
   isWarming: shared.warming.get,
   authenticator: config.auth === "none" ? anyone : new KeyAuthenticator(keys, config.apiKey),
-  openUpload: (onDrain) => new Upload(engine, onDrain),
+  openUpload: () => new Upload(engine),
   bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
 });
 

@@ -42,7 +42,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     page: () => undefined,
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
-    openUpload: (onDrain) => new Upload(engine, onDrain),
+    openUpload: () => new Upload(engine),
   });
   const small = { server, url: "", client: new Client("", "") };
   beforeAll(async () => {

@@ -32,7 +32,7 @@ describe("a table whose publication fails", () => {
       } as unknown as Services;
       const record = await catalog.reserveTable(["t"], nothing);
       const write = writeReserved(services, record, async (table) => {
-        const upload = new Upload(engine, () => {});
+        const upload = new Upload(engine);
         upload.push(items(3));
         upload.finish();
         return (await table.create(upload, false)).version;

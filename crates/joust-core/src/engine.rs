@@ -155,8 +155,8 @@ impl Engine {
     }
 
     /// The two ends of an upload: see [`ipc::upload`].
-    pub fn upload(&self, on_drain: impl Fn() + Send + Sync + 'static) -> (Upload, UploadReader) {
-        ipc::upload(self.memory(), on_drain)
+    pub fn upload(&self) -> (Upload, UploadReader) {
+        ipc::upload(self.memory())
     }
 
     /// Creates a root directory if need be and proves that it can be written.

@@ -29,6 +29,7 @@ mod query;
 mod refs;
 mod rows;
 mod running;
+mod settle;
 mod table;
 mod task;
 mod upload;

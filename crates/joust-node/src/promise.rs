@@ -6,9 +6,11 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use joust_core::{Code, Error, Result};
 use napi::Env;
-use napi::bindgen_prelude::{PromiseRaw, ToNapiValue};
+use napi::bindgen_prelude::{PromiseRaw, ToNapiValue, spawn};
+use tokio::sync::oneshot;
 
 use crate::error::js_error;
+use crate::settle::{Deferred, await_end};
 
 /// Runs `work` and settles a Promise with what `convert` makes of its outcome, on Node's thread.
 ///
@@ -22,23 +24,35 @@ where
     T: Send + 'static,
     V: ToNapiValue,
 {
-    let work = AssertUnwindSafe(work).catch_unwind().map(|outcome| {
-        Ok(outcome.unwrap_or_else(|panic| {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("panic");
-            Err(Error::internal(
-                "the engine failed; the server's log says why",
-                std::io::Error::other(text.to_string()),
-            ))
-        }))
+    let (deferred, promise) = Deferred::new(env)?;
+    let (sender, mut outcome) = oneshot::channel();
+    let end = await_end(env, move |env| {
+        // Work is told to have ended after its outcome was sent.
+        let outcome = outcome.try_recv().unwrap_or_else(|_| Err(cancelled()));
+        deferred.settle(
+            env,
+            outcome.map(convert).map_err(|error| js_error(env, &error)),
+        );
+    })?;
+    spawn(async move {
+        let outcome = AssertUnwindSafe(work).catch_unwind().await;
+        // The receiver is gone with its environment only.
+        let _ = sender.send(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
+        end.tell();
     });
-    env.spawn_future_with_callback(work, |env, outcome: Result<T>| match outcome {
-        Ok(value) => Ok(convert(value)),
-        Err(error) => Err(js_error(env, &error)),
-    })
+    Ok(promise)
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("panic");
+    Error::internal(
+        "the engine failed; the server's log says why",
+        std::io::Error::other(text.to_string()),
+    )
 }
 
 /// The failure of work that was cancelled.

@@ -4,11 +4,12 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use joust_core::ipc::UploadReader;
-use napi::bindgen_prelude::Function;
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
 use crate::engine::Engine;
+use crate::promise::promise;
 
 /// An Arrow IPC stream on its way in.
 #[napi]
@@ -19,27 +20,27 @@ pub struct Upload {
 
 #[napi]
 impl Upload {
-    /// Takes its memory from `engine`. `onDrain` is called when a full queue has emptied enough to push
-    /// again.
+    /// Takes its memory from `engine`.
     #[napi(constructor)]
-    pub fn new(engine: &Engine, on_drain: Function<'_, (), ()>) -> napi::Result<Self> {
-        let on_drain = on_drain
-            .build_threadsafe_function::<()>()
-            .weak::<true>()
-            .build()?;
-        let (sender, reader) = engine.inner.upload(move || {
-            on_drain.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        });
-        Ok(Self {
+    pub fn new(engine: &Engine) -> Self {
+        let (sender, reader) = engine.inner.upload();
+        Self {
             sender,
             reader: Mutex::new(Some(reader)),
-        })
+        }
     }
 
-    /// Copies the chunk into the engine; false: stop until `onDrain`.
+    /// Copies the chunk into the engine; false: stop until it has `drained`.
     #[napi]
     pub fn push(&self, chunk: &[u8]) -> bool {
         self.sender.push(Bytes::copy_from_slice(chunk))
+    }
+
+    /// Waits until more may be pushed, also when nobody reads any more.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn drained<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let drained = self.sender.drained();
+        promise(env, async { Ok(drained.await) }, |()| ())
     }
 
     /// The body is complete.

@@ -248,7 +248,7 @@ mod tests {
             .unwrap();
         runtime.block_on(async {
             let memory = Memory::new(Budget::new(8 << 30, None, None, None));
-            let (push, read) = upload(&memory, || {});
+            let (push, read) = upload(&memory);
             for chunk in chunks {
                 push.push(chunk.into());
             }

@@ -2,14 +2,15 @@
 //!
 //! The socket's thread pushes and never waits; the engine reads at its own pace. What keeps memory
 //! bounded is the pusher's promise to pause once [`Upload::push`] says that the queue is full, until
-//! the drain callback runs. What is queued is taken from the [`Memory`] that all uploads share; when
+//! it has [drained](Upload::drained). What is queued is taken from the [`Memory`] that all uploads share; when
 //! there is none left, one chunk is queued on credit, the pusher pauses, and the reader waits.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation, Use};
@@ -30,8 +31,18 @@ enum Event {
 struct Shared {
     queued: AtomicUsize,
     full: AtomicBool,
-    on_drain: Box<dyn Fn() + Send + Sync>,
+    /// Told when `full` becomes false.
+    drained: Notify,
     memory: Memory,
+}
+
+impl Shared {
+    /// Lets a paused pusher go on.
+    fn let_go(&self) {
+        if self.full.swap(false, Ordering::SeqCst) {
+            self.drained.notify_waiters();
+        }
+    }
 }
 
 /// The pushing end.
@@ -47,17 +58,13 @@ pub struct UploadReader {
     ended: bool,
 }
 
-/// Makes the two ends of an upload. `on_drain` runs on an engine thread when a full queue has
-/// emptied.
-pub fn upload(
-    memory: &Memory,
-    on_drain: impl Fn() + Send + Sync + 'static,
-) -> (Upload, UploadReader) {
+/// Makes the two ends of an upload.
+pub fn upload(memory: &Memory) -> (Upload, UploadReader) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         queued: AtomicUsize::new(0),
         full: AtomicBool::new(false),
-        on_drain: Box::new(on_drain),
+        drained: Notify::new(),
         memory: memory.clone(),
     });
     let reader = UploadReader {
@@ -69,8 +76,8 @@ pub fn upload(
 }
 
 impl Upload {
-    /// Queues a chunk; false asks the caller to pause until the drain callback. A chunk for a
-    /// reader that has gone is dropped: the body is only being read to its end.
+    /// Queues a chunk; false asks the caller to pause until the queue has [drained](Self::drained). A
+    /// chunk for a reader that has gone is dropped: the body is only being read to its end.
     pub fn push(&self, chunk: Bytes) -> bool {
         let length = chunk.len();
         let taken = self.shared.memory.try_take(Use::Upload, length);
@@ -90,11 +97,26 @@ impl Upload {
             return true;
         }
         self.shared.full.store(true, Ordering::SeqCst);
-        // The reader may have emptied the queue between the two stores and would then never call.
+        // The reader may have emptied the queue between the two stores and would then never tell.
         if self.shared.queued.load(Ordering::SeqCst) <= LOW_WATER {
             return !self.shared.full.swap(false, Ordering::SeqCst);
         }
         self.sender.is_closed()
+    }
+
+    /// Waits until more may be pushed: also when nobody reads any more.
+    pub fn drained(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shared = self.shared.clone();
+        async move {
+            loop {
+                // Before the question: what is told after the answer is heard.
+                let drained = shared.drained.notified();
+                if !shared.full.load(Ordering::SeqCst) {
+                    return;
+                }
+                drained.await;
+            }
+        }
     }
 
     /// The body is complete.
@@ -129,8 +151,8 @@ impl UploadReader {
                     None => self.shared.memory.take(Use::Upload, length).await?,
                 };
                 let queued = self.shared.queued.fetch_sub(length, Ordering::SeqCst) - length;
-                if queued <= LOW_WATER && self.shared.full.swap(false, Ordering::SeqCst) {
-                    (self.shared.on_drain)();
+                if queued <= LOW_WATER {
+                    self.shared.let_go();
                 }
                 Ok(Some((chunk, taken)))
             }
@@ -149,14 +171,14 @@ impl Drop for UploadReader {
     fn drop(&mut self) {
         // Nobody reads on: a paused pusher must be let go so that it can read the body to its end.
         self.receiver.close();
-        if self.shared.full.swap(false, Ordering::SeqCst) {
-            (self.shared.on_drain)();
-        }
+        self.shared.let_go();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::{FutureExt, poll};
+
     use super::*;
     use crate::memory::Budget;
 
@@ -172,7 +194,7 @@ mod tests {
 
     #[test]
     fn chunks_arrive_in_order_and_the_end_is_kept() {
-        let (push, mut read) = upload(&memory(), || {});
+        let (push, mut read) = upload(&memory());
         push.push(Bytes::from_static(b"a"));
         push.push(Bytes::from_static(b"b"));
         push.finish();
@@ -186,39 +208,36 @@ mod tests {
 
     #[test]
     fn an_abort_is_not_an_end() {
-        let (push, mut read) = upload(&memory(), || {});
+        let (push, mut read) = upload(&memory());
         push.abort();
         assert!(runtime().block_on(read.next()).is_err());
     }
 
     #[test]
-    fn a_full_queue_asks_for_a_pause_and_calls_back_once() {
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counter = calls.clone();
-        let (push, mut read) = upload(&memory(), move || {
-            counter.fetch_add(1, Ordering::SeqCst);
-        });
+    fn a_full_queue_asks_for_a_pause_until_it_has_drained() {
+        let (push, mut read) = upload(&memory());
         let mebibyte = Bytes::from(vec![0; 1 << 20]);
         let pauses = (0..10).filter(|_| !push.push(mebibyte.clone())).count();
         assert!(pauses > 0);
+        let mut drained = std::pin::pin!(push.drained());
         runtime().block_on(async {
+            let mut waited = 0;
             for _ in 0..10 {
+                waited += usize::from(poll!(&mut drained).is_pending());
                 read.next().await.unwrap();
             }
+            assert!((8..10).contains(&waited), "{waited}");
+            push.drained().await;
         });
-        assert_eq!(calls.load(Ordering::SeqCst), 1);
     }
 
     #[test]
     fn a_reader_that_goes_away_releases_a_paused_pusher() {
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counter = calls.clone();
-        let (push, read) = upload(&memory(), move || {
-            counter.fetch_add(1, Ordering::SeqCst);
-        });
+        let (push, read) = upload(&memory());
         assert!(!push.push(Bytes::from(vec![0; HIGH_WATER])));
+        assert!(push.drained().now_or_never().is_none());
         drop(read);
-        assert_eq!(calls.load(Ordering::SeqCst), 1);
+        assert!(push.drained().now_or_never().is_some());
         assert!(push.push(Bytes::from_static(b"more")));
     }
 
@@ -226,11 +245,7 @@ mod tests {
     fn a_chunk_without_memory_waits_with_its_pusher() {
         let memory = memory();
         let work = memory.budget().work;
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counter = calls.clone();
-        let (push, mut read) = upload(&memory, move || {
-            counter.fetch_add(1, Ordering::SeqCst);
-        });
+        let (push, mut read) = upload(&memory);
         let held = memory.try_take(Use::Query, work - 1).unwrap();
         assert!(push.push(Bytes::from_static(b"a")));
         assert!(!push.push(Bytes::from_static(b"bc")));
@@ -244,7 +259,7 @@ mod tests {
             let (next, ()) = tokio::join!(read.next(), async { drop(held) });
             let (chunk, taken) = next.unwrap().unwrap();
             assert_eq!((&chunk[..], taken.bytes()), (&b"bc"[..], 2));
+            push.drained().await;
         });
-        assert!(calls.load(Ordering::SeqCst) > 0);
     }
 }

@@ -57,7 +57,7 @@ fn rows() -> UploadReader {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
+    let (push, read) = Engine::new(EngineOptions::default()).upload();
     push.push(writer.into_inner().unwrap().into());
     push.finish();
     read

@@ -26,7 +26,7 @@ fn numbers(range: std::ops::Range<i64>) -> ipc::UploadReader {
     let batch = RecordBatch::try_from_iter([("n", numbers.clone()), ("m", numbers)]).unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
+    let (push, read) = Engine::new(EngineOptions::default()).upload();
     push.push(writer.into_inner().unwrap().into());
     push.finish();
     read

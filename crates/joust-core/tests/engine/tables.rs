@@ -25,7 +25,7 @@ fn stream(batch: &RecordBatch) -> Vec<u8> {
 }
 
 fn upload(bytes: Vec<u8>) -> ipc::UploadReader {
-    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
+    let (push, read) = Engine::new(EngineOptions::default()).upload();
     push.push(bytes.into());
     push.finish();
     read
@@ -162,7 +162,7 @@ async fn an_upload_that_breaks_off_commits_nothing() {
 
     let mut bytes = stream(&numbers(0..100_000));
     bytes.truncate(bytes.len() / 2);
-    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
+    let (push, read) = Engine::new(EngineOptions::default()).upload();
     push.push(bytes.clone().into());
     push.abort();
     let aborted = table.append(read).await.unwrap_err();

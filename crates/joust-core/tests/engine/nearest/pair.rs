@@ -167,7 +167,7 @@ pub fn batch(element: Element, rows: std::ops::Range<i64>) -> ipc::UploadReader 
     .unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload(|| {});
+    let (push, read) = Engine::new(EngineOptions::default()).upload();
     push.push(writer.into_inner().unwrap().into());
     push.finish();
     read
