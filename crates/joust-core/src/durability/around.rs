@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use futures::stream::BoxStream;
 use lance_io::object_store::ObjectStore;
 use lance_table::format::{IndexMetadata, Manifest, Transaction};
 use lance_table::io::commit::{
@@ -59,6 +60,17 @@ impl<A: Around> CommitHandler for With<A> {
 
     fn propagate_commit_error_after_success(&self) -> bool {
         self.0.inner().propagate_commit_error_after_success()
+    }
+
+    fn list_manifest_locations_since<'a>(
+        &self,
+        base_path: &Path,
+        object_store: &'a ObjectStore,
+        since_version: u64,
+    ) -> BoxStream<'a, lance::Result<ManifestLocation>> {
+        self.0
+            .inner()
+            .list_manifest_locations_since(base_path, object_store, since_version)
     }
 
     async fn commit(

@@ -6,17 +6,16 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use lance_table::io::commit::{
-    CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
-};
+use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
 
 use super::around::{Around, Commit};
+use super::local::LocalCommit;
 use super::written;
 
 /// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
 const NEW_DIRECTORIES: usize = 8;
 
-/// Lance's put-if-absent commit, after a sync of the files that the new version names.
+/// A commit on a local disk, after a sync of the files that the new version names.
 #[derive(Debug)]
 pub(super) struct SyncedCommit {
     /// Brings a file or a directory to the disk.
@@ -32,7 +31,7 @@ impl SyncedCommit {
 #[async_trait]
 impl Around for SyncedCommit {
     fn inner(&self) -> &dyn CommitHandler {
-        &ConditionalPutCommitHandler
+        &LocalCommit
     }
 
     async fn around(

@@ -10,6 +10,8 @@
 mod around;
 mod commit;
 mod files;
+mod hint;
+mod local;
 mod marked;
 mod turns;
 mod written;
@@ -52,9 +54,8 @@ impl Durability {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
             ("file", _) if !cfg!(unix) => return None,
             ("file", Self::Synced) => Arc::new(With(commit::SyncedCommit::new())),
-            ("file" | "s3" | "gs" | "az" | "abfss" | "memory", _) => {
-                Arc::new(ConditionalPutCommitHandler)
-            }
+            ("file", Self::Os) => Arc::new(local::LocalCommit),
+            ("s3" | "gs" | "az" | "abfss" | "memory", _) => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };
         let marked = Arc::new(With(marked::MarkedCommit(inner)));
