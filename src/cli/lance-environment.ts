@@ -22,7 +22,7 @@ const allocator = {
   /** Threads look more often for what others have freed for them. */
   GENERIC_COLLECT: "1000",
   /** What nobody uses is the system's again after so many milliseconds. */
-  PURGE_DELAY: "100",
+  PURGE_DELAY: "1000",
   /** The system would fill up huge pages again of which a part was given back. */
   ALLOW_THP: "0",
 };
