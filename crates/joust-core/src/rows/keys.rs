@@ -118,8 +118,8 @@ impl Keys {
     fn find(&self, value: &Value) -> &[u32] {
         let range = match (&self.values, value) {
             (Values::Integers(own), Value::Integer(value)) => {
-                let start = own.partition_point(|own| own < value);
-                start..start + own[start..].partition_point(|own| own == value)
+                let end = value.checked_add(1);
+                first_from(own, *value)..end.map_or(own.len(), |end| first_from(own, end))
             }
             (Values::Texts(own), Value::Text(value)) => {
                 let order = |offset: &u32| text(own, *offset).cmp(value.as_str());
@@ -144,6 +144,37 @@ impl Keys {
     }
 }
 
+/// The place of the first of some sorted values that is not less than one. It is looked for from where it
+/// would be if they were spread evenly, as ids mostly are: halving them all would touch memory that is not
+/// at hand a dozen times.
+fn first_from(sorted: &[i64], value: i64) -> usize {
+    let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else {
+        return 0;
+    };
+    if value <= least {
+        return 0;
+    }
+    if value > most {
+        return sorted.len();
+    }
+    let share = (value as f64 - least as f64) / (most as f64 - least as f64);
+    let guess = ((sorted.len() - 1) as f64 * share) as usize;
+    let is_less = |own: &i64| *own < value;
+    // Twice as far with each step: the first from `from` on is not after `to`.
+    let (mut from, mut to, mut step) = (guess, guess, 1);
+    while from > 0 && !is_less(&sorted[from - 1]) {
+        to = from - 1;
+        from = from.saturating_sub(step);
+        step *= 2;
+    }
+    while to < sorted.len() && is_less(&sorted[to]) {
+        from = to + 1;
+        to = sorted.len().min(to + step);
+        step *= 2;
+    }
+    from + sorted[from..to].partition_point(is_less)
+}
+
 fn text(texts: &ArrayRef, offset: u32) -> &str {
     match texts.as_string_opt::<i32>() {
         Some(texts) => texts.value(offset as usize),
@@ -154,6 +185,8 @@ fn text(texts: &ArrayRef, offset: u32) -> &str {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int32Array, LargeStringArray};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -175,6 +208,24 @@ mod tests {
         assert_eq!(find(5), [0, 3]);
         assert_eq!(find(-1), [2]);
         assert_eq!(find(7), [0_u32; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_is_the_one_that_halving_finds(
+            mut values in prop_oneof![
+                vec(any::<i64>(), 0..200),
+                vec(-20..20_i64, 0..200),
+                (0..200_i64).prop_map(|rows| (0..rows).collect()),
+            ],
+            other in prop_oneof![any::<i64>(), -21..220_i64],
+        ) {
+            values.sort_unstable();
+            for value in values.iter().copied().chain([other]) {
+                let expected = values.partition_point(|own| *own < value);
+                prop_assert_eq!(first_from(&values, value), expected);
+            }
+        }
     }
 
     #[test]
