@@ -13,6 +13,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod blobs;
+mod bytes;
 mod clone;
 mod columns;
 mod difference;

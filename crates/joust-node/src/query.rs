@@ -10,6 +10,7 @@ use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
 
+use crate::bytes::Bytes;
 use crate::error::js_error;
 use crate::promise::promise;
 use crate::running::guard;
@@ -51,8 +52,9 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
 pub struct QueryAnswer {
     /// The version of the table that is answered from.
     pub version: f64,
-    /// The first part: memory of the engine, not a copy of it.
-    pub first: Buffer,
+    /// The first part: memory of the engine, not a copy of it, unless it is small.
+    #[napi(ts_type = "Buffer")]
+    pub first: Bytes,
     /// Whether the first part is everything.
     pub done: bool,
     /// The other parts, and the memory that is held for the answer; absent when there is neither.
@@ -65,7 +67,7 @@ impl From<(Vec<u8>, Answer)> for QueryAnswer {
             version: answer.version() as f64,
             done: answer.is_done(),
             rest: QueryRest::of(answer, first.len()),
-            first: first.into(),
+            first: Bytes(first),
         }
     }
 }
