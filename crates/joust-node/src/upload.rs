@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 
-use bytes::Bytes;
 use joust_core::ipc::UploadReader;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
@@ -33,7 +32,7 @@ impl Upload {
     /// Copies the chunk into the engine; false: stop until it has `drained`.
     #[napi]
     pub fn push(&self, chunk: &[u8]) -> bool {
-        self.sender.push(Bytes::copy_from_slice(chunk))
+        self.sender.push(chunk)
     }
 
     /// Waits until more may be pushed, also when nobody reads any more.

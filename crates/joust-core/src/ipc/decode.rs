@@ -9,7 +9,6 @@ use arrow::datatypes::SchemaRef;
 use arrow::ipc::MessageHeader;
 use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
-use bytes::{Buf, Bytes};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -34,14 +33,10 @@ pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
     let mut decoder = Decoder {
         upload,
         limits,
-        framer: Framer::new(limits),
-        chunk: Bytes::new(),
-        chunk_memory: None,
-        part_memory: None,
         unpacked: None,
         dictionaries: HashMap::new(),
     };
-    let schema = match decoder.message().await? {
+    let schema = match decoder.upload.next().await? {
         Some(message) => read_schema(&message)?,
         None => {
             return Err(Error::invalid(
@@ -64,47 +59,14 @@ pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
 struct Decoder {
     upload: UploadReader,
     limits: Limits,
-    framer: Framer,
-    /// What the framer has not taken yet.
-    chunk: Bytes,
-    chunk_memory: Option<Reservation>,
-    /// Taken for the message that the framer collects.
-    part_memory: Option<Reservation>,
     /// Taken for the last compressed batch, until the next one is asked for.
     unpacked: Option<Reservation>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
 impl Decoder {
-    async fn message(&mut self) -> Result<Option<Message>> {
-        loop {
-            let mut rest: &[u8] = &self.chunk;
-            let message = self.framer.take(&mut rest)?;
-            let used = self.chunk.len() - rest.len();
-            self.chunk.advance(used);
-            let taken = self.chunk_memory.as_mut().map(|taken| taken.split(used));
-            match (&mut self.part_memory, taken) {
-                (Some(part), Some(taken)) => part.merge(taken),
-                (part, taken) => *part = taken,
-            }
-            if let Some(message) = message {
-                return Ok(Some(message.holding(self.part_memory.take())));
-            }
-            match self.upload.next().await? {
-                Some((chunk, taken)) => {
-                    self.chunk = chunk;
-                    self.chunk_memory = Some(taken);
-                }
-                None => {
-                    self.framer.finish()?;
-                    return Ok(None);
-                }
-            }
-        }
-    }
-
     async fn batch(&mut self, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
-        while let Some(message) = self.message().await? {
+        while let Some(message) = self.upload.next().await? {
             // What was given out before is somebody else's by now.
             self.unpacked = None;
             let unpacked = self.check(&message)?;
@@ -250,7 +212,7 @@ mod tests {
             let memory = Memory::new(Budget::new(8 << 30, None, None, None));
             let (push, read) = upload(&memory);
             for chunk in chunks {
-                push.push(chunk.into());
+                push.push(&chunk);
             }
             push.finish();
             let (_, stream) = decode(read).await?;

@@ -1,17 +1,21 @@
 //! A request body on its way from the socket to the engine.
 //!
-//! The socket's thread pushes and never waits; the engine reads at its own pace. What keeps memory
-//! bounded is the pusher's promise to pause once [`Upload::push`] says that the queue is full, until
-//! it has [drained](Upload::drained). What is queued is taken from the [`Memory`] that all uploads share; when
-//! there is none left, one chunk is queued on credit, the pusher pauses, and the reader waits.
+//! The socket's thread pushes and never waits; the engine reads at its own pace. Bytes are copied once, by
+//! the pusher, since the socket uses their memory again: into the [message](Message) that they belong to.
+//! What keeps memory bounded is the pusher's promise to pause once [`Upload::push`] says that the queue is
+//! full, until it has [drained](Upload::drained). What is queued is taken from the [`Memory`] that all
+//! uploads share; when there is none left, one chunk is queued on credit, the pusher pauses, and the
+//! reader waits.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::framing::{Framer, Message};
+use super::guard::Limits;
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation, Use};
 
@@ -20,8 +24,12 @@ const HIGH_WATER: usize = 8 << 20;
 const LOW_WATER: usize = 2 << 20;
 
 enum Event {
-    /// Without a reservation the reader has to get one before it goes on.
-    Chunk(Bytes, Option<Reservation>),
+    /// So many bytes have come. Without a reservation the reader has to get one before it goes on.
+    Bytes(usize, Option<Reservation>),
+    /// A message is complete, which came as so many of these bytes.
+    Message(Message, usize),
+    /// No more messages can be read.
+    Failed(Error),
     Finished,
     Aborted,
 }
@@ -49,12 +57,23 @@ impl Shared {
 pub struct Upload {
     sender: mpsc::UnboundedSender<Event>,
     shared: Arc<Shared>,
+    coming: Mutex<Coming>,
+}
+
+/// The message that is coming.
+struct Coming {
+    framer: Framer,
+    /// Bytes of it.
+    length: usize,
+    failed: bool,
 }
 
 /// The reading end.
 pub struct UploadReader {
     receiver: mpsc::UnboundedReceiver<Event>,
     shared: Arc<Shared>,
+    /// Taken for bytes whose message is not complete.
+    taken: Option<Reservation>,
     ended: bool,
 }
 
@@ -70,15 +89,30 @@ pub fn upload(memory: &Memory) -> (Upload, UploadReader) {
     let reader = UploadReader {
         receiver,
         shared: shared.clone(),
+        taken: None,
         ended: false,
     };
-    (Upload { sender, shared }, reader)
+    let coming = Mutex::new(Coming {
+        framer: Framer::new(Limits::new(memory.budget().batch())),
+        length: 0,
+        failed: false,
+    });
+    let upload = Upload {
+        sender,
+        shared,
+        coming,
+    };
+    (upload, reader)
 }
 
 impl Upload {
-    /// Queues a chunk; false asks the caller to pause until the queue has [drained](Self::drained). A
+    /// Copies a chunk; false asks the caller to pause until the queue has [drained](Self::drained). A
     /// chunk for a reader that has gone is dropped: the body is only being read to its end.
-    pub fn push(&self, chunk: Bytes) -> bool {
+    pub fn push(&self, chunk: &[u8]) -> bool {
+        let mut coming = self.coming.lock();
+        if coming.failed || self.sender.is_closed() {
+            return true;
+        }
         let length = chunk.len();
         let taken = self.shared.memory.try_take(Use::Upload, length);
         let on_credit = taken.is_none();
@@ -87,8 +121,13 @@ impl Upload {
             self.shared.full.store(true, Ordering::SeqCst);
         }
         let queued = self.shared.queued.fetch_add(length, Ordering::SeqCst) + length;
-        if self.sender.send(Event::Chunk(chunk, taken)).is_err() {
+        if self.sender.send(Event::Bytes(length, taken)).is_err() {
             return true;
+        }
+        if let Err(error) = self.frame(&mut coming, chunk) {
+            coming.failed = true;
+            // A reader that is gone needs no reason.
+            let _ = self.sender.send(Event::Failed(error));
         }
         if on_credit {
             return false;
@@ -102,6 +141,20 @@ impl Upload {
             return !self.shared.full.swap(false, Ordering::SeqCst);
         }
         self.sender.is_closed()
+    }
+
+    /// Queues the messages that a chunk completes.
+    fn frame(&self, coming: &mut Coming, mut chunk: &[u8]) -> Result<()> {
+        loop {
+            let before = chunk.len();
+            let message = coming.framer.take(&mut chunk)?;
+            coming.length += before - chunk.len();
+            let Some(message) = message else {
+                return Ok(());
+            };
+            let length = std::mem::take(&mut coming.length);
+            let _ = self.sender.send(Event::Message(message, length));
+        }
     }
 
     /// Waits until more may be pushed: also when nobody reads any more.
@@ -121,8 +174,14 @@ impl Upload {
 
     /// The body is complete.
     pub fn finish(&self) {
+        let coming = self.coming.lock();
+        let event = match coming.framer.finish() {
+            _ if coming.failed => return,
+            Ok(()) => Event::Finished,
+            Err(error) => Event::Failed(error),
+        };
         // A reader that is gone needs no end.
-        let _ = self.sender.send(Event::Finished);
+        let _ = self.sender.send(event);
     }
 
     /// The client went away before the body was complete.
@@ -137,33 +196,42 @@ impl UploadReader {
         &self.shared.memory
     }
 
-    /// The next chunk, and the memory that is taken for it; `None` at the end of a complete body.
-    /// Code 21 when there is no memory for the chunk.
-    pub async fn next(&mut self) -> Result<Option<(Bytes, Reservation)>> {
-        if self.ended {
-            return Ok(None);
-        }
-        match self.receiver.recv().await {
-            Some(Event::Chunk(chunk, taken)) => {
-                let length = chunk.len();
-                let taken = match taken {
-                    Some(taken) => taken,
-                    None => self.shared.memory.take(Use::Upload, length).await?,
-                };
-                let queued = self.shared.queued.fetch_sub(length, Ordering::SeqCst) - length;
-                if queued <= LOW_WATER {
-                    self.shared.let_go();
+    /// The next message, which holds the memory that is taken for it; `None` at the end of a complete
+    /// body. Code 21 when there is no memory for what has come, code 13 for bytes that are no message.
+    pub async fn next(&mut self) -> Result<Option<Message>> {
+        while !self.ended {
+            match self.receiver.recv().await {
+                Some(Event::Bytes(length, taken)) => self.arrived(length, taken).await?,
+                Some(Event::Message(message, length)) => {
+                    let taken = self.taken.as_mut().map(|taken| taken.split(length));
+                    return Ok(Some(message.holding(taken)));
                 }
-                Ok(Some((chunk, taken)))
+                Some(Event::Failed(error)) => return Err(error),
+                Some(Event::Finished) => self.ended = true,
+                Some(Event::Aborted) | None => {
+                    return Err(Error::invalid(
+                        "the request body ended early; nothing was written",
+                    ));
+                }
             }
-            Some(Event::Finished) => {
-                self.ended = true;
-                Ok(None)
-            }
-            Some(Event::Aborted) | None => Err(Error::invalid(
-                "the request body ended early; nothing was written",
-            )),
         }
+        Ok(None)
+    }
+
+    async fn arrived(&mut self, length: usize, taken: Option<Reservation>) -> Result<()> {
+        let taken = match taken {
+            Some(taken) => taken,
+            None => self.shared.memory.take(Use::Upload, length).await?,
+        };
+        match &mut self.taken {
+            Some(all) => all.merge(taken),
+            none => *none = Some(taken),
+        }
+        let queued = self.shared.queued.fetch_sub(length, Ordering::SeqCst) - length;
+        if queued <= LOW_WATER {
+            self.shared.let_go();
+        }
+        Ok(())
     }
 }
 
@@ -176,90 +244,5 @@ impl Drop for UploadReader {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::{FutureExt, poll};
-
-    use super::*;
-    use crate::memory::Budget;
-
-    fn memory() -> Memory {
-        Memory::new(Budget::new(1 << 30, None, None, None))
-    }
-
-    fn runtime() -> tokio::runtime::Runtime {
-        tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap()
-    }
-
-    #[test]
-    fn chunks_arrive_in_order_and_the_end_is_kept() {
-        let (push, mut read) = upload(&memory());
-        push.push(Bytes::from_static(b"a"));
-        push.push(Bytes::from_static(b"b"));
-        push.finish();
-        runtime().block_on(async {
-            assert_eq!(read.next().await.unwrap().unwrap().0, "a");
-            assert_eq!(read.next().await.unwrap().unwrap().0, "b");
-            assert!(read.next().await.unwrap().is_none());
-            assert!(read.next().await.unwrap().is_none());
-        });
-    }
-
-    #[test]
-    fn an_abort_is_not_an_end() {
-        let (push, mut read) = upload(&memory());
-        push.abort();
-        assert!(runtime().block_on(read.next()).is_err());
-    }
-
-    #[test]
-    fn a_full_queue_asks_for_a_pause_until_it_has_drained() {
-        let (push, mut read) = upload(&memory());
-        let mebibyte = Bytes::from(vec![0; 1 << 20]);
-        let pauses = (0..10).filter(|_| !push.push(mebibyte.clone())).count();
-        assert!(pauses > 0);
-        let mut drained = std::pin::pin!(push.drained());
-        runtime().block_on(async {
-            let mut waited = 0;
-            for _ in 0..10 {
-                waited += usize::from(poll!(&mut drained).is_pending());
-                read.next().await.unwrap();
-            }
-            assert!((8..10).contains(&waited), "{waited}");
-            push.drained().await;
-        });
-    }
-
-    #[test]
-    fn a_reader_that_goes_away_releases_a_paused_pusher() {
-        let (push, read) = upload(&memory());
-        assert!(!push.push(Bytes::from(vec![0; HIGH_WATER])));
-        assert!(push.drained().now_or_never().is_none());
-        drop(read);
-        assert!(push.drained().now_or_never().is_some());
-        assert!(push.push(Bytes::from_static(b"more")));
-    }
-
-    #[test]
-    fn a_chunk_without_memory_waits_with_its_pusher() {
-        let memory = memory();
-        let work = memory.budget().work;
-        let (push, mut read) = upload(&memory);
-        let held = memory.try_take(Use::Query, work - 1).unwrap();
-        assert!(push.push(Bytes::from_static(b"a")));
-        assert!(!push.push(Bytes::from_static(b"bc")));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let (chunk, taken) = read.next().await.unwrap().unwrap();
-            assert_eq!((&chunk[..], taken.bytes()), (&b"a"[..], 1));
-            let (next, ()) = tokio::join!(read.next(), async { drop(held) });
-            let (chunk, taken) = next.unwrap().unwrap();
-            assert_eq!((&chunk[..], taken.bytes()), (&b"bc"[..], 2));
-            push.drained().await;
-        });
-    }
-}
+#[path = "upload_tests.rs"]
+mod tests;

@@ -22,7 +22,7 @@ fn upload(batch: &RecordBatch) -> ipc::UploadReader {
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(batch).unwrap();
     let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(writer.into_inner().unwrap().into());
+    push.push(&writer.into_inner().unwrap());
     push.finish();
     read
 }

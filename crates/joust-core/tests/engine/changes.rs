@@ -27,7 +27,7 @@ fn numbers(range: std::ops::Range<i64>) -> ipc::UploadReader {
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(writer.into_inner().unwrap().into());
+    push.push(&writer.into_inner().unwrap());
     push.finish();
     read
 }

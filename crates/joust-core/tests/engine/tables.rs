@@ -26,7 +26,7 @@ fn stream(batch: &RecordBatch) -> Vec<u8> {
 
 fn upload(bytes: Vec<u8>) -> ipc::UploadReader {
     let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(bytes.into());
+    push.push(&bytes);
     push.finish();
     read
 }
@@ -163,7 +163,7 @@ async fn an_upload_that_breaks_off_commits_nothing() {
     let mut bytes = stream(&numbers(0..100_000));
     bytes.truncate(bytes.len() / 2);
     let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(bytes.clone().into());
+    push.push(&bytes);
     push.abort();
     let aborted = table.append(read).await.unwrap_err();
     assert_eq!(aborted.code(), Code::InvalidInput);
