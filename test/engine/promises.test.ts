@@ -1,0 +1,90 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Engine, type Table, Upload } from "../../src/engine/index.js";
+import { ErrorCode } from "../../src/errors.js";
+import { items } from "../harness/arrow.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const ROWS = 300;
+const execute = promisify(execFile);
+
+describe("Promises of the engine", () => {
+  const engine = new Engine();
+  const place = tempDir("promises");
+  const location = join(place, "t.lance");
+  let table: Table;
+
+  beforeAll(async () => {
+    table = engine.table(location);
+    const upload = new Upload(engine);
+    upload.push(items(ROWS));
+    upload.finish();
+    await table.create(upload, false);
+  });
+  afterAll(() => removeDir(place));
+
+  it("are each settled with what their own work came to", async () => {
+    const asked = Array.from({ length: ROWS }, (_, i) => {
+      const predicate = i % 7 === 3 ? `nothing < ${i}` : `id < ${i}`;
+      return table.countRows({ predicate });
+    });
+    const settled = await Promise.allSettled(asked);
+    for (const [i, outcome] of settled.entries()) {
+      if (i % 7 === 3) {
+        expect(outcome).toMatchObject({
+          status: "rejected",
+          reason: { name: "EngineError", code: ErrorCode.TableColumnNotFound },
+        });
+      } else {
+        expect(outcome).toEqual({ status: "fulfilled", value: i });
+      }
+    }
+  });
+
+  it("may be asked for where others are settled", async () => {
+    let after = 0;
+    const more = async (left: number): Promise<void> => {
+      const one = await table.countRows({ predicate: "id < 1" });
+      after += one;
+      if (left > 0) await Promise.all([more(left - 1), more(left - 1)]);
+    };
+    await more(6);
+    expect(after).toBe(2 ** 7 - 1);
+  });
+
+  it("keep the process until they are settled, and no longer", async () => {
+    const script = `
+      const { Engine } = await import(${JSON.stringify(new URL("../../dist/engine/index.js", import.meta.url).href)});
+      const table = new Engine({}).table(${JSON.stringify(location)});
+      for (const least of [1, 2, 3])
+        table.countRows({ predicate: "id >= " + least }).then((rows) => console.log(rows));
+    `;
+    const args = ["--input-type=module", "--eval", script];
+    const { stdout } = await execute(process.execPath, args, { timeout: 20_000 });
+    expect(stdout.trim().split("\n").map(Number).sort()).toEqual([ROWS - 3, ROWS - 2, ROWS - 1]);
+  });
+
+  it("of an upload waits until more may be pushed", async () => {
+    const rows = 400_000;
+    const upload = new Upload(engine);
+    const body = items(rows);
+    let writing: Promise<unknown> | undefined;
+    for (let at = 0; at < body.length; at += 1 << 20) {
+      if (upload.push(body.subarray(at, at + (1 << 20)))) continue;
+      // Nobody has read until now, so that there was a pause.
+      writing ??= table.create(upload, true);
+      await upload.drained();
+    }
+    upload.finish();
+    expect(writing).toBeDefined();
+    await writing;
+    expect(await table.countRows()).toBe(rows);
+    // Nobody reads any more.
+    const dropped = new Upload(engine);
+    dropped.abort();
+    await dropped.drained();
+    expect(dropped.push(body)).toBe(true);
+  });
+});
