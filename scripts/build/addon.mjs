@@ -12,6 +12,7 @@ import { cargo } from "./cargo.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, root, targetDir } from "./paths.mjs";
 import { CompileProgress, progressEnvironment } from "./progress.mjs";
+import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
 const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
 const STAMP = join(root, "native", ".stamp");
@@ -21,7 +22,7 @@ export const addonInputs = () => fingerprint(INPUTS);
 
 export function addonStale() {
   const inputs = addonInputs();
-  if (existsSync(addonPath)) return !isStamped(STAMP, inputs);
+  if (existsSync(addonPath)) return !isStamped(STAMP, made(inputs, wantsUnoptimised()));
   return prebuiltInputs() !== inputs;
 }
 
@@ -49,7 +50,10 @@ function prebuiltInputs() {
 export async function buildAddon({ profile = "release" } = {}) {
   const inputs = addonInputs();
   const progress = new CompileProgress();
-  const code = await cargo(["build", "--profile", profile, "--workspace"], {
+  // What is published is always optimised.
+  const quick = profile === "release" && wantsUnoptimised();
+  const flags = quick ? unoptimised(...SLOW) : [];
+  const code = await cargo(["build", "--profile", profile, "--workspace", ...flags], {
     env: progressEnvironment,
     stdio: ["ignore", "ignore", "pipe"],
     onOutput: (chunk) => progress.write(chunk),
@@ -62,8 +66,11 @@ export async function buildAddon({ profile = "release" } = {}) {
   copyFileSync(join(targetDir, profile, libraryName()), fresh);
   renameSync(fresh, addonPath);
   await writeBindings();
-  stamp(STAMP, inputs);
+  stamp(STAMP, made(inputs, quick));
 }
+
+/** The two ways to compile it are taken for different addons. */
+const made = (inputs, quick) => (quick ? `${inputs} unoptimised` : inputs);
 
 function libraryName() {
   if (process.platform === "win32") return "joust_node.dll";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { cargo } from "../build/cargo.mjs";
 import { root } from "../build/paths.mjs";
-import { unoptimised } from "../build/unoptimised.mjs";
+import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { command } from "./command.mjs";
 
 const bin = (path) => join(root, "node_modules", ...path.split("/"));
@@ -22,7 +22,7 @@ const checks = {
  * looked at would be wasted.
  */
 function clippy() {
-  const quick = unoptimised("joust-core", "joust-node", "joust-text", "protoc-path");
+  const quick = unoptimised(...SLOW, "joust-text", "protoc-path");
   return cargo(["build", "--quiet", "--release", "--workspace", "--all-targets", ...quick], {
     env: { RUSTC_WORKSPACE_WRAPPER: "clippy-driver", CLIPPY_ARGS: "-Dwarnings" },
   });

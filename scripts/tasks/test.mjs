@@ -1,5 +1,5 @@
 import { cargo } from "../build/cargo.mjs";
-import { unoptimised } from "../build/unoptimised.mjs";
+import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { cargoCounts, describe, withExitCode } from "./counts.mjs";
 import { vitest } from "./vitest.mjs";
 
@@ -15,7 +15,7 @@ export async function run(args) {
 async function rustTests() {
   let output = "";
   // What Lance's futures make of joust-core takes minutes to optimise, once for each test program.
-  const quick = unoptimised("joust-core", "joust-node");
+  const quick = unoptimised(...SLOW);
   const code = await cargo(["test", "--release", "--workspace", "--no-fail-fast", ...quick], {
     stdio: ["ignore", "pipe", "inherit"],
     onOutput(chunk) {
