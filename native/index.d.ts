@@ -605,7 +605,7 @@ export interface Progress {
 export interface QueryAnswer {
   /** The version of the table that is answered from. */
   version: number
-  /** The first part: memory of the engine, not a copy of it. */
+  /** The first part: memory of the engine, not a copy of it, unless it is small. */
   first: Buffer
   /** Whether the first part is everything. */
   done: boolean

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import "./young-generation.js";
+import "../threads/young-generation.js";
 import { readFileSync } from "node:fs";
 import { optionHelp } from "../config/help.js";
 import { ConfigError } from "../config/option.js";

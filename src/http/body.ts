@@ -55,8 +55,7 @@ export class UploadSink implements Sink {
   push(chunk: Uint8Array): void {
     this.#size += chunk.byteLength;
     if (this.limit > 0 && this.#size > this.limit) throw tooLarge(this.limit, "--max-upload-bytes");
-    if (this.upload.push(chunk)) return;
-    this.exchange.pause();
+    if (this.upload.push(chunk) || !this.exchange.pause()) return;
     this.upload.drained().then(() => this.exchange.resume());
   }
 

@@ -84,11 +84,12 @@ export class Exchange implements Outgoing {
     this.#trusted = true;
   }
 
-  /** Takes no more of the body until `resume`. */
-  pause(): void {
-    if (this.#paused || this.#bodyEnded || this.aborted) return;
+  /** Takes no more of the body until `resume`. False: nothing more will come anyway. */
+  pause(): boolean {
+    if (this.#bodyEnded || this.aborted) return false;
+    if (!this.#paused) this.res.pause();
     this.#paused = true;
-    this.res.pause();
+    return true;
   }
 
   /** After the end of the body it can wait: resuming starts the socket's limit of 10 s. */

@@ -264,9 +264,13 @@ export class Handling {
     else this.exchange.answer(translated);
   };
 
-  /** What has come of the body is used up; what is still to come of an upload is not wanted any more. */
+  /**
+   * What has come of the body is used up; what is still to come of an upload is not wanted any more. An
+   * upload that nobody has begun to read would keep its memory.
+   */
   #dropBody(): void {
     this.#sink?.discard();
-    if (!this.exchange.bodyEnded) this.#upload?.abort();
+    if (this.exchange.bodyEnded) this.#upload?.discard();
+    else this.#upload?.abort();
   }
 }

@@ -1,4 +1,5 @@
 /** A thread beside the first that takes requests: what the `Worker` of workers.ts runs. */
+import "./young-generation.js";
 import { parentPort, workerData } from "node:worker_threads";
 import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
 import type { Config } from "../config/config.js";

@@ -1,6 +1,9 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Engine, type Table, Upload } from "../../src/engine/index.js";
 import { ErrorCode } from "../../src/errors.js";
@@ -8,6 +11,7 @@ import { items } from "../harness/arrow.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const ROWS = 300;
+const ENGINE = new URL("../../dist/engine/index.js", import.meta.url).href;
 const execute = promisify(execFile);
 
 describe("Promises of the engine", () => {
@@ -56,7 +60,7 @@ describe("Promises of the engine", () => {
 
   it("keep the process until they are settled, and no longer", async () => {
     const script = `
-      const { Engine } = await import(${JSON.stringify(new URL("../../dist/engine/index.js", import.meta.url).href)});
+      const { Engine } = await import(${JSON.stringify(ENGINE)});
       const table = new Engine({}).table(${JSON.stringify(location)});
       for (const least of [1, 2, 3])
         table.countRows({ predicate: "id >= " + least }).then((rows) => console.log(rows));
@@ -81,10 +85,33 @@ describe("Promises of the engine", () => {
     expect(writing).toBeDefined();
     await writing;
     expect(await table.countRows()).toBe(rows);
-    // Nobody reads any more.
-    const dropped = new Upload(engine);
-    dropped.abort();
-    await dropped.drained();
-    expect(dropped.push(body)).toBe(true);
+  });
+
+  it("of an upload that nobody will read lets its pusher go", async () => {
+    const upload = new Upload(engine);
+    expect(upload.push(items(400_000))).toBe(false);
+    const drained = upload.drained();
+    const first = await Promise.race([drained.then(() => "drained"), sleep(50, "waits")]);
+    expect(first).toBe("waits");
+    upload.discard();
+    await drained;
+    expect(upload.push(items(3))).toBe(true);
+  });
+
+  it("of a thread that ends go with it", async () => {
+    const script = `
+      const { workerData } = require("node:worker_threads");
+      import(workerData.engine).then(({ Engine }) => {
+        const table = new Engine({}).table(workerData.location);
+        for (let i = 0; i < 200; i++) table.countRows({ predicate: "id % 7 = " + (i % 7) });
+        setTimeout(() => process.exit(3), 5);
+      });
+    `;
+    const workerData = { engine: ENGINE, location };
+    for (let i = 0; i < 5; i++) {
+      const [code] = await once(new Worker(script, { eval: true, workerData }), "exit");
+      expect(code).toBe(3);
+    }
+    expect(await table.countRows()).toBeGreaterThan(0);
   });
 });

@@ -10,7 +10,7 @@ use napi::bindgen_prelude::{PromiseRaw, ToNapiValue, spawn};
 use tokio::sync::oneshot;
 
 use crate::error::js_error;
-use crate::settle::{Deferred, await_end};
+use crate::settle::{Deferred, End, await_end};
 
 /// Runs `work` and settles a Promise with what `convert` makes of its outcome, on Node's thread.
 ///
@@ -27,20 +27,32 @@ where
     let (deferred, promise) = Deferred::new(env)?;
     let (sender, mut outcome) = oneshot::channel();
     let end = await_end(env, move |env| {
-        // Work is told to have ended after its outcome was sent.
+        // Work that was dropped has sent nothing.
         let outcome = outcome.try_recv().unwrap_or_else(|_| Err(cancelled()));
-        deferred.settle(
-            env,
-            outcome.map(convert).map_err(|error| js_error(env, &error)),
-        );
+        deferred.settle(env, |env| {
+            outcome.map(convert).map_err(|error| js_error(env, &error))
+        });
     })?;
+    let told = Told { sender, _end: end };
     spawn(async move {
         let outcome = AssertUnwindSafe(work).catch_unwind().await;
-        // The receiver is gone with its environment only.
-        let _ = sender.send(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
-        end.tell();
+        told.tell(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
     });
     Ok(promise)
+}
+
+/// How the event loop hears of an outcome.
+struct Told<T> {
+    // In this order also when it is dropped: the event loop looks for the outcome when it hears of the end.
+    sender: oneshot::Sender<Result<T>>,
+    _end: End,
+}
+
+impl<T> Told<T> {
+    fn tell(self, outcome: Result<T>) {
+        // The receiver is gone with its environment only.
+        let _ = self.sender.send(outcome);
+    }
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {

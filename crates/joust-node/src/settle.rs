@@ -6,8 +6,9 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use napi::bindgen_prelude::{PromiseRaw, ToNapiValue};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -18,7 +19,7 @@ type Settle = Box<dyn FnOnce(&Env)>;
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 
 thread_local! {
-    /// Of the event loop that runs on this thread.
+    /// Of the event loop that runs on this thread: Node gives a thread one environment.
     static LOOP: RefCell<Option<Loop>> = const { RefCell::new(None) };
 }
 
@@ -36,19 +37,15 @@ struct Ended {
     wake: Wake,
 }
 
-/// Tells the event loop that work has ended.
+/// Dropped, it tells the event loop that work has ended, in whatever way.
 pub struct End {
     number: u64,
     ended: Arc<Ended>,
 }
 
-impl End {
-    pub fn tell(self) {
-        let mut numbers = self
-            .ended
-            .numbers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut numbers = self.ended.numbers();
         numbers.push(self.number);
         let is_first = numbers.len() == 1;
         drop(numbers);
@@ -62,7 +59,13 @@ impl End {
     }
 }
 
-/// Has `settle` called on this event loop after the end was told. Until then the process does not end
+impl Ended {
+    fn numbers(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has `settle` called on this event loop after the end was dropped. Until then the process does not end
 /// for want of work.
 pub fn await_end(env: &Env, settle: impl FnOnce(&Env) + 'static) -> napi::Result<End> {
     LOOP.with_borrow_mut(|known| {
@@ -121,14 +124,8 @@ impl Loop {
 /// Settles what has ended.
 fn settle_ended(env: &Env) {
     let numbers = LOOP.with_borrow(|known| {
-        known.as_ref().map_or_else(Vec::new, |this| {
-            let mut numbers = this
-                .ended
-                .numbers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *numbers)
-        })
+        let ended = known.as_ref().map(|this| &this.ended);
+        ended.map_or_else(Vec::new, |ended| std::mem::take(&mut *ended.numbers()))
     });
     for number in numbers {
         // Making a value may run JavaScript, which may ask for more.
@@ -156,16 +153,29 @@ impl Deferred {
         Ok((Self(deferred), PromiseRaw::new(env.raw(), promise)))
     }
 
-    /// Settles the Promise, on the thread that made it.
-    pub fn settle<V: ToNapiValue>(self, env: &Env, outcome: napi::Result<V>) {
+    /// Settles the Promise with what `make` makes, on the thread that made the Promise. What goes wrong in
+    /// making it, a panic too, rejects this Promise and nothing else.
+    pub fn settle<V: ToNapiValue>(self, env: &Env, make: impl FnOnce(&Env) -> napi::Result<V>) {
         let raw = env.raw();
-        // SAFETY: this is the environment's thread, and a deferred is used up by being settled.
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let value = make(env)?;
+            // SAFETY: this is the environment's thread.
+            unsafe { V::to_napi_value(raw, value) }
+        }));
+        let made = made.unwrap_or_else(|_| Err(napi::Error::from_reason("the engine failed")));
+        // SAFETY: as above, and a deferred is used up by being settled. What fails here fails because the
+        // environment is closing: nobody waits any more.
         unsafe {
-            // What fails here fails because the environment is closing: nobody waits any more.
-            match outcome.and_then(|value| V::to_napi_value(raw, value)) {
+            match made {
                 Ok(value) => sys::napi_resolve_deferred(raw, self.0, value),
                 Err(error) => {
-                    let error = JsError::from(error).into_value(raw);
+                    // Whatever JavaScript threw would be in the way of all that follow.
+                    let mut thrown = ptr::null_mut();
+                    sys::napi_get_and_clear_last_exception(raw, &raw mut thrown);
+                    let error = match error.status {
+                        Status::PendingException => thrown,
+                        _ => JsError::from(error).into_value(raw),
+                    };
                     sys::napi_reject_deferred(raw, self.0, error)
                 }
             };

@@ -37,13 +37,18 @@ pub(super) fn write(base: &Path, version: u64) {
     }
 }
 
-/// Writes over what is there, which is as long or shorter, since numbers grow. Of two writers the slower
-/// one may leave what can't be read, which counts as no hint.
+/// Writes over what is there. Who reads between the two steps finds what can't be read, which counts as no
+/// hint.
 fn over(path: &Path, hint: &Hint) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .open(path)?;
-    file.write_all(&serde_json::to_vec(hint)?)
+    let hint = serde_json::to_vec(hint)?;
+    file.write_all(&hint)?;
+    match file.metadata()?.len() > hint.len() as u64 {
+        true => file.set_len(hint.len() as u64),
+        false => Ok(()),
+    }
 }

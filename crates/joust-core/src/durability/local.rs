@@ -14,7 +14,7 @@ use lance_io::object_store::ObjectStore;
 use lance_table::format::{IndexMetadata, Manifest, Transaction};
 use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
-    ManifestNamingScheme, ManifestWriter,
+    ManifestNamingScheme, ManifestWriter, uses_version_hint,
 };
 use object_store::path::Path as StorePath;
 use object_store::{Error as StoreError, PutMode, PutOptions};
@@ -40,7 +40,7 @@ impl CommitHandler for LocalCommit {
         object_store: &'a ObjectStore,
         since_version: u64,
     ) -> BoxStream<'a, lance::Result<ManifestLocation>> {
-        if is_newest(base_path, since_version) {
+        if uses_version_hint(object_store) && is_newest(base_path, since_version) {
             return stream::empty().boxed();
         }
         ConditionalPutCommitHandler.list_manifest_locations_since(
@@ -73,7 +73,9 @@ impl CommitHandler for LocalCommit {
             }
             error => CommitError::OtherError(error.into()),
         })?;
-        hint::write(&local(base_path), manifest.version);
+        if uses_version_hint(object_store) {
+            hint::write(&local(base_path), manifest.version);
+        }
         Ok(ManifestLocation {
             version: manifest.version,
             path,
@@ -90,11 +92,11 @@ impl CommitHandler for LocalCommit {
 fn is_newest(base_path: &StorePath, version: u64) -> bool {
     let exists = |version| {
         let path = ManifestNamingScheme::V2.manifest_path(base_path, version);
-        local(&path).exists()
+        local(&path).try_exists().ok()
     };
     hint::read(&local(base_path)).is_some_and(|hint| hint <= version)
-        && exists(version)
-        && !exists(version + 1)
+        && exists(version) == Some(true)
+        && exists(version + 1) == Some(false)
 }
 
 fn local(path: &StorePath) -> PathBuf {

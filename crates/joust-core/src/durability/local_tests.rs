@@ -126,6 +126,12 @@ async fn a_hint_that_is_gone_or_behind_misleads_nobody() {
     .unwrap();
     assert_eq!(newer(&base, 1).await, [2]);
     assert!(newer(&base, 2).await.is_empty());
+    std::fs::write(
+        base.join("_versions/latest_version_hint.json"),
+        "{\"version\":9}}",
+    )
+    .unwrap();
+    assert_eq!(newer(&base, 1).await, [2]);
     std::fs::remove_file(base.join("_versions/latest_version_hint.json")).unwrap();
     assert_eq!(newer(&base, 1).await, [2]);
     assert_eq!(append(&first, ours()).await.version_id(), 3);

@@ -126,7 +126,6 @@ impl Decoder {
                 })?;
                 Ok(None)
             }
-            MessageHeader::NONE => Ok(None),
             other => Err(malformed(&format!(
                 "a message of kind {} follows the schema",
                 kind(other)

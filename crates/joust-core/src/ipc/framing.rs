@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 use crate::memory::Reservation;
 
 const CONTINUATION: u32 = 0xFFFF_FFFF;
+/// Bytes for which room is made before they come.
+const MOST_ROOM: usize = 256 << 20;
 
 /// One message: its metadata (a flatbuffer, verified) and its body.
 pub struct Message {
@@ -136,13 +138,17 @@ impl Framer {
             }
             State::Metadata { .. } => {
                 let metadata = Buffer::from(part);
-                let length = self.limits.body_length(&root(&metadata)?)?;
+                let message = root(&metadata)?;
+                if message.header_type() == MessageHeader::NONE {
+                    return Err(malformed("a message says nothing"));
+                }
+                let length = self.limits.body_length(&message)?;
                 if length == 0 {
                     let body = Buffer::from(MutableBuffer::new(0));
                     return Ok(Some(Message { metadata, body }));
                 }
                 // Room that is not written to is not taken: only a very large body has to grow.
-                self.part = MutableBuffer::with_capacity(length.min(64 << 20));
+                self.part = MutableBuffer::with_capacity(length.min(MOST_ROOM));
                 self.state = State::Body { metadata, length };
                 Ok(None)
             }

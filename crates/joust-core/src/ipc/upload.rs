@@ -4,8 +4,8 @@
 //! the pusher, since the socket uses their memory again: into the [message](Message) that they belong to.
 //! What keeps memory bounded is the pusher's promise to pause once [`Upload::push`] says that the queue is
 //! full, until it has [drained](Upload::drained). What is queued is taken from the [`Memory`] that all
-//! uploads share; when there is none left, one chunk is queued on credit, the pusher pauses, and the
-//! reader waits.
+//! uploads share; when there is none left, a chunk is queued on credit, the pusher pauses, and the reader
+//! waits.
 
 use std::future::Future;
 use std::sync::Arc;
