@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use futures::FutureExt;
 use joust_core::ipc::UploadReader;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
@@ -38,8 +39,8 @@ impl Upload {
     /// Waits until more may be pushed, also when nobody reads any more.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn drained<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
-        let drained = self.sender.drained();
-        promise(env, async { Ok(drained.await) }, |()| ())
+        let drained = self.sender.drained().map(Ok);
+        promise(env, drained, |()| ())
     }
 
     /// The body is complete.

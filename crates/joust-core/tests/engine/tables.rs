@@ -24,9 +24,9 @@ fn stream(batch: &RecordBatch) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-fn upload(bytes: Vec<u8>) -> ipc::UploadReader {
+fn upload(bytes: &[u8]) -> ipc::UploadReader {
     let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&bytes);
+    push.push(bytes);
     push.finish();
     read
 }
@@ -86,11 +86,11 @@ async fn a_write_is_seen_by_the_next_read() {
     let place = Place::new();
     let table = place.table();
     table
-        .create(upload(stream(&numbers(0..10))), false)
+        .create(upload(&stream(&numbers(0..10))), false)
         .await
         .unwrap();
     for round in 1..20 {
-        let written = table.append(upload(stream(&numbers(0..1)))).await.unwrap();
+        let written = table.append(upload(&stream(&numbers(0..1)))).await.unwrap();
         assert_eq!(written.version, round + 1);
         assert_eq!(count(&table, None).await.unwrap(), 10 + round);
         assert!(
@@ -117,7 +117,7 @@ async fn a_table_that_is_made_anew_at_the_same_place_is_another_table() {
     let table = place.table();
     for rows in [5, 3, 9] {
         let batch = numbers(100..100 + rows);
-        table.create(upload(stream(&batch)), false).await.unwrap();
+        table.create(upload(&stream(&batch)), false).await.unwrap();
         table.delete("n = 100").await.unwrap();
         let expected = rows as u64 - 1;
         assert_eq!(count(&table, None).await.unwrap(), expected);
@@ -142,7 +142,7 @@ async fn a_foreign_table_that_replaces_ours_is_noticed() {
     let place = Place::new();
     let table = place.table();
     table
-        .create(upload(stream(&numbers(0..10))), false)
+        .create(upload(&stream(&numbers(0..10))), false)
         .await
         .unwrap();
     assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 10);
@@ -156,7 +156,7 @@ async fn an_upload_that_breaks_off_commits_nothing() {
     let place = Place::new();
     let table = place.table();
     table
-        .create(upload(stream(&numbers(0..10))), false)
+        .create(upload(&stream(&numbers(0..10))), false)
         .await
         .unwrap();
 
@@ -169,7 +169,7 @@ async fn an_upload_that_breaks_off_commits_nothing() {
     assert_eq!(aborted.code(), Code::InvalidInput);
     assert!(aborted.message().contains("ended early"), "{aborted}");
 
-    let cut = table.append(upload(bytes)).await.unwrap_err();
+    let cut = table.append(upload(&bytes)).await.unwrap_err();
     assert_eq!(cut.code(), Code::InvalidInput);
     assert!(cut.message().contains("ends inside a message"), "{cut}");
 
@@ -189,12 +189,12 @@ async fn rows_of_another_schema_are_refused_as_such() {
     let place = Place::new();
     let table = place.table();
     table
-        .create(upload(stream(&numbers(0..10))), false)
+        .create(upload(&stream(&numbers(0..10))), false)
         .await
         .unwrap();
     let words: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a"]));
     let other = RecordBatch::try_from_iter([("word", words)]).unwrap();
-    let error = table.append(upload(stream(&other))).await.unwrap_err();
+    let error = table.append(upload(&stream(&other))).await.unwrap_err();
     assert_eq!(error.code(), Code::TableSchemaValidationError, "{error}");
 }
 
@@ -203,7 +203,7 @@ async fn what_a_client_gets_wrong_is_never_an_internal_error() {
     let place = Place::new();
     let table = place.table();
     table
-        .create(upload(stream(&numbers(0..10))), false)
+        .create(upload(&stream(&numbers(0..10))), false)
         .await
         .unwrap();
     for (body, code) in [
@@ -243,7 +243,7 @@ async fn a_very_long_filter_is_answered() {
     let place = Place::new();
     let table = place.table();
     table
-        .create(upload(stream(&numbers(0..10))), false)
+        .create(upload(&stream(&numbers(0..10))), false)
         .await
         .unwrap();
     let list: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
