@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
 
 use super::around::{Around, Commit};
-use super::local::LocalCommit;
+use super::local::{LocalCommit, local};
 use super::written;
 
 /// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
@@ -38,7 +38,7 @@ impl Around for SyncedCommit {
         &self,
         commit: Commit<'_>,
     ) -> std::result::Result<ManifestLocation, CommitError> {
-        let base = PathBuf::from(lance_io::local::to_local_path(commit.base_path));
+        let base = local(commit.base_path);
         let written = written::files(
             commit.manifest,
             commit.indices.as_deref(),

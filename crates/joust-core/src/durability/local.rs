@@ -6,7 +6,7 @@
 //! place among many that were removed a moment ago. Here the hint is written over and read where the
 //! commit runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -99,8 +99,8 @@ fn is_newest(base_path: &StorePath, version: u64) -> bool {
         && exists(version + 1) == Some(false)
 }
 
-fn local(path: &StorePath) -> PathBuf {
-    Path::new(&lance_io::local::to_local_path(path)).to_path_buf()
+pub(super) fn local(path: &StorePath) -> PathBuf {
+    PathBuf::from(lance_io::local::to_local_path(path))
 }
 
 #[cfg(test)]

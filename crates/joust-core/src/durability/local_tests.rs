@@ -1,5 +1,6 @@
 //! Commits on a local disk, and what other writers make of them.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
