@@ -39,6 +39,19 @@ export function head(...lines: readonly string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
+/** A whole request that creates a table of some rows, in one piece. */
+export function createRequest(table: string, key: string, rows: Uint8Array): Buffer {
+  const lines = head(
+    `POST /v1/table/${table}/create HTTP/1.1`,
+    "Host: x",
+    `Authorization: Bearer ${key}`,
+    "Connection: close",
+    "Content-Type: application/vnd.apache.arrow.stream",
+    `Content-Length: ${rows.byteLength}`,
+  );
+  return Buffer.concat([Buffer.from(lines), rows]);
+}
+
 function parse(text: string): RawAnswer | undefined {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return undefined;

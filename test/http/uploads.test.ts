@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
-import { head, sendRaw } from "../harness/socket.js";
+import { createRequest, head, sendRaw } from "../harness/socket.js";
 import { useServer } from "../harness/use-server.js";
 
 const serving = useServer({ args: ["--max-upload-bytes", "4MiB", "--max-json-bytes", "1MiB"] });
@@ -159,18 +159,7 @@ describe("a JSON body", () => {
 
 describe("a client that goes away", () => {
   it("at any moment does no harm", async () => {
-    const bytes = items(2_000);
-    const request = Buffer.concat([
-      Buffer.from(
-        head(
-          "POST /v1/table/gone/create HTTP/1.1",
-          "Host: x",
-          auth(),
-          `Content-Length: ${bytes.length}`,
-        ),
-      ),
-      bytes,
-    ]);
+    const request = createRequest("gone", serving.server.key, items(2_000));
     for (let length = 1; length < request.length; length += Math.ceil(request.length / 40)) {
       const socket = connect(serving.server.port, "127.0.0.1");
       socket.on("error", () => {});

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { type Server, startServer } from "../harness/server.js";
-import { head, sendRaw } from "../harness/socket.js";
+import { createRequest, sendRaw } from "../harness/socket.js";
 import { BigStream, texts, upload } from "../streams/big-stream.js";
 import { cpuShare, memoryGrowth } from "../streams/process-usage.js";
 
@@ -97,20 +97,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
 
   it("keeps nothing of uploads that were refused unread", async () => {
     // One packet, so that the whole body is here before the catalog has said that the name is taken.
-    const rows = items(300);
-    const request = Buffer.concat([
-      Buffer.from(
-        head(
-          "POST /v1/table/small/create HTTP/1.1",
-          "host: localhost",
-          `authorization: Bearer ${server.client.key}`,
-          "connection: close",
-          "content-type: application/vnd.apache.arrow.stream",
-          `content-length: ${rows.byteLength}`,
-        ),
-      ),
-      rows,
-    ]);
+    const request = createRequest("small", server.client.key, items(300));
     for (let i = 0; i < 20; i++) {
       expect(await sendRaw(server.url, [request])).toMatchObject({ status: 409 });
     }
