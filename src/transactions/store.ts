@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import type { CatalogDatabase, Write } from "../catalog/database.js";
 import type { TransactionsRow } from "../catalog/schema.js";
 import { available } from "../catalog/sql-error.js";
+import { timedId } from "../catalog/timed-id.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { JobState } from "../jobs/jobs.js";
 import { applyActions } from "./alter.js";
@@ -46,13 +46,15 @@ export class TransactionStore implements Transactions {
     properties: Record<string, string>;
     job?: string;
   }): Promise<string> {
-    const id = job ?? randomUUID();
-    await this.#gather({
+    const id = job ?? timedId();
+    const row: TransactionsRow = {
       id,
       status: job === undefined ? "Succeeded" : "Queued",
       properties: JSON.stringify(properties),
       created_at: Date.now(),
-    });
+    };
+    if (job === undefined) await this.#gather(row);
+    else await this.db.write((t) => this.#insert(t, [row]));
     return id;
   }
 
@@ -63,7 +65,8 @@ export class TransactionStore implements Transactions {
       return this.#gathering.written;
     }
     const rows = [row];
-    const written = this.db.write(async (t) => {
+    // The change itself is durable.
+    const written = this.db.note(async (t) => {
       // Later records go into a statement of their own.
       if (this.#gathering?.rows === rows) this.#gathering = undefined;
       await this.#insert(t, rows);

@@ -5,6 +5,7 @@ import { tableGone } from "../catalog/failures.js";
 import type { UploadsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
+import { timedId, timeOf } from "../catalog/timed-id.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type {
   Completion,
@@ -36,7 +37,7 @@ export class UploadStore implements Uploads {
   ) {}
 
   async begin({ table, branch, version }: Omit<UploadRecord, "id">): Promise<string> {
-    const id = newId();
+    const id = timedId();
     await this.db.write(async (t) => {
       const active = t.selectFrom("uploads").where("state", "in", ["open", "committing"]);
       const { all, own } = await active
@@ -68,7 +69,7 @@ export class UploadStore implements Uploads {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       if (row.state !== "open") throw ended(name.id);
-      if (Date.now() - begun(row.id) > TAKES_PARTS) throw tooOld();
+      if (Date.now() - timeOf(row.id) > TAKES_PARTS) throw tooOld();
       await t
         .updateTable("uploads")
         .set({ touched_at: Date.now() })
@@ -310,14 +311,6 @@ export class UploadStore implements Uploads {
     };
   }
 }
-
-/** An upload's id says when it began: a UUID of version 7, the first 48 bits of which are a time in ms. */
-function newId(): string {
-  const time = Date.now().toString(16).padStart(12, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
-}
-
-const begun = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 const contents = (part: { contents: string }): Buffer => Buffer.from(part.contents, "base64");
 

@@ -7,7 +7,7 @@ it("a database that cannot begin to write fails the records of then, and none th
   let writes = 0;
   const db = {
     kind: "postgres",
-    async write() {
+    async note() {
       writes++;
       await Promise.resolve();
       if (!reachable) throw new Error("no connection");
@@ -21,4 +21,17 @@ it("a database that cannot begin to write fails the records of then, and none th
   reachable = true;
   expect(await record()).toEqual(expect.any(String));
   expect(writes).toBe(2);
+});
+
+it("waits for the disk with the record of a job, which is still to be done, and with no other", async () => {
+  const calls: string[] = [];
+  const db = {
+    kind: "sqlite",
+    write: async () => void calls.push("write"),
+    note: async () => void calls.push("note"),
+  } as unknown as CatalogDatabase;
+  const store = new TransactionStore(db);
+  await store.record({ properties: {} });
+  expect(await store.record({ properties: {}, job: "j" })).toBe("j");
+  expect(calls).toEqual(["note", "write"]);
 });

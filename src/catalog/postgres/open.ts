@@ -34,18 +34,21 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
     await read.destroy();
     throw error;
   }
+  const write: CatalogDatabase["write"] = async (work) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await read.transaction().execute(work);
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isRetryable(error)) rethrow(error);
+      }
+    }
+  };
   return {
     kind: "postgres",
     read,
-    async write(work) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await read.transaction().execute(work);
-        } catch (error) {
-          if (attempt === MAX_ATTEMPTS || !isRetryable(error)) rethrow(error);
-        }
-      }
-    },
+    write,
+    // To tell the database not to wait would be a request of its own.
+    note: write,
     close: () => read.destroy(),
   };
 }
