@@ -4,13 +4,15 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::ipc::writer::StreamWriter;
 use futures::future::join_all;
 use joust_core::ipc;
-use joust_core::table::{Merge, ReadOptions, Update};
+use joust_core::table::{Merge, NewColumn, ReadOptions, Update};
 use joust_core::{Code, Durability, Engine, EngineOptions, Table};
 
 fn numbers(range: std::ops::Range<i64>) -> RecordBatch {
@@ -220,4 +222,71 @@ async fn uploads_of_parts_of_the_columns_and_long_ones_share_a_table() {
     assert_eq!(count(&table, "b = 2 AND a IS NULL", None).await, 50);
     assert_eq!(count(&table, "a = 3 AND b = 3", None).await, 400_000);
     assert_eq!(count(&table, "a = 4 AND b = 4", None).await, 18);
+}
+
+/// The next rows are written while those before them are committed, and columns change in between.
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_that_follow_one_another_keep_every_row_once_while_columns_come_and_go() {
+    const CLIENTS: i64 = 4;
+    const EACH: i64 = 25;
+    /// Who changes columns loses against rows that were added meanwhile.
+    const PAUSE: Duration = Duration::from_millis(40);
+    let place = Place::new();
+    let location = format!("{}/open.lance", place.directory.path().display());
+    let table = place.engine.table(&location, Default::default());
+    let rows = |from: i64| {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(from..from + 3));
+        RecordBatch::try_from_iter_with_nullable([("n", values, true)]).unwrap()
+    };
+    table.create(upload(&rows(-3)), false).await.unwrap();
+    let clients = (0..CLIENTS).map(|client| {
+        let table = table.clone();
+        tokio::spawn(async move {
+            for turn in 0..EACH {
+                let from = (client * EACH + turn) * 3;
+                let written = table.append(upload(&rows(from))).await.unwrap();
+                let own = format!("n >= {from} AND n < {}", from + 3);
+                assert_eq!(count(&table, &own, Some(written.version)).await, 3);
+                assert_eq!(count(&table, &own, Some(written.version - 1)).await, 0);
+                tokio::time::sleep(PAUSE).await;
+            }
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    let (changer, stopped) = (table.clone(), Arc::new(AtomicBool::new(false)));
+    let stop = stopped.clone();
+    let changes = tokio::spawn(async move {
+        let mut made = 0_u64;
+        while made == 0 || !stop.load(Ordering::Relaxed) {
+            let twice = NewColumn::Expression {
+                name: "twice".into(),
+                expression: "n * 2".into(),
+            };
+            if changer.add_columns(&[twice]).await.is_err() {
+                continue;
+            }
+            // Whoever was told of the column may use it.
+            let both = ["n", "twice"].map(|name| {
+                let values: ArrayRef = Arc::new(Int64Array::from(vec![-10]));
+                (name, values, true)
+            });
+            let both = RecordBatch::try_from_iter_with_nullable(both).unwrap();
+            let written = changer.append(upload(&both)).await.unwrap();
+            assert_eq!(
+                count(&changer, "twice = -10", Some(written.version)).await,
+                1
+            );
+            made += 1;
+            while changer.drop_columns(&["twice".into()]).await.is_err() {}
+        }
+        made
+    });
+    for client in clients {
+        client.await.unwrap();
+    }
+    stopped.store(true, Ordering::Relaxed);
+    let changes = changes.await.unwrap();
+    let stored = (1 + CLIENTS * EACH) as u64 * 3 + changes;
+    assert_eq!(count(&table, "n IS NOT NULL", None).await, stored);
+    assert_eq!(count(&table, "true", None).await, stored);
 }

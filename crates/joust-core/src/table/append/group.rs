@@ -2,10 +2,10 @@
 //!
 //! What is wrong with one upload must not fail the others. Uploads of one schema are written
 //! together; if that fails, each is written alone, and only what fails alone is refused. The same
-//! holds for the commit, with one exception: when it is not known whether a commit took place,
-//! nothing is tried again, since that could store rows twice.
+//! holds for the [commit](super::publish).
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,72 +13,75 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use futures::FutureExt;
+use futures::future::select;
 use lance::Dataset;
 use lance::dataset::transaction::Transaction;
-use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
+use lance::dataset::{InsertBuilder, WriteMode};
 
+use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
-use crate::durability::marked;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::table::Table;
-use crate::table::parts::{is_version_gone, version_gone};
 use crate::table::write::{onto, refused};
 
 /// The part of a commit's time that the next one is put off, at most, for clients to come again.
-const PATIENCE: u32 = 4;
+const PATIENCE: u32 = 2;
 
-/// Commits groups until nothing waits.
+/// Commits groups until nothing waits. While one group is committed, the files of the next are written.
 ///
 /// Clients that were answered together send their next rows together, a moment after the first of
 /// them: who commits at once takes that first one alone, and all the others wait for two commits
-/// instead of one. So after a group the next commit waits a little for as many to come again.
+/// instead of one. So the next group is taken when as many have come again, or a little after the commit.
 pub(super) async fn commit_all(table: Table) {
     let appends = &table.handle.appends;
+    let mut publishing = Publishing::default();
     while let Some(group) = appends.take() {
-        let (size, started) = (group.len(), Instant::now());
-        let committed = AssertUnwindSafe(commit(&table, group)).catch_unwind().await;
-        if committed.is_err() {
-            return appends.abandon();
-        }
-        if size > 1 {
-            appends.await_many(size, started.elapsed() / PATIENCE).await;
-        }
+        let size = group.len();
+        // Whose work panicked is told by the end of its channel.
+        let staged = AssertUnwindSafe(stage_all(&table, group)).catch_unwind();
+        let staged = staged.await;
+        publishing.end().await;
+        let Ok(Some(group)) = staged else { continue };
+        let Some(group) = for_newest(&table, group).await else {
+            continue;
+        };
+        let started = Instant::now();
+        publishing.begin(&table, group);
+        let committed = async {
+            publishing.ended().await;
+            if size > 1 {
+                tokio::time::sleep(started.elapsed() / PATIENCE).await;
+            }
+        };
+        select(pin!(appends.many(size)), pin!(committed)).await;
     }
 }
 
-/// Files that hold the rows of some uploads and that no version names yet.
-struct Staged {
-    transaction: Transaction,
-    uploads: Vec<Waiting>,
-}
-
-async fn commit(table: &Table, group: Vec<Waiting>) {
-    let newest = match table.changeable().await {
+/// Writes the rows of a group to files; `None` when all of it was refused.
+async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
+    // Columns that somebody was told of are there, whatever is being committed.
+    let version = match table.changeable().await {
         Ok(newest) => newest,
-        Err(error) => return refuse(group, &error),
+        Err(error) => {
+            refuse(group, &error);
+            return None;
+        }
     };
     let mut staged = Vec::new();
     for (schema, uploads) in by_schema(group, &mut staged) {
-        stage(&newest, &schema, uploads, &mut staged).await;
+        stage(&version, &schema, uploads, &mut staged).await;
     }
-    if staged.len() > 1 {
-        match publish(table, newest.clone(), &staged).await {
-            Ok(version) => return staged.into_iter().for_each(|one| one.written(version)),
-            Err(error) if !may_try_alone(&error) => {
-                let error = Error::from(error);
-                return staged
-                    .into_iter()
-                    .for_each(|one| refuse(one.uploads, &error));
-            }
-            Err(_) => {}
-        }
-    }
-    for one in staged {
-        match publish(table, newest.clone(), std::slice::from_ref(&one)).await {
-            Ok(version) => one.written(version),
-            // Only an upload that wrote files of its own can have taken so long.
-            Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
-            Err(error) => refuse(one.uploads, &refused(error)),
+    (!staged.is_empty()).then_some(Group { version, staged })
+}
+
+/// The same group for the columns that the table has by now. Files that were written for others would be
+/// committed all the same, and their values taken for those of another column, or for none.
+async fn for_newest(table: &Table, group: Group) -> Option<Group> {
+    match table.changeable().await {
+        Ok(newest) if newest.schema() == group.version.schema() => Some(group),
+        _ => {
+            let uploads = group.staged.into_iter().flat_map(|one| one.uploads);
+            stage_all(table, uploads.collect()).await
         }
     }
 }
@@ -149,48 +152,4 @@ async fn write(
         .execute_uncommitted(vec![rows])
         .await
         .map_err(refused)
-}
-
-/// Makes all of the files part of the table's next version; its number.
-async fn publish(table: &Table, newest: Arc<Dataset>, staged: &[Staged]) -> lance::Result<u64> {
-    let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
-    let uploads = staged.iter().flat_map(|one| &one.uploads);
-    let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
-    let commit = CommitBuilder::new(newest)
-        .with_skip_auto_cleanup(true)
-        .execute_batch(transactions);
-    let commit = marked(marks, commit);
-    let committed = table.handle.turns.commit(commit).await?;
-    Ok(table.committed(committed.dataset))
-}
-
-/// Whether it is certain that nothing was committed, and that the cause may be one of many.
-fn may_try_alone(error: &lance::Error) -> bool {
-    use lance::Error as L;
-    is_version_gone(error)
-        || matches!(
-            error,
-            L::CommitConflict { .. }
-                | L::RetryableCommitConflict { .. }
-                | L::IncompatibleTransaction { .. }
-                | L::TooMuchWriteContention { .. }
-                | L::InvalidInput { .. }
-                | L::NotSupported { .. }
-                | L::SchemaMismatch { .. }
-                | L::Schema { .. }
-        )
-}
-
-impl Staged {
-    fn written(self, version: u64) {
-        for upload in self.uploads {
-            upload.written(version);
-        }
-    }
-}
-
-fn refuse(uploads: Vec<Waiting>, error: &Error) {
-    for upload in uploads {
-        upload.refused(error.clone());
-    }
 }

@@ -2,12 +2,13 @@
 //!
 //! A commit costs milliseconds whatever it holds. So an upload, once it is here in full, waits in its
 //! table's [`Queue`] for whoever commits; that one takes all that waits, writes it as one set of
-//! fragments and commits once ([`group`]). While it is at it the next group gathers: one client alone
-//! waits for nothing, and the more clients write, the more share a commit.
+//! fragments ([`group`]) and commits once ([`publish`]). While it is at it the next group gathers and is
+//! written: one client alone waits for nothing, and the more clients write, the more share a commit.
 //!
 //! Long uploads write their own files as they arrive and share only the commit.
 
 mod group;
+mod publish;
 mod queue;
 
 use std::sync::Arc;
@@ -71,7 +72,7 @@ impl Table {
         if self.handle.appends.push(waiting)? {
             tokio::spawn(group::commit_all(self.clone()));
         }
-        // The committer answers everybody it takes; it is gone only if it panicked.
+        // The committer answers everybody it takes, unless it panics.
         answer
             .await
             .unwrap_or_else(|gone| Err(Error::internal("the write could not be completed", gone)))

@@ -1,7 +1,6 @@
 //! The rows that wait for a commit of one table.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -106,7 +105,7 @@ struct State {
     bytes: usize,
     /// Somebody commits, and will look here again before it ends.
     committing: bool,
-    /// How many the committer waits for; 0 when it does not.
+    /// How many somebody waits for, or did until something else came.
     awaited: usize,
 }
 
@@ -125,24 +124,27 @@ impl Queue {
         }
         state.bytes += waiting.bytes;
         state.waiting.push_back(waiting);
-        if state.waiting.len() == state.awaited {
-            self.many.notify_one();
+        if state.awaited > 0 && state.waiting.len() >= state.awaited {
+            state.awaited = 0;
+            self.many.notify_waiters();
         }
         Ok(!std::mem::replace(&mut state.committing, true))
     }
 
-    /// Waits until `count` uploads wait, or for `limit`.
-    pub(super) async fn await_many(&self, count: usize, limit: Duration) {
-        {
-            let mut state = self.state.lock();
-            if state.waiting.len() >= count {
-                return;
+    /// Waits until `count` uploads wait.
+    pub(super) async fn many(&self, count: usize) {
+        loop {
+            // Before the question: what comes after the answer is heard.
+            let come = self.many.notified();
+            {
+                let mut state = self.state.lock();
+                if state.waiting.len() >= count {
+                    return;
+                }
+                state.awaited = count;
             }
-            state.awaited = count;
+            come.await;
         }
-        // Late or not: what has come by then is taken.
-        let _ = tokio::time::timeout(limit, self.many.notified()).await;
-        self.state.lock().awaited = 0;
     }
 
     /// What the next commit takes up; `None` ends the committer, and the next push starts another.
@@ -160,14 +162,5 @@ impl Queue {
         state.bytes -= bytes;
         state.committing = !group.is_empty();
         state.committing.then_some(group)
-    }
-
-    /// The committer is gone before its time.
-    pub(super) fn abandon(&self) {
-        let mut state = self.state.lock();
-        // Their clients are told by the end of the channel.
-        state.waiting.clear();
-        state.bytes = 0;
-        state.committing = false;
     }
 }

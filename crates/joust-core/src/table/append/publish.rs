@@ -1,0 +1,161 @@
+//! The commit of a group.
+//!
+//! Where a commit of all fails, each upload's files are committed alone, with one exception: when it is
+//! not known whether a commit took place, nothing is tried again, since that could store rows twice.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use lance::Dataset;
+use lance::dataset::CommitBuilder;
+use lance::dataset::transaction::Transaction;
+
+use super::queue::Waiting;
+use crate::durability::marked;
+use crate::error::Error;
+use crate::table::Table;
+use crate::table::parts::{is_version_gone, version_gone};
+use crate::table::write::refused;
+
+/// Files that hold the rows of some uploads and that no version names yet.
+pub(super) struct Staged {
+    pub transaction: Transaction,
+    pub uploads: Vec<Waiting>,
+}
+
+/// What is to be one commit.
+pub(super) struct Group {
+    /// The version that the files were written for.
+    pub version: Arc<Dataset>,
+    pub staged: Vec<Staged>,
+}
+
+/// The commits of a table's groups, one after the other.
+#[derive(Default)]
+pub(super) struct Publishing {
+    /// What the last commit that has ended made, if it went well.
+    last: Option<Arc<Dataset>>,
+    current: Option<Shared<BoxFuture<'static, Option<Arc<Dataset>>>>>,
+}
+
+impl Publishing {
+    /// Waits until no commit is under way.
+    pub async fn end(&mut self) {
+        if let Some(current) = self.current.take() {
+            self.last = current.await;
+        }
+    }
+
+    /// Begins to commit a group, after the [end](Self::end) of the one before it.
+    pub fn begin(&mut self, table: &Table, group: Group) {
+        let publish = tokio::spawn(publish(table.clone(), group, self.last.clone()));
+        // Its clients are told of a panic by the end of their channels.
+        let publish = publish.map(|version| version.ok().flatten());
+        self.current = Some(publish.boxed().shared());
+    }
+
+    /// Waits for the commit that was begun.
+    pub async fn ended(&self) {
+        if let Some(current) = self.current.clone() {
+            current.await;
+        }
+    }
+}
+
+/// Commits a group and tells its clients; the new version, if it is one. `last`: the version that the group
+/// before this one became.
+async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Option<Arc<Dataset>> {
+    let Group {
+        mut version,
+        mut staged,
+    } = group;
+    // Only rows were added since: what was written for one version was written for the other.
+    if let Some(last) = last
+        && last.version_id() == version.version_id() + 1
+    {
+        let transactions = staged.iter_mut().map(|one| &mut one.transaction);
+        transactions
+            .filter(|transaction| transaction.read_version == version.version_id())
+            .for_each(|transaction| transaction.read_version = last.version_id());
+        version = last;
+    }
+    let mut made = None;
+    if staged.len() > 1 {
+        match commit(&table, version.clone(), &staged).await {
+            Ok(committed) => {
+                staged.into_iter().for_each(|one| one.written(&committed));
+                return Some(committed);
+            }
+            Err(error) if !may_try_alone(&error) => {
+                let error = Error::from(error);
+                staged
+                    .into_iter()
+                    .for_each(|one| refuse(one.uploads, &error));
+                return None;
+            }
+            Err(_) => {}
+        }
+    }
+    for one in staged {
+        match commit(&table, version.clone(), std::slice::from_ref(&one)).await {
+            Ok(committed) => {
+                one.written(&committed);
+                made = Some(committed);
+            }
+            // Only an upload that wrote files of its own can have taken so long.
+            Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
+            Err(error) => refuse(one.uploads, &refused(error)),
+        }
+    }
+    made
+}
+
+/// Makes all of the files part of the table's next version.
+async fn commit(
+    table: &Table,
+    version: Arc<Dataset>,
+    staged: &[Staged],
+) -> lance::Result<Arc<Dataset>> {
+    let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
+    let uploads = staged.iter().flat_map(|one| &one.uploads);
+    let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
+    let commit = CommitBuilder::new(version)
+        .with_skip_auto_cleanup(true)
+        .execute_batch(transactions);
+    let commit = marked(marks, commit);
+    let committed = table.handle.turns.commit(commit).await?.dataset;
+    table.committed(committed.clone());
+    Ok(Arc::new(committed))
+}
+
+/// Whether it is certain that nothing was committed, and that the cause may be one of many.
+fn may_try_alone(error: &lance::Error) -> bool {
+    use lance::Error as L;
+    is_version_gone(error)
+        || matches!(
+            error,
+            L::CommitConflict { .. }
+                | L::RetryableCommitConflict { .. }
+                | L::IncompatibleTransaction { .. }
+                | L::TooMuchWriteContention { .. }
+                | L::InvalidInput { .. }
+                | L::NotSupported { .. }
+                | L::SchemaMismatch { .. }
+                | L::Schema { .. }
+        )
+}
+
+impl Staged {
+    fn written(self, version: &Dataset) {
+        for upload in self.uploads {
+            upload.written(version.version_id());
+        }
+    }
+}
+
+pub(super) fn refuse(uploads: Vec<Waiting>, error: &Error) {
+    for upload in uploads {
+        upload.refused(error.clone());
+    }
+}
