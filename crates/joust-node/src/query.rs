@@ -152,11 +152,12 @@ impl Table {
         let table = self.inner.clone();
         let body = body.to_vec();
         let number = options.number;
-        let work = async move {
+        // In a box: it is large, and moved by whoever runs it.
+        let work = Box::pin(async move {
             let mut answer = table.query(&body, options.into()).await?;
             let first = answer.first().await?;
             Ok((first, answer))
-        };
+        });
         promise(env, guard(number, work), QueryAnswer::from)
     }
 
