@@ -5,9 +5,9 @@ import { expectFailure } from "../harness/failure.js";
 import { s3Missing } from "../harness/s3.js";
 import { useBucket } from "../harness/use-bucket.js";
 
-/** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait. */
+/** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait, besides two groups of 64. */
 const ROWS = 480_000;
-const MANY = 75;
+const MANY = 115;
 
 describe.skipIf(s3Missing)("a table whose commits take longer than its inserts", () => {
   const serving = useBucket({ held: true });

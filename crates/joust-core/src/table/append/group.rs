@@ -37,12 +37,15 @@ pub(super) async fn commit_all(table: Table) {
     let mut publishing = Publishing::default();
     while let Some(group) = appends.take() {
         let size = group.len();
-        // Whose work panicked is told by the end of its channel.
-        let staged = AssertUnwindSafe(stage_all(&table, group)).catch_unwind();
-        let staged = staged.await;
+        let made_ready = async {
+            let group = stage_all(&table, group).await;
+            publishing.end().await;
+            for_newest(&table, group?).await
+        };
+        // A panic is told by the end of the group's channels, and ends nothing else.
+        let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
         publishing.end().await;
-        let Ok(Some(group)) = staged else { continue };
-        let Some(group) = for_newest(&table, group).await else {
+        let Ok(Some(group)) = made_ready else {
             continue;
         };
         let started = Instant::now();
