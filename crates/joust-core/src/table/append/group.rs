@@ -51,7 +51,7 @@ pub(super) async fn commit_all(table: Table) {
         let started = Instant::now();
         publishing.begin(&table, group);
         let committed = async {
-            publishing.ended().await;
+            publishing.end().await;
             if size > 1 {
                 tokio::time::sleep(started.elapsed() / PATIENCE).await;
             }

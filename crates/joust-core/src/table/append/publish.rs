@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::transaction::Transaction;
+use tokio::task::JoinHandle;
 
 use super::queue::Waiting;
 use crate::durability::marked;
@@ -36,30 +35,23 @@ pub(super) struct Group {
 pub(super) struct Publishing {
     /// What the last commit that has ended made, if it went well.
     last: Option<Arc<Dataset>>,
-    current: Option<Shared<BoxFuture<'static, Option<Arc<Dataset>>>>>,
+    current: Option<JoinHandle<Option<Arc<Dataset>>>>,
 }
 
 impl Publishing {
-    /// Waits until no commit is under way.
+    /// Waits until no commit is under way. Who ceases to wait may do so again.
     pub async fn end(&mut self) {
-        if let Some(current) = self.current.take() {
-            self.last = current.await;
+        if let Some(current) = &mut self.current {
+            // Its clients are told of a panic by the end of their channels.
+            self.last = current.await.ok().flatten();
+            self.current = None;
         }
     }
 
     /// Begins to commit a group, after the [end](Self::end) of the one before it.
     pub fn begin(&mut self, table: &Table, group: Group) {
-        let publish = tokio::spawn(publish(table.clone(), group, self.last.clone()));
-        // Its clients are told of a panic by the end of their channels.
-        let publish = publish.map(|version| version.ok().flatten());
-        self.current = Some(publish.boxed().shared());
-    }
-
-    /// Waits for the commit that was begun.
-    pub async fn ended(&self) {
-        if let Some(current) = self.current.clone() {
-            current.await;
-        }
+        let last = self.last.take();
+        self.current = Some(tokio::spawn(publish(table.clone(), group, last)));
     }
 }
 
@@ -80,7 +72,6 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
             .for_each(|transaction| transaction.read_version = last.version_id());
         version = last;
     }
-    let mut made = None;
     if staged.len() > 1 {
         match commit(&table, version.clone(), &staged).await {
             Ok(committed) => {
@@ -97,6 +88,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
             Err(_) => {}
         }
     }
+    let mut made = None;
     for one in staged {
         match commit(&table, version.clone(), std::slice::from_ref(&one)).await {
             Ok(committed) => {
