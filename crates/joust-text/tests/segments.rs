@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
 use std::sync::Arc;
 
 use joust_text::analysis::{Analysis, Params};
@@ -66,7 +67,7 @@ fn texts() -> Vec<Vec<(u64, String)>> {
 }
 
 fn segment(analysis: &Analysis, rows: &[(u64, String)]) -> Arc<Segment> {
-    let mut builder = Builder::in_memory(analysis).unwrap();
+    let mut builder = Builder::in_memory(analysis, Path::new("none"), usize::MAX).unwrap();
     for (row, text) in rows {
         builder.add(*row, [text.as_str()]).unwrap();
     }
@@ -245,6 +246,30 @@ fn parts_that_did_not_fit_into_memory_become_one_segment() {
 }
 
 #[test]
+fn a_segment_too_large_for_memory_is_made_on_disk() {
+    let analysis = analysis();
+    let rows: Vec<_> = texts().concat();
+    let made = |memory| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut builder = Builder::in_memory(&analysis, directory.path(), memory).unwrap();
+        for (row, text) in &rows {
+            builder.add(*row, [text.as_str()]).unwrap();
+        }
+        let segment = builder.finish().unwrap().unwrap().open().unwrap();
+        let files = std::fs::read_dir(directory.path()).unwrap().count();
+        (view(&[segment], |_| true), files)
+    };
+    let (small, files) = made(1 << 30);
+    assert_eq!(files, 0);
+    let (large, files) = made(1 << 20);
+    assert!(files > 1, "it had room in memory");
+    assert_eq!(large.documents(), rows.len() as u64);
+    for query in queries() {
+        same(&search(&large, &query, 20), &search(&small, &query, 20));
+    }
+}
+
+#[test]
 fn reading_a_segment_leaves_its_directory_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let mut builder = Builder::on_disk(&analysis(), directory.path(), 1 << 30).unwrap();
@@ -268,7 +293,7 @@ fn reading_a_segment_leaves_its_directory_as_it_is() {
 #[test]
 fn a_phrase_does_not_span_the_texts_of_a_list() {
     let analysis = analysis();
-    let mut builder = Builder::in_memory(&analysis).unwrap();
+    let mut builder = Builder::in_memory(&analysis, Path::new("none"), usize::MAX).unwrap();
     builder.add(1, ["red green", "blue"]).unwrap();
     builder.add(2, ["red", "green blue"]).unwrap();
     let segment = builder.finish().unwrap().unwrap().open().unwrap();

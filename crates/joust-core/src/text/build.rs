@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
 use joust_text::analysis::{Analysis, Params};
-use joust_text::segment::{Builder, Files};
+use joust_text::segment::{Builder, Built, Files};
 use lance::Dataset;
 use lance::index::{DatasetIndexExt, IndexSegment};
 use lance_table::format::Fragment;
@@ -13,8 +12,8 @@ use uuid::Uuid;
 
 use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
-use super::files::{Scratch, blocking, publish, withdraw};
-use super::source::{add, batches};
+use super::files::{Scratch, publish, withdraw};
+use super::fill::{Making, Rows};
 use crate::error::{Code, Error, Result};
 use crate::index::{OnProgress, Progress};
 use crate::table::Table;
@@ -226,46 +225,21 @@ pub async fn segment_of(
             files: None,
         });
     }
-    let scratch = Scratch::new()?;
-    let mut builder = Builder::on_disk(source.analysis, scratch.path(), source.memory)?;
-    // The rows are read while the ones before are indexed.
-    let (sender, mut receiver) = tokio::sync::mpsc::channel(2);
-    let (done, mut indexed) = tokio::sync::mpsc::unbounded_channel();
-    let indexed_column = source.column.clone();
-    let index = blocking(move || {
-        while let Some(batch) = receiver.blocking_recv() {
-            let Some(batch): Option<arrow::array::RecordBatch> = batch else {
-                return match builder.finish()? {
-                    None => Ok((0, None)),
-                    Some(built) => Ok((built.documents, Some(built.files()?))),
-                };
-            };
-            add(&mut builder, &batch, &indexed_column)?;
-            let _ = done.send(batch.num_rows() as u64);
-        }
-        // Whoever wanted the index has gone.
-        Ok((0, None))
-    });
-    let read = async move {
-        let mut batches = batches(source.dataset, source.column, fragments).await?;
-        while let Some(batch) = batches.next().await {
-            if sender.send(Some(batch?)).await.is_err() {
-                // Indexing failed, which it says itself.
-                return Ok(());
-            }
-        }
-        let _ = sender.send(None).await;
-        Ok(())
+    let scratch = Scratch::default();
+    let making = Making {
+        builder: Builder::on_disk(source.analysis, scratch.path(), source.memory)?,
+        scratch,
     };
-    let watch = async {
-        while let Some(rows) = indexed.recv().await {
-            report(rows);
-        }
+    let rows = Rows {
+        dataset: source.dataset,
+        column: source.column,
+        fragments,
     };
-    let (made, read, ()) = tokio::join!(index, read, watch);
-    let read: Result<()> = read;
-    read?;
-    let (documents, files) = made?;
+    let files = |built: Option<Built>| match built {
+        None => Ok((0, None)),
+        Some(built) => Ok((built.documents, Some(built.files()?))),
+    };
+    let (documents, files) = rows.fill(making, files, report).await?;
     Ok(Made {
         covered,
         documents,

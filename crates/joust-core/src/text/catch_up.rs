@@ -126,7 +126,7 @@ async fn rewrite(table: &Table, name: &str, on_progress: &OnProgress) -> Result<
     let present = visible::present(&dataset, &fragments);
     let covered = present.map(|fragment| fragment.id as u32).collect();
     let made = blocking(move || {
-        let scratch = Scratch::new()?;
+        let scratch = Scratch::default();
         let sources: Vec<(&Segment, &dyn Fn(u64) -> bool)> = sources
             .iter()
             .map(|(segment, keep)| (segment.as_ref(), keep as &dyn Fn(u64) -> bool))

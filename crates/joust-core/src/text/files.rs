@@ -130,17 +130,17 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// A directory that is gone when it is no longer needed.
+/// A place for a directory, which is gone when it is no longer needed.
 pub struct Scratch(PathBuf);
 
-impl Scratch {
-    pub fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("joust-text-{}", Uuid::new_v4()));
-        std::fs::create_dir_all(&path)
-            .map_err(|error| Error::internal("there is no room for temporary files", error))?;
-        Ok(Self(path))
+impl Default for Scratch {
+    fn default() -> Self {
+        let name = format!("joust-text-{}", Uuid::new_v4());
+        Self(std::env::temp_dir().join(name))
     }
+}
 
+impl Scratch {
     pub fn path(&self) -> &LocalPath {
         &self.0
     }

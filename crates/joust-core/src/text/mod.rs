@@ -7,7 +7,7 @@
 //!
 //! What a search at a version sees of a column is a [`view`]: the segments in that version's manifest
 //! ([`entry`]), each restricted to the rows that are alive there and still live in the fragments it
-//! covers ([`visible`]), and the rows of all other fragments, indexed in memory ([`tail`]). All of it
+//! covers ([`visible`]), and the rows of all other fragments, indexed for the search ([`tail`]). All of it
 //! is kept for as long as it is used ([`caches`]).
 
 mod build;
@@ -17,6 +17,7 @@ mod column;
 mod describe;
 mod entry;
 mod files;
+mod fill;
 mod json;
 mod search;
 mod source;

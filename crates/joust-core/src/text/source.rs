@@ -45,7 +45,7 @@ pub fn add(builder: &mut Builder, batch: &RecordBatch, column: &TextColumn) -> R
     };
     let texts = texts?;
     for (index, row) in rows.values().iter().enumerate() {
-        texts.add(builder, *row, index)?;
+        builder.add(*row, texts.of(index))?;
     }
     Ok(())
 }
@@ -81,10 +81,6 @@ pub fn texts(column: &ArrayRef, keys: Option<&[String]>) -> Result<Texts> {
 }
 
 impl Texts {
-    fn add(&self, builder: &mut Builder, row: u64, index: usize) -> Result<()> {
-        Ok(builder.add(row, self.of(index))?)
-    }
-
     /// The texts of a row: none for null.
     pub fn of(&self, index: usize) -> Vec<&str> {
         match self {

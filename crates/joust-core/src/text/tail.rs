@@ -1,4 +1,5 @@
-//! Rows of fragments that are in no segment, indexed in memory.
+//! Rows of fragments that are in no segment, indexed when they are searched: in memory, as long as they
+//! are few.
 //!
 //! The tail grows by a fragment with every write. What has been indexed is kept in pieces, each for
 //! some fragments, so that a write costs the indexing of its own rows only; when there are many small
@@ -6,17 +7,16 @@
 
 use std::sync::Arc;
 
-use futures::TryStreamExt;
 use joust_text::analysis::Analysis;
-use joust_text::segment::{Builder, Segment};
+use joust_text::segment::{Builder, Built};
 use joust_text::view::Part;
 use lance::Dataset;
 use roaring::RoaringBitmap;
 
 use super::caches::TextCaches;
 use super::column::TextColumn;
-use super::files::blocking;
-use super::source;
+use super::files::Scratch;
+use super::fill::{Making, Rows};
 use super::visible::{self, present};
 use crate::error::Result;
 
@@ -25,10 +25,13 @@ const FRAGMENTS: usize = 16;
 /// A fragment of more rows is a piece of its own.
 const SMALL: usize = 4_096;
 
+/// Memory for the terms and postings of a piece; what does not fit goes to a file that is mapped.
+const MEMORY: usize = 32 << 20;
+
 /// What an open segment in memory takes besides its files, bytes: of few rows, by far the most.
 pub const OPEN: usize = 48 << 10;
 
-/// Rows of some fragments, in memory. `None`: none of them has a text.
+/// Rows of some fragments, indexed. `None`: none of them has a text.
 pub struct Piece(Option<Arc<Part>>);
 
 /// The parts of the tail of a version: all rows that no entry covers.
@@ -90,26 +93,23 @@ async fn index(
     analysis: &Arc<Analysis>,
     fragments: &RoaringBitmap,
 ) -> Result<(Arc<Piece>, usize)> {
-    let fragments = present(dataset, fragments).cloned().collect();
-    let batches: Vec<_> = source::batches(dataset, column, fragments)
-        .await?
-        .try_collect()
-        .await?;
-    let (analysis, column) = (analysis.clone(), column.clone());
-    blocking(move || {
-        let mut builder = Builder::in_memory(&analysis)?;
-        for batch in &batches {
-            source::add(&mut builder, batch, &column)?;
-        }
-        let segment: Option<Arc<Segment>> = match builder.finish()? {
-            Some(built) => Some(built.open()?),
-            None => None,
-        };
+    let rows = Rows {
+        dataset,
+        column,
+        fragments: present(dataset, fragments).cloned().collect(),
+    };
+    let scratch = Scratch::default();
+    let making = Making {
+        builder: Builder::in_memory(analysis, scratch.path(), MEMORY)?,
+        scratch,
+    };
+    let piece = |built: Option<Built>| {
+        let segment = built.map(Built::open).transpose()?;
         let bytes = segment
             .as_ref()
             .map_or(0, |own| own.bytes() as usize + OPEN);
         let part = segment.map(Part::whole).transpose()?.map(Arc::new);
         Ok((Arc::new(Piece(part)), bytes))
-    })
-    .await
+    };
+    rows.fill(making, piece, &mut |_| {}).await
 }

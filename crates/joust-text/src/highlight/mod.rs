@@ -101,6 +101,7 @@ mod tests {
     // Literals read better than references to them.
     #![allow(clippy::needless_pass_by_value)]
 
+    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;
@@ -112,7 +113,7 @@ mod tests {
     fn highlight(params: &str, query: Query, text: &str, style: &Style) -> Vec<String> {
         let params: Params = serde_json::from_str(params).unwrap();
         let analysis = Arc::new(Analysis::new(&params).unwrap());
-        let mut builder = Builder::in_memory(&analysis).unwrap();
+        let mut builder = Builder::in_memory(&analysis, Path::new("none"), usize::MAX).unwrap();
         builder.add(1, [text]).unwrap();
         let segment = builder.finish().unwrap().unwrap().open().unwrap();
         let parts = vec![Arc::new(Part::whole(segment).unwrap())];

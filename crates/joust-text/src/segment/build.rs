@@ -38,7 +38,8 @@ struct Part {
 
 /// Where the files go.
 enum Place {
-    Memory(RamDirectory),
+    /// Those of the first part into memory, all others into the directory.
+    Memory(RamDirectory, PathBuf),
     Disk(PathBuf),
 }
 
@@ -55,12 +56,13 @@ enum Where {
 }
 
 impl Builder {
-    /// A segment in memory, for few rows.
-    pub fn in_memory(analysis: &Analysis) -> Result<Self> {
-        Self::new(analysis, Place::Memory(RamDirectory::create()), usize::MAX)
+    /// A segment in memory, if `memory` bytes are enough for it; else in a local directory, which is made.
+    pub fn in_memory(analysis: &Analysis, directory: &Path, memory: usize) -> Result<Self> {
+        let place = Place::Memory(RamDirectory::create(), directory.to_path_buf());
+        Self::new(analysis, place, memory)
     }
 
-    /// A segment in an empty local directory, made with about `memory` bytes.
+    /// A segment in a local directory, which is made, with about `memory` bytes.
     pub fn on_disk(analysis: &Analysis, directory: &Path, memory: usize) -> Result<Self> {
         Self::new(analysis, Place::Disk(directory.to_path_buf()), memory)
     }
@@ -116,13 +118,13 @@ impl Builder {
             .schema(self.schema.clone())
             .settings(schema::settings())
             .tokenizers(self.tokenizers.clone());
+        let number = self.parts.len();
         let writer = match &self.place {
-            Place::Memory(directory) => {
+            Place::Memory(directory, _) if number == 0 => {
                 builder.single_segment_index_writer(directory.clone(), TABLES / 16)?
             }
-            Place::Disk(directory) => {
-                let directory = directory.join(format!("part-{}", self.parts.len()));
-                std::fs::create_dir(&directory)?;
+            Place::Disk(directory) | Place::Memory(_, directory) => {
+                let directory = directory.join(format!("part-{number}"));
                 builder.single_segment_index_writer(mapped(&directory)?, TABLES)?
             }
         };
@@ -141,7 +143,7 @@ impl Builder {
         let documents = self.documents;
         match (&self.place, parts.len()) {
             (_, 0) => Ok(None),
-            (Place::Memory(directory), _) => Ok(Some(Built {
+            (Place::Memory(directory, _), 1) => Ok(Some(Built {
                 documents,
                 files: Where::Memory(in_memory(directory, &parts[0])?),
             })),
@@ -149,9 +151,8 @@ impl Builder {
                 documents,
                 directory.join("part-0"),
             ))),
-            (Place::Disk(directory), _) => {
+            (Place::Disk(directory) | Place::Memory(_, directory), _) => {
                 let merged = directory.join("merged");
-                std::fs::create_dir(&merged)?;
                 let mut segments = Vec::new();
                 for part in &parts {
                     segments.extend(part.searchable_segments()?);
@@ -164,7 +165,9 @@ impl Builder {
     }
 }
 
+/// A directory whose files are mapped, which is made.
 pub(super) fn mapped(directory: &Path) -> Result<MmapDirectory> {
+    std::fs::create_dir_all(directory)?;
     MmapDirectory::open(directory).map_err(|error| Error::Index(error.into()))
 }
 

@@ -11,8 +11,9 @@ use super::build::{Built, mapped};
 use super::{Segment, schema};
 use crate::error::Result;
 
-/// Merges segments of one column into an empty local directory, each without the documents whose
-/// row `keep` refuses. Segments in the order of their row ids make one in that order. `None` when nothing is left. All must have been made with one analysis.
+/// Merges segments of one column into a local directory, which is made, each without the documents whose
+/// row `keep` refuses. Segments in the order of their row ids make one in that order. `None` when nothing
+/// is left. All must have been made with one analysis.
 pub fn merge(
     segments: &[(&Segment, &dyn Fn(u64) -> bool)],
     directory: &Path,

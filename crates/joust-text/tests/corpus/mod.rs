@@ -1,6 +1,7 @@
 //! A table of two columns, and BM25 written out over its visible rows.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use joust_text::analysis::{Analysis, Analyzer, Params};
@@ -34,7 +35,8 @@ impl Table {
         let view = |text: &dyn Fn(usize) -> Option<String>| {
             let mut parts = Vec::new();
             for segment in 0..4 {
-                let mut builder = Builder::in_memory(&analysis).unwrap();
+                let mut builder =
+                    Builder::in_memory(&analysis, Path::new("none"), usize::MAX).unwrap();
                 for (row, (.., own)) in corpus.rows.iter().enumerate() {
                     if *own == segment {
                         builder.add(row as u64, text(row).as_deref()).unwrap();
