@@ -18,8 +18,11 @@ class Program {
 
   /** @param {string} path @param {number | undefined} cores */
   constructor(path, cores) {
-    // As many threads for computing as joust takes.
-    const env = { LANCE_CPU_THREADS: String(cores ?? availableParallelism()) };
+    // As many threads for computing as joust takes, and memory as long.
+    const env = {
+      LANCE_CPU_THREADS: String(cores ?? availableParallelism()),
+      MIMALLOC_PURGE_DELAY: "5000",
+    };
     this.#program = startProgram(path, [], { env, cores });
     this.#answers = createInterface({ input: this.#program.child.stdout })[Symbol.asyncIterator]();
   }

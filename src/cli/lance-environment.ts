@@ -21,8 +21,11 @@ const allocator = {
   PAGE_RECLAIM_ON_FREE: "1",
   /** Threads look more often for what others have freed for them. */
   GENERIC_COLLECT: "1000",
-  /** What nobody uses is the system's again after so many milliseconds. */
-  PURGE_DELAY: "1000",
+  /**
+   * What nobody uses is the system's again after so many milliseconds. The first touch of fresh memory
+   * costs more than copying an upload into it: what one has left shall be there for the next.
+   */
+  PURGE_DELAY: "5000",
   /** The system would fill up huge pages again of which a part was given back. */
   ALLOW_THP: "0",
 };
