@@ -1,5 +1,16 @@
 /** @import { Answer, Ask, Running, Scenario } from "../types.js" @import { HttpRequest } from "../load/http.mjs" */
+import { once } from "node:events";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { httpLoad } from "../load/http.mjs";
+
+/** Bytes that are read from a file and sent at a time: the sender shall be no slower than who receives. */
+const PIECE = 1024 * 1024;
+/** The longest body that is announced by its length: some HTTP parsers read nine digits. */
+const LONGEST = 999_999_999;
 
 /**
  * How a server is spoken to.
@@ -63,4 +74,28 @@ export async function send(url, { method, path, headers, body }) {
     throw new Error(`${path} answered ${response.status}: ${text.slice(0, 300)}`);
   }
   return response;
+}
+
+/**
+ * Sends a file as the body of a request.
+ *
+ * @param {string} url
+ * @param {Omit<HttpRequest, "body">} head
+ * @param {string} file
+ * @throws unless the answer tells of success
+ */
+export async function sendFile(url, { method, path, headers }, file) {
+  const { size } = await stat(file);
+  const length = size > LONGEST ? {} : { "content-length": String(size) };
+  const request = httpRequest(url + path, { method, headers: { ...headers, ...length } });
+  const sent = pipeline(createReadStream(file, { highWaterMark: PIECE }), request);
+  // Who refuses does not read on: the answer says why, and ends the upload.
+  sent.catch(() => {});
+  const [response] = await once(request, "response");
+  const answer = await text(response);
+  if (response.statusCode < 200 || response.statusCode > 299) {
+    request.destroy();
+    throw new Error(`${path} answered ${response.statusCode}: ${answer.slice(0, 300)}`);
+  }
+  await sent;
 }

@@ -1,7 +1,6 @@
 /** @import { Answer, Ask, Distance } from "../types.js" @import { HttpRequest } from "../load/http.mjs" */
-import { openAsBlob } from "node:fs";
 import { tableFromIPC } from "apache-arrow";
-import { send } from "./http.mjs";
+import { sendFile } from "./http.mjs";
 import { sql } from "./sql.mjs";
 
 const ARROW = "application/vnd.apache.arrow.stream";
@@ -40,11 +39,7 @@ export function namespaceDialect({ url, headers, distance }) {
     /** @param {string} table */
     download: (table) => json(table, "query", { k: LARGEST, vector: { single_vector: [] } }),
     /** @param {string} table @param {string} file */
-    async create(table, file) {
-      const body = await openAsBlob(file);
-      const request = post(table, "create", undefined, ARROW);
-      await send(url, { ...request, body: /** @type {any} */ (body) });
-    },
+    create: (table, file) => sendFile(url, post(table, "create", undefined, ARROW), file),
   };
 }
 

@@ -1,10 +1,10 @@
 /** @import { Answer, Ask } from "../types.js" @import { HttpRequest } from "../load/http.mjs" @import { Dialect } from "./http.mjs" */
-import { copyFileSync, existsSync, mkdirSync, openAsBlob, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { installFolder } from "../../scripts/build/dependencies.mjs";
 import { root as checkout } from "../../scripts/build/paths.mjs";
-import { send } from "./http.mjs";
+import { sendFile } from "./http.mjs";
 import { sql } from "./sql.mjs";
 
 const ARROW = "application/vnd.apache.arrow.stream";
@@ -48,10 +48,9 @@ export function serviceDialect(url) {
     request,
     read,
     download: (table) => json(table, "rows", {}),
-    async create(table, file) {
+    create(table, file) {
       const headers = { "content-type": ARROW };
-      const body = /** @type {any} */ (await openAsBlob(file));
-      await send(url, { method: "POST", path: `/${table}/create`, headers, body });
+      return sendFile(url, { method: "POST", path: `/${table}/create`, headers }, file);
     },
   };
 }
