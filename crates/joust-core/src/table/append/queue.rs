@@ -164,3 +164,7 @@ impl Queue {
         state.committing.then_some(group)
     }
 }
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;
