@@ -41,6 +41,11 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
         }
     }
 
+    /// The total weight.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// The value of a key; `make` gives it with its weight, which counts besides a fixed one.
     pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
         let cell = self.cell(key);

@@ -80,12 +80,23 @@ impl RowCaches {
     pub(super) async fn keys(&self, column: &ArrayRef) -> Result<Arc<(ArrayRef, Keys)>> {
         let make = async || {
             let keys = Keys::of(column)?;
-            let weight = keys.weight();
-            Ok((Arc::new((column.clone(), keys)), weight))
+            Ok((Arc::new((column.clone(), keys)), Keys::weight(column)?))
         };
         // The array is kept with what was made of it, so its address is no other's.
         let address = Arc::as_ptr(column).cast::<()>() as usize;
         self.keys.get(&address, make).await
+    }
+
+    /// Whether the keys of all fragments can be kept at once. If not, each would push out another that the
+    /// next query needs, and be made again for every query.
+    pub(super) fn have_room_for_keys(&self, column: &Column) -> bool {
+        let have_room = || {
+            let weights = column.fragments.iter().map(Keys::weight);
+            // Half of it is left to other columns.
+            let all = weights.sum::<Result<usize>>();
+            all.is_ok_and(|all| all <= self.keys.capacity() / 2)
+        };
+        *column.keys_have_room.get_or_init(have_room)
     }
 
     /// What is known of a filter that was asked for before.
@@ -95,7 +106,7 @@ impl RowCaches {
 
     /// Makes ready what looking rows up by a column's values needs; nothing where that is not done.
     pub async fn prepare_lookups(&self, field: &Field, column: &Column) -> Result<()> {
-        if can_look_up(field, column.fragments.len()) {
+        if can_look_up(field, column.fragments.len()) && self.have_room_for_keys(column) {
             for values in &column.fragments {
                 self.keys(values).await?;
             }
@@ -117,5 +128,27 @@ impl RowCaches {
             Ok((Arc::new(live), weight))
         };
         self.live.get(&State::of(dataset), make).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_kept_of_all_fragments_or_none() {
+        let caches = RowCaches::new(100_000);
+        let column = |orders: &[bool]| {
+            let fragments = orders.iter().map(|is_in_order| {
+                let values = (0..200).map(|row| if *is_in_order { row } else { -row });
+                Arc::new(Int64Array::from_iter_values(values)) as ArrayRef
+            });
+            Column::new(fragments.collect())
+        };
+        assert!(caches.have_room_for_keys(&column(&[false])));
+        assert!(!caches.have_room_for_keys(&column(&[false, false])));
+        assert!(caches.have_room_for_keys(&column(&[true, false, true])));
     }
 }

@@ -1,5 +1,7 @@
 //! A column in memory.
 
+use std::sync::OnceLock;
+
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::{interleave, take};
 
@@ -9,9 +11,18 @@ use crate::error::Result;
 pub struct Column {
     /// An array for each fragment of the version, in its order.
     pub fragments: Vec<ArrayRef>,
+    /// Whether what leads from values to rows can be kept: see [`RowCaches`](super::RowCaches).
+    pub keys_have_room: OnceLock<bool>,
 }
 
 impl Column {
+    pub fn new(fragments: Vec<ArrayRef>) -> Self {
+        Self {
+            fragments,
+            keys_have_room: OnceLock::new(),
+        }
+    }
+
     /// The values at some places: a fragment's number and an offset. `None` when one is not here.
     pub fn take(&self, places: &[(usize, usize)]) -> Result<Option<ArrayRef>> {
         let known = |(fragment, offset): &(usize, usize)| {

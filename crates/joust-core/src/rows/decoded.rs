@@ -152,7 +152,7 @@ impl Decoded {
         for (number, values) in numbers.iter().zip(values) {
             fragments[*number] = values;
         }
-        let column = Arc::new(Column { fragments });
+        let column = Arc::new(Column::new(fragments));
         let mut columns = self.columns.lock();
         let entry = columns.entry(&key);
         entry.part = Some((state, column.clone()));
@@ -235,7 +235,7 @@ async fn load(
     let Some(fragments) = read(columns, budget, key, dataset, field, fragments).await? else {
         return Ok(None);
     };
-    let column = Arc::new(Column { fragments });
+    let column = Arc::new(Column::new(fragments));
     columns.lock().finish(key, State::of(dataset), &column);
     Ok(Some(column))
 }

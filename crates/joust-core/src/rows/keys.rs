@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::{SortOptions, cast, sort_to_indices};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::DataType;
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
@@ -25,16 +26,17 @@ pub enum Value {
     Text(String),
 }
 
-/// The offsets of a fragment's rows, in the order of their values.
+/// The rows of a fragment in the order of their values.
 pub struct Keys {
-    offsets: Vec<u32>,
+    /// Their offsets; `None` when the values are in order as they are, as ids mostly are.
+    offsets: Option<Vec<u32>>,
     values: Values,
 }
 
 enum Values {
-    /// In the order of the offsets.
-    Integers(Vec<i64>),
-    /// In the fragment's order.
+    /// In order.
+    Integers(ScalarBuffer<i64>),
+    /// In the fragment's order, which the offsets put right.
     Texts(ArrayRef),
 }
 
@@ -75,15 +77,14 @@ pub async fn rows_with(
     let Some(column) = caches.decoded.column(dataset, field, reading).await? else {
         return Ok(None);
     };
+    if !caches.have_room_for_keys(&column) {
+        return Ok(None);
+    }
     let live = caches.live(dataset).await?;
     let mut rows = Vec::with_capacity(values.len());
     for (fragment, column) in live.fragments().iter().zip(&column.fragments) {
         let keys = caches.keys(column).await?;
-        let mut offsets: Vec<u32> = values
-            .iter()
-            .flat_map(|value| keys.1.find(value))
-            .copied()
-            .collect();
+        let mut offsets: Vec<u32> = values.iter().flat_map(|value| keys.1.find(value)).collect();
         // A value may be given twice.
         offsets.sort_unstable();
         offsets.dedup();
@@ -99,49 +100,74 @@ pub async fn rows_with(
 
 impl Keys {
     pub fn of(column: &ArrayRef) -> Result<Self> {
+        let integers = integers(column)?;
+        if let Some(integers) = integers.as_ref().filter(|own| is_in_order(own)) {
+            return Ok(Self {
+                offsets: None,
+                values: Values::Integers(integers.values().clone()),
+            });
+        }
         let order = sort_to_indices(column, Some(SortOptions::new(false, false)), None)?;
         let valid = column.len() - column.null_count();
         let offsets = order.values()[..valid].to_vec();
-        let values = match column.data_type() {
-            DataType::Utf8 | DataType::LargeUtf8 => Values::Texts(column.clone()),
-            _ => {
-                let integers = cast(column, &DataType::Int64)?;
-                let integers = integers.as_primitive::<Int64Type>().values();
-                let sorted = offsets.iter().map(|offset| integers[*offset as usize]);
+        let values = match integers {
+            None => Values::Texts(column.clone()),
+            Some(integers) => {
+                let sorted = offsets
+                    .iter()
+                    .map(|offset| integers.value(*offset as usize));
                 Values::Integers(sorted.collect())
             }
         };
-        Ok(Self { offsets, values })
+        Ok(Self {
+            offsets: Some(offsets),
+            values,
+        })
     }
 
     /// The offsets of the rows with a value.
-    fn find(&self, value: &Value) -> &[u32] {
+    fn find(&self, value: &Value) -> impl Iterator<Item = u32> {
         let range = match (&self.values, value) {
             (Values::Integers(own), Value::Integer(value)) => {
                 let end = value.checked_add(1);
                 first_from(own, *value)..end.map_or(own.len(), |end| first_from(own, end))
             }
             (Values::Texts(own), Value::Text(value)) => {
+                let offsets = self.offsets.as_deref().unwrap_or_default();
                 let order = |offset: &u32| text(own, *offset).cmp(value.as_str());
-                let start = self
-                    .offsets
-                    .partition_point(|own| order(own) == Ordering::Less);
-                let equal = self.offsets[start..].partition_point(|own| order(own).is_eq());
+                let start = offsets.partition_point(|own| order(own) == Ordering::Less);
+                let equal = offsets[start..].partition_point(|own| order(own).is_eq());
                 start..start + equal
             }
             _ => 0..0,
         };
-        &self.offsets[range]
+        range.map(|place| match &self.offsets {
+            Some(offsets) => offsets[place],
+            None => place as u32,
+        })
     }
 
-    /// Bytes that this takes.
-    pub fn weight(&self) -> usize {
-        self.offsets.len() * 4
-            + match &self.values {
-                Values::Integers(values) => values.len() * 8,
-                Values::Texts(values) => values.get_array_memory_size(),
-            }
+    /// Bytes that the keys of a column take besides it.
+    pub fn weight(column: &ArrayRef) -> Result<usize> {
+        Ok(match integers(column)? {
+            None => column.len() * 4 + column.get_array_memory_size(),
+            Some(integers) if !is_in_order(&integers) => column.len() * 12,
+            Some(_) if *column.data_type() == DataType::Int64 => 0,
+            Some(_) => column.len() * 8,
+        })
     }
+}
+
+/// `None` for texts.
+fn integers(column: &ArrayRef) -> Result<Option<Int64Array>> {
+    Ok(match column.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => None,
+        _ => Some(cast(column, &DataType::Int64)?.as_primitive().clone()),
+    })
+}
+
+fn is_in_order(integers: &Int64Array) -> bool {
+    integers.null_count() == 0 && integers.values().is_sorted()
 }
 
 /// The place of the first of some sorted values that is not less than one. It is looked for from where it
@@ -201,13 +227,31 @@ mod tests {
         ]));
         let keys = Keys::of(&column).unwrap();
         let find = |value| {
-            let mut found = keys.find(&Value::Integer(value)).to_vec();
+            let mut found: Vec<u32> = keys.find(&Value::Integer(value)).collect();
             found.sort_unstable();
             found
         };
         assert_eq!(find(5), [0, 3]);
         assert_eq!(find(-1), [2]);
         assert_eq!(find(7), [0_u32; 0]);
+    }
+
+    #[test]
+    fn values_that_are_in_order_take_no_room() {
+        let integers = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+        let in_order = integers(vec![i64::MIN, 1, 1, 2, i64::MAX]);
+        let keys = Keys::of(&in_order).unwrap();
+        let find = |value| keys.find(&Value::Integer(value)).collect::<Vec<_>>();
+        assert_eq!(Keys::weight(&in_order).unwrap(), 0);
+        assert_eq!(find(1), [1, 2]);
+        assert_eq!((find(i64::MIN), find(i64::MAX)), (vec![0], vec![4]));
+        assert!(find(3).is_empty());
+
+        assert_eq!(Keys::weight(&integers(vec![2, 1])).unwrap(), 24);
+        let with_null: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
+        assert_eq!(Keys::weight(&with_null).unwrap(), 24);
+        let small: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        assert_eq!(Keys::weight(&small).unwrap(), 16);
     }
 
     proptest! {
@@ -237,8 +281,9 @@ mod tests {
             Some("a"),
         ]));
         let keys = Keys::of(&column).unwrap();
-        assert_eq!(keys.find(&Value::Text("a".into())), [3]);
-        assert_eq!(keys.find(&Value::Text("ab".into())), [1]);
-        assert!(keys.find(&Value::Text("".into())).is_empty());
+        let find = |value: &str| keys.find(&Value::Text(value.into())).collect::<Vec<_>>();
+        assert_eq!(find("a"), [3]);
+        assert_eq!(find("ab"), [1]);
+        assert!(find("").is_empty());
     }
 }
