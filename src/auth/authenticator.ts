@@ -18,9 +18,14 @@ export interface Authenticator {
   identify(key: string): Identity | undefined | Promise<Identity | undefined>;
 }
 
+/** Keys whose hash is remembered. */
+const MOST_REMEMBERED = 1_000;
+
 /** Knows the keys of the store, and one from outside that is not stored and is an admin's. */
 export class KeyAuthenticator implements Authenticator {
   readonly #outside: Buffer | undefined;
+  /** Of keys that were valid: making it takes longer than all else that is done to tell who asks. */
+  readonly #hashes = new Map<string, Buffer>();
 
   constructor(
     private readonly keys: Pick<KeyStore, "findByHash" | "findByHashSync">,
@@ -31,14 +36,24 @@ export class KeyAuthenticator implements Authenticator {
 
   identify(key: string): Identity | undefined | Promise<Identity | undefined> {
     if (key === "") return undefined;
-    const hash = hashKey(key);
-    if (this.#outside && timingSafeEqual(hash, this.#outside)) return outsideIdentity;
+    const hash = this.#hashes.get(key) ?? hashKey(key);
+    if (this.#outside && timingSafeEqual(hash, this.#outside)) {
+      return this.#valid(key, hash, outsideIdentity);
+    }
     if (!looksLikeKey(key)) return undefined;
     const record = this.keys.findByHashSync(hash);
     if (record === undefined) {
       return this.keys.findByHash(hash).then((found) => matching(hash, found));
     }
-    return matching(hash, record);
+    return this.#valid(key, hash, matching(hash, record));
+  }
+
+  /** Remembers the hash of a key that somebody has; whether the key still holds is asked each time. */
+  #valid(key: string, hash: Buffer, identity: Identity | undefined): Identity | undefined {
+    if (identity && !this.#hashes.has(key) && this.#hashes.size < MOST_REMEMBERED) {
+      this.#hashes.set(key, hash);
+    }
+    return identity;
   }
 }
 

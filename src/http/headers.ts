@@ -44,7 +44,8 @@ export class Headers {
   get key(): string {
     const authorization = this.get("authorization");
     if (authorization !== "") {
-      return authorization.slice(0, 7).toLowerCase() === "bearer "
+      return authorization.startsWith("Bearer ") ||
+        authorization.slice(0, 7).toLowerCase() === "bearer "
         ? authorization.slice(7).trim()
         : "";
     }
