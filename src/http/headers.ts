@@ -44,8 +44,7 @@ export class Headers {
   get key(): string {
     const authorization = this.get("authorization");
     if (authorization !== "") {
-      return authorization.startsWith("Bearer ") ||
-        authorization.slice(0, 7).toLowerCase() === "bearer "
+      return authorization.slice(0, 7).toLowerCase() === "bearer "
         ? authorization.slice(7).trim()
         : "";
     }

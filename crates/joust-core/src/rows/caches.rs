@@ -80,22 +80,26 @@ impl RowCaches {
     pub(super) async fn keys(&self, column: &ArrayRef) -> Result<Arc<(ArrayRef, Keys)>> {
         let make = async || {
             let keys = Keys::of(column)?;
-            Ok((Arc::new((column.clone(), keys)), Keys::weight(column)?))
+            let weight = keys.weight(column);
+            Ok((Arc::new((column.clone(), keys)), weight))
         };
-        // The array is kept with what was made of it, so its address is no other's.
-        let address = Arc::as_ptr(column).cast::<()>() as usize;
-        self.keys.get(&address, make).await
+        self.keys.get(&address(column), make).await
     }
 
     /// Whether the keys of all fragments can be kept at once. If not, each would push out another that the
     /// next query needs, and be made again for every query.
     pub(super) fn have_room_for_keys(&self, column: &Column) -> bool {
-        let have_room = || {
-            let weights = column.fragments.iter().map(Keys::weight);
-            // Half of it is left to other columns.
-            let all = weights.sum::<Result<usize>>();
-            all.is_ok_and(|all| all <= self.keys.capacity() / 2)
+        // Half of it is left to other columns.
+        let room = self.keys.capacity() / 2;
+        let all = |weight: &dyn Fn(&ArrayRef) -> usize| -> usize {
+            column.fragments.iter().map(weight).sum()
         };
+        let weight = |column: &ArrayRef| match self.keys.peek(&address(column)) {
+            Some(known) => known.1.weight(column),
+            None => Keys::weight_of(column),
+        };
+        // A version differs from the one before in few fragments: no other one's values are looked at.
+        let have_room = || all(&Keys::most) <= room || all(&weight) <= room;
         *column.keys_have_room.get_or_init(have_room)
     }
 
@@ -129,6 +133,11 @@ impl RowCaches {
         };
         self.live.get(&State::of(dataset), make).await
     }
+}
+
+/// Tells an array from all others for as long as it is kept.
+fn address(column: &ArrayRef) -> usize {
+    Arc::as_ptr(column).cast::<()>() as usize
 }
 
 #[cfg(test)]

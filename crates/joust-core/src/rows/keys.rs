@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{SortOptions, cast, sort_to_indices};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Int64Type};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
@@ -100,8 +100,7 @@ pub async fn rows_with(
 
 impl Keys {
     pub fn of(column: &ArrayRef) -> Result<Self> {
-        let integers = integers(column)?;
-        if let Some(integers) = integers.as_ref().filter(|own| is_in_order(own)) {
+        if let Some(integers) = in_order(column) {
             return Ok(Self {
                 offsets: None,
                 values: Values::Integers(integers.values().clone()),
@@ -110,14 +109,13 @@ impl Keys {
         let order = sort_to_indices(column, Some(SortOptions::new(false, false)), None)?;
         let valid = column.len() - column.null_count();
         let offsets = order.values()[..valid].to_vec();
-        let values = match integers {
-            None => Values::Texts(column.clone()),
-            Some(integers) => {
-                let sorted = offsets
-                    .iter()
-                    .map(|offset| integers.value(*offset as usize));
-                Values::Integers(sorted.collect())
-            }
+        let values = if is_text(column) {
+            Values::Texts(column.clone())
+        } else {
+            let integers = cast(column, &DataType::Int64)?;
+            let integers = integers.as_primitive::<Int64Type>().values();
+            let sorted = offsets.iter().map(|offset| integers[*offset as usize]);
+            Values::Integers(sorted.collect())
         };
         Ok(Self {
             offsets: Some(offsets),
@@ -147,27 +145,39 @@ impl Keys {
         })
     }
 
-    /// Bytes that the keys of a column take besides it.
-    pub fn weight(column: &ArrayRef) -> Result<usize> {
-        Ok(match integers(column)? {
-            None => column.len() * 4 + column.get_array_memory_size(),
-            Some(integers) if !is_in_order(&integers) => column.len() * 12,
-            Some(_) if *column.data_type() == DataType::Int64 => 0,
-            Some(_) => column.len() * 8,
-        })
+    /// Bytes that this takes besides the column.
+    pub fn weight(&self, column: &ArrayRef) -> usize {
+        match self.offsets {
+            None => 0,
+            Some(_) => Self::most(column),
+        }
+    }
+
+    /// The same of keys that are not made yet.
+    pub fn weight_of(column: &ArrayRef) -> usize {
+        match in_order(column) {
+            Some(_) => 0,
+            None => Self::most(column),
+        }
+    }
+
+    /// Bytes that keys take at most, without a look at the values.
+    pub fn most(column: &ArrayRef) -> usize {
+        match is_text(column) {
+            true => column.len() * 4 + column.get_array_memory_size(),
+            false => column.len() * 12,
+        }
     }
 }
 
-/// `None` for texts.
-fn integers(column: &ArrayRef) -> Result<Option<Int64Array>> {
-    Ok(match column.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => None,
-        _ => Some(cast(column, &DataType::Int64)?.as_primitive().clone()),
-    })
+fn is_text(column: &ArrayRef) -> bool {
+    matches!(column.data_type(), DataType::Utf8 | DataType::LargeUtf8)
 }
 
-fn is_in_order(integers: &Int64Array) -> bool {
-    integers.null_count() == 0 && integers.values().is_sorted()
+/// Values that need no sorting.
+fn in_order(column: &ArrayRef) -> Option<&Int64Array> {
+    let integers = column.as_primitive_opt::<Int64Type>()?;
+    (integers.null_count() == 0 && integers.values().is_sorted()).then_some(integers)
 }
 
 /// The place of the first of some sorted values that is not less than one. It is looked for from where it
@@ -238,20 +248,22 @@ mod tests {
 
     #[test]
     fn values_that_are_in_order_take_no_room() {
+        let weights = |column: ArrayRef| {
+            let known = Keys::of(&column).unwrap().weight(&column);
+            (known, Keys::weight_of(&column), Keys::most(&column))
+        };
         let integers = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
-        let in_order = integers(vec![i64::MIN, 1, 1, 2, i64::MAX]);
-        let keys = Keys::of(&in_order).unwrap();
+        let ordered = integers(vec![i64::MIN, 1, 1, 2, i64::MAX]);
+        assert_eq!(weights(ordered.clone()), (0, 0, 60));
+        assert_eq!(weights(integers(vec![2, 1])), (24, 24, 24));
+        let with_null: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
+        assert_eq!(weights(with_null), (24, 24, 24));
+
+        let keys = Keys::of(&ordered).unwrap();
         let find = |value| keys.find(&Value::Integer(value)).collect::<Vec<_>>();
-        assert_eq!(Keys::weight(&in_order).unwrap(), 0);
         assert_eq!(find(1), [1, 2]);
         assert_eq!((find(i64::MIN), find(i64::MAX)), (vec![0], vec![4]));
         assert!(find(3).is_empty());
-
-        assert_eq!(Keys::weight(&integers(vec![2, 1])).unwrap(), 24);
-        let with_null: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
-        assert_eq!(Keys::weight(&with_null).unwrap(), 24);
-        let small: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
-        assert_eq!(Keys::weight(&small).unwrap(), 16);
     }
 
     proptest! {
