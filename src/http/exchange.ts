@@ -1,4 +1,5 @@
 import { asJoustError, type JoustError } from "../errors.js";
+import { type Flying, grounded, type InFlight } from "../in-flight.js";
 import type { Reply } from "../operations/operation.js";
 import type { Headers } from "./headers.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
@@ -23,7 +24,7 @@ const idleLimit = 300_000;
 
 /** What an exchange needs of the server. */
 export interface Host {
-  readonly inFlight: Set<Exchange>;
+  readonly inFlight: InFlight<Exchange>;
   /** Whether answers announce the end of their connection. */
   readonly draining: boolean;
   /** Called once for each exchange that ended. */
@@ -38,7 +39,8 @@ export interface Host {
  * before they read (urllib3, reqwest) would otherwise meet a closed socket instead of the reason.
  * After the peer is gone nothing touches the socket any more.
  */
-export class Exchange implements Outgoing {
+export class Exchange implements Outgoing, Flying {
+  place = grounded;
   readonly started = performance.now();
   readonly requestId: string;
   /** Id of the operation, for the log. */

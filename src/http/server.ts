@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
+import { InFlight } from "../in-flight.js";
 import type { Operation, Reply, Translation } from "../operations/operation.js";
 import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
@@ -29,7 +30,7 @@ const quietTime = 200;
 
 /** The HTTP server: takes requests off uWebSockets.js and sees each through to its answer. */
 export class Server implements Host, Draining {
-  readonly inFlight = new Set<Exchange>();
+  readonly inFlight = new InFlight<Exchange>();
   #draining = false;
   #lastRequest = 0;
   readonly #app: UwsApp;
@@ -93,7 +94,7 @@ export class Server implements Host, Draining {
 
   cut(): boolean {
     const clean = this.inFlight.size === 0;
-    for (const exchange of [...this.inFlight]) exchange.drop();
+    for (const exchange of this.inFlight.all()) exchange.drop();
     clearInterval(this.#ticker);
     // A thread with an open socket can't end.
     this.#app.close();
@@ -106,7 +107,7 @@ export class Server implements Host, Draining {
 
   #tick(): void {
     const now = Date.now();
-    for (const exchange of this.inFlight) exchange.tick(now);
+    for (const exchange of this.inFlight.all()) exchange.tick(now);
   }
 
   /** A handler that throws before it has answered would end the process: better one connection. */

@@ -6,15 +6,20 @@
 import type { DroppedTable } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
 import type { Upload } from "../engine/index.js";
+import { type Flying, grounded, InFlight } from "../in-flight.js";
 import type { Services } from "../services.js";
 import { checkLive, forgetHandle, type OpenTable, onTable } from "./open-table.js";
 
-class Write {
+class Write implements Flying {
+  place = grounded;
   stopped = false;
   readonly ended: Promise<void>;
   end!: () => void;
 
-  constructor(private readonly upload: Upload | undefined) {
+  constructor(
+    readonly table: string,
+    private readonly upload: Upload | undefined,
+  ) {
     this.ended = new Promise((resolve) => {
       this.end = resolve;
     });
@@ -27,7 +32,7 @@ class Write {
   }
 }
 
-const inFlight = new Map<string, Set<Write>>();
+const inFlight = new InFlight<Write>();
 
 /** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
 export function writing<T>(
@@ -38,11 +43,9 @@ export function writing<T>(
   open: typeof onTable = onTable,
 ): Promise<T> {
   return open(services, id, async (open) => {
-    const write = new Write(upload);
     const { key } = open.record;
-    const others = inFlight.get(key);
-    if (others) others.add(write);
-    else inFlight.set(key, new Set([write]));
+    const write = new Write(key, upload);
+    inFlight.add(write);
     try {
       // Whoever drops the table from here on sees this write.
       await checkLive(services, open.record);
@@ -52,9 +55,7 @@ export function writing<T>(
     } catch (error) {
       throw write.stopped ? tableNotFound(id) : error;
     } finally {
-      const writes = inFlight.get(key);
-      writes?.delete(write);
-      if (writes?.size === 0) inFlight.delete(key);
+      inFlight.delete(write);
       write.end();
     }
   });
@@ -62,7 +63,7 @@ export function writing<T>(
 
 /** Stops the writes of a table that was dropped; resolves when none is left. */
 async function stopWrites(key: string): Promise<void> {
-  const writes = [...(inFlight.get(key) ?? [])];
+  const writes = inFlight.all().filter(({ table }) => table === key);
   for (const write of writes) write.stop();
   await Promise.all(writes.map((write) => write.ended));
 }
