@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::MessageHeader;
 use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
+use arrow::ipc::{self, MessageHeader};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -16,6 +17,7 @@ use futures::stream::try_unfold;
 
 use super::framing::{Framer, Message, kind, malformed};
 use super::guard::Limits;
+use super::known_schemas::KnownSchemas;
 use super::upload::UploadReader;
 use crate::error::{Error, Result};
 use crate::memory::{Reservation, Use};
@@ -69,12 +71,13 @@ impl Decoder {
         while let Some(message) = self.upload.next().await? {
             // What was given out before is somebody else's by now.
             self.unpacked = None;
-            let unpacked = self.check(&message)?;
+            let header = message.header()?;
+            let unpacked = self.check(&message, &header)?;
             if unpacked > 0 {
                 let memory = self.upload.memory();
                 self.unpacked = Some(memory.take(Use::Upload, unpacked).await?);
             }
-            if let Some(batch) = self.read(&message, schema)? {
+            if let Some(batch) = self.read(&message.body, &header, schema)? {
                 return Ok(Some(batch));
             }
         }
@@ -82,8 +85,7 @@ impl Decoder {
     }
 
     /// Checks what a message claims; the bytes that it takes when it is decompressed.
-    fn check(&self, message: &Message) -> Result<usize> {
-        let header = message.header()?;
+    fn check(&self, message: &Message, header: &ipc::Message<'_>) -> Result<usize> {
         let batch = match header.header_type() {
             MessageHeader::RecordBatch => header.header_as_record_batch(),
             MessageHeader::DictionaryBatch => header
@@ -95,8 +97,12 @@ impl Decoder {
     }
 
     /// A record batch; `None` for a dictionary, which is kept for the batches that follow.
-    fn read(&mut self, message: &Message, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
-        let header = message.header()?;
+    fn read(
+        &mut self,
+        body: &Buffer,
+        header: &ipc::Message<'_>,
+        schema: &SchemaRef,
+    ) -> Result<Option<RecordBatch>> {
         let version = header.version();
         match header.header_type() {
             MessageHeader::RecordBatch => {
@@ -105,14 +111,7 @@ impl Decoder {
                     .ok_or_else(|| malformed("a record batch has no header"))?;
                 let dictionaries = &self.dictionaries;
                 contained(|| {
-                    read_record_batch(
-                        &message.body,
-                        batch,
-                        schema.clone(),
-                        dictionaries,
-                        None,
-                        &version,
-                    )
+                    read_record_batch(body, batch, schema.clone(), dictionaries, None, &version)
                 })
                 .map(Some)
             }
@@ -121,9 +120,7 @@ impl Decoder {
                     .header_as_dictionary_batch()
                     .ok_or_else(|| malformed("a dictionary has no header"))?;
                 let dictionaries = &mut self.dictionaries;
-                contained(|| {
-                    read_dictionary(&message.body, dictionary, schema, dictionaries, &version)
-                })?;
+                contained(|| read_dictionary(body, dictionary, schema, dictionaries, &version))?;
                 Ok(None)
             }
             other => Err(malformed(&format!(
@@ -143,6 +140,11 @@ pub fn schema_of(bytes: &[u8]) -> Result<SchemaRef> {
 }
 
 fn read_schema(message: &Message) -> Result<SchemaRef> {
+    static KNOWN: KnownSchemas = KnownSchemas::new();
+    KNOWN.get_or_read(message.metadata(), || new_schema(message))
+}
+
+fn new_schema(message: &Message) -> Result<SchemaRef> {
     let header = message.header()?;
     let Some(schema) = header.header_as_schema() else {
         return Err(malformed(&format!(

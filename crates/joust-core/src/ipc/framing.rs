@@ -38,7 +38,11 @@ impl Message {
         }
     }
 
-    /// The decoded metadata.
+    pub fn metadata(&self) -> &Buffer {
+        &self.metadata
+    }
+
+    /// The decoded metadata, checked anew each time.
     pub fn header(&self) -> Result<ipc::Message<'_>> {
         root(&self.metadata)
     }

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod framing;
 mod guard;
+mod known_schemas;
 mod own_size;
 mod upload;
 

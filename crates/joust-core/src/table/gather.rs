@@ -19,6 +19,7 @@ pub(super) enum Gathered {
     Whole {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
+        bytes: usize,
     },
     /// What has come, and what is still to come.
     Long(BatchStream),
@@ -44,6 +45,7 @@ pub(super) async fn gather(mut batches: BatchStream) -> Result<Gathered> {
     Ok(Gathered::Whole {
         schema: batches.schema(),
         batches: held,
+        bytes,
     })
 }
 
@@ -60,7 +62,7 @@ fn resumed(held: Vec<RecordBatch>, rest: BatchStream) -> BatchStream {
 }
 
 /// Bytes of a batch: its values, whatever larger buffer they lie in, and what each column costs.
-pub(super) fn size(batch: &RecordBatch) -> usize {
+fn size(batch: &RecordBatch) -> usize {
     let sizes = batch.columns().iter().map(|column| {
         let data = column.to_data();
         data.get_slice_memory_size()

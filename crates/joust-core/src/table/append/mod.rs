@@ -18,7 +18,7 @@ use lance::dataset::{InsertBuilder, WriteMode};
 pub(super) use queue::Queue;
 
 use super::Table;
-use super::gather::{Gathered, gather, size};
+use super::gather::{Gathered, gather};
 use super::write::{Watch, Written, onto, refused};
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, ahead, decode};
@@ -33,14 +33,16 @@ impl Table {
         }
         let (_, batches) = decode(upload).await?;
         let rows = match gather(batches).await? {
-            Gathered::Whole { schema, batches } => {
-                let bytes = batches.iter().map(size).sum();
-                Rows::Gathered {
-                    schema,
-                    batches,
-                    _memory: self.engine().memory().take(Use::Upload, bytes).await?,
-                }
-            }
+            Gathered::Whole {
+                schema,
+                batches,
+                bytes,
+            } => Rows::Gathered {
+                schema,
+                batches,
+                bytes,
+                _memory: self.engine().memory().take(Use::Upload, bytes).await?,
+            },
             Gathered::Long(batches) => return self.append_long(batches).await,
         };
         self.enqueue(rows).await

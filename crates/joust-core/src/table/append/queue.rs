@@ -12,7 +12,6 @@ use crate::durability::Mark;
 use crate::error::{Code, Error, Result};
 use crate::memory::Reservation;
 use crate::table::Written;
-use crate::table::gather::size;
 
 /// Uploads, and bytes of their rows, that may wait for a table at once.
 const MAX_WAITING: usize = 4096;
@@ -26,6 +25,7 @@ pub(super) enum Rows {
     Gathered {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
+        bytes: usize,
         /// Taken for the copy that is written.
         _memory: Reservation,
     },
@@ -61,8 +61,8 @@ impl Waiting {
         rows: Rows,
         mark: impl FnOnce(u64) -> Option<Mark>,
     ) -> (Self, oneshot::Receiver<Result<Written>>) {
-        let bytes = match &rows {
-            Rows::Gathered { batches, .. } => batches.iter().map(size).sum(),
+        let bytes = match rows {
+            Rows::Gathered { bytes, .. } => bytes,
             Rows::Staged { .. } => 0,
         };
         let (answer, receiver) = oneshot::channel();

@@ -16,6 +16,7 @@ fn upload(bytes: usize) -> (Waiting, oneshot::Receiver<Result<Written>>) {
     let rows = Rows::Gathered {
         schema: batch.schema(),
         batches: vec![batch],
+        bytes,
         _memory: memory.try_take(Use::Upload, bytes).unwrap(),
     };
     Waiting::new(rows, |_| None)
