@@ -350,6 +350,8 @@ export interface ColumnFacts {
 export interface CompactOptions {
   /** Fragments with fewer rows are put together until they have about so many. */
   targetRowsPerFragment?: number
+  /** Fragments with at least so many rows stay as they are, unless too many of these are deleted. */
+  below?: number
   /** Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them. */
   deletionThreshold?: number
   /** Groups of fragments that are rewritten at the same time. */
@@ -765,8 +767,8 @@ export interface UpdateResult {
 
 /** What a table's next maintenance has to do. */
 export interface Upkeep {
-  /** Rows per fragment to compact to; absent when the fragments are fine. */
-  compactTo?: number
+  /** Fragments with fewer rows are to be put together; absent when the fragments are fine. */
+  compactBelow?: number
   /** Rows that an index does not cover yet, when they are worth covering. */
   unindexedRows: number
 }

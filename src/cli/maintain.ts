@@ -130,8 +130,8 @@ async function maintainTable(
 }
 
 const isDue = async (table: Table): Promise<boolean> => {
-  const { compactTo, unindexedRows } = await table.upkeep();
-  return compactTo !== undefined || unindexedRows > 0;
+  const { compactBelow, unindexedRows } = await table.upkeep();
+  return compactBelow !== undefined || unindexedRows > 0;
 };
 
 /** A job that is done. @throws when it is not, with what it says of that */

@@ -9,10 +9,10 @@ export const maintenance = (engine: Engine, storageOptions: Record<string, strin
   kind: "maintenance",
   async run({ table, signal, onProgress }) {
     const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
-    const { compactTo } = await target.upkeep();
-    const options = given<CompactOptions>({ targetRowsPerFragment: compactTo });
+    const { compactBelow } = await target.upkeep();
+    const options = given<CompactOptions>({ below: compactBelow });
     const compacted =
-      compactTo === undefined
+      compactBelow === undefined
         ? undefined
         : await withTask(signal, (task) => target.compact(options, task, onProgress));
     signal.throwIfAborted();

@@ -157,7 +157,8 @@ class Watch implements Maintenance {
     if (!settings.on) return;
     const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
     const due = await table.upkeep();
-    if (due.compactTo !== undefined || due.unindexedRows > 0) await queueMaintenance(jobs, record);
+    if (due.compactBelow !== undefined || due.unindexedRows > 0)
+      await queueMaintenance(jobs, record);
     if (await this.#mayCleanUp(record, table, settings, now)) {
       await queueCleanUp(jobs, record, settings.keepVersionsMs);
     }

@@ -31,7 +31,7 @@ export async function maintenanceState(
   const { on, keepVersionsMs } = settingsOf(record, config.maintenance);
   const [due, all] = await Promise.all([table.upkeep(), jobs.list(record.key)]);
   const own = all.filter(({ kind }) => chores.has(kind));
-  const compaction_due = due.compactTo !== undefined;
+  const compaction_due = due.compactBelow !== undefined;
   const last = (kind: string) =>
     own.filter((job) => job.kind === kind && job.state === "DONE").at(-1);
   const [maintained, cleaned] = [last("maintenance"), last("clean_up")];

@@ -63,6 +63,8 @@ pub struct BackfillResult {
 pub struct CompactOptions {
     /// Fragments with fewer rows are put together until they have about so many.
     pub target_rows_per_fragment: Option<f64>,
+    /// Fragments with at least so many rows stay as they are, unless too many of these are deleted.
+    pub below: Option<f64>,
     /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
     pub deletion_threshold: Option<f64>,
     /// Groups of fragments that are rewritten at the same time.
@@ -100,6 +102,7 @@ impl CompactOptions {
                 "target_rows_per_fragment",
                 self.target_rows_per_fragment,
             )?,
+            below: self.below.map(|rows| rows as u64),
             deletion_threshold: self.deletion_threshold.map(|part| part as f32),
             concurrency: how_many("concurrency", self.concurrency)?,
         })

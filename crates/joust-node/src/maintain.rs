@@ -13,8 +13,8 @@ use crate::task::Task;
 /// What a table's next maintenance has to do.
 #[napi(object)]
 pub struct Upkeep {
-    /// Rows per fragment to compact to; absent when the fragments are fine.
-    pub compact_to: Option<f64>,
+    /// Fragments with fewer rows are to be put together; absent when the fragments are fine.
+    pub compact_below: Option<f64>,
     /// Rows that an index does not cover yet, when they are worth covering.
     pub unindexed_rows: f64,
 }
@@ -83,7 +83,7 @@ impl Table {
 impl From<maintain::Upkeep> for Upkeep {
     fn from(due: maintain::Upkeep) -> Self {
         Self {
-            compact_to: due.compact_to.map(|rows| rows as f64),
+            compact_below: due.compact_below.map(|rows| rows as f64),
             unindexed_rows: due.unindexed_rows as f64,
         }
     }

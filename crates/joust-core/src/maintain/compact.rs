@@ -13,6 +13,7 @@ use lance::dataset::optimize::{
 };
 use lance_table::format::Fragment;
 
+use super::live_rows;
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::work::Work;
@@ -31,6 +32,8 @@ const READ_AHEAD_BYTES: usize = 256 << 20;
 pub struct Compact {
     /// Fragments with fewer rows are put together until they have about so many.
     pub target_rows_per_fragment: Option<usize>,
+    /// Fragments with at least so many rows stay as they are, unless too many of these are deleted.
+    pub below: Option<u64>,
     /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
     pub deletion_threshold: Option<f32>,
     /// Groups of fragments that are rewritten at the same time.
@@ -67,6 +70,14 @@ impl Table {
             };
             let source = self.newest().await?;
             let source_version = source.version_id();
+            let excluded_fragment_ids = match compact.below {
+                Some(below) => excluded(&source, below, &options).await?,
+                None => Vec::new(),
+            };
+            let options = CompactionOptions {
+                excluded_fragment_ids,
+                ..options.clone()
+            };
             let plan = plan_compaction(&source, &options).await?;
             if plan.num_tasks() == 0 {
                 return Ok(Compacted {
@@ -176,6 +187,25 @@ fn is_unchanged(dataset: &Dataset, group: &RewriteResult) -> bool {
                     && files(own) == files(read)
             })
     })
+}
+
+/// The fragments that have enough rows and nothing else that a compaction would mend.
+async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> Result<Vec<u32>> {
+    let mut excluded = Vec::new();
+    for fragment in source.get_fragments() {
+        let rows = live_rows(&fragment).await?;
+        let metadata = fragment.metadata();
+        let all = metadata.physical_rows.unwrap_or(rows);
+        let deleted = (all - rows) as f32 / all.max(1) as f32;
+        let overlays = options.max_overlays_per_fragment;
+        if rows as u64 >= below
+            && deleted <= options.materialize_deletions_threshold
+            && overlays.is_none_or(|most| metadata.overlays.len() <= most)
+        {
+            excluded.push(fragment.id() as u32);
+        }
+    }
+    Ok(excluded)
 }
 
 /// Bytes of the files that will be rewritten, when they are known.

@@ -3,12 +3,13 @@
 use lance::index::DatasetIndexExt;
 use roaring::RoaringBitmap;
 
+use super::live_rows;
 use crate::error::Result;
 use crate::table::{ReadOptions, Table};
 use crate::text;
 
-/// Rows that compaction aims at, step by step: a fragment is rewritten once for each step, and not
-/// each time that a few rows were added to it.
+/// Sizes of fragments, in rows, that are put together with their like: a row is rewritten once for each
+/// step, and not each time that a few rows were added.
 const STEPS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 /// Fragments of one step that are worth putting together.
 const MANY: usize = 16;
@@ -20,15 +21,15 @@ const WORTH_INDEXING: u64 = 256;
 /// What is due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Upkeep {
-    /// Rows per fragment to compact to; `None`: the fragments are fine.
-    pub compact_to: Option<u64>,
+    /// Fragments with fewer rows are to be put together; `None`: the fragments are fine.
+    pub compact_below: Option<u64>,
     /// Rows that at least one of the indexes does not cover yet, when they are worth covering.
     pub unindexed_rows: u64,
 }
 
 impl Upkeep {
     pub fn is_due(&self) -> bool {
-        self.compact_to.is_some() || self.unindexed_rows > 0
+        self.compact_below.is_some() || self.unindexed_rows > 0
     }
 }
 
@@ -39,12 +40,9 @@ impl Table {
         let mut sizes = Vec::new();
         let mut deleted = 0;
         for fragment in dataset.get_fragments() {
-            let metadata = fragment.metadata();
-            let rows = match metadata.num_rows() {
-                Some(rows) => rows,
-                None => fragment.count_rows(None).await?,
-            };
-            deleted += metadata.physical_rows.map_or(0, |all| all - rows) as u64;
+            let rows = live_rows(&fragment).await?;
+            let physical = fragment.metadata().physical_rows;
+            deleted += physical.map_or(0, |all| all - rows) as u64;
             sizes.push((fragment.id() as u32, rows as u64));
         }
         let mut unindexed = 0;
@@ -70,7 +68,7 @@ impl Table {
         }
         let sizes: Vec<u64> = sizes.into_iter().map(|(_, rows)| rows).collect();
         Ok(Upkeep {
-            compact_to: compact_to(&sizes, deleted),
+            compact_below: compact_below(&sizes, deleted),
             unindexed_rows: if unindexed >= WORTH_INDEXING {
                 unindexed
             } else {
@@ -80,8 +78,8 @@ impl Table {
     }
 }
 
-/// The largest step that has enough fragments to fill it, or the last where too much is deleted.
-fn compact_to(sizes: &[u64], deleted: u64) -> Option<u64> {
+/// The largest step that has enough fragments, or the last where too much is deleted.
+fn compact_below(sizes: &[u64], deleted: u64) -> Option<u64> {
     let live: u64 = sizes.iter().sum();
     if deleted * 100 > (live + deleted) * MOST_DELETED {
         return STEPS.last().copied();
@@ -100,18 +98,18 @@ mod tests {
 
     #[test]
     fn a_step_is_due_once_it_has_enough_fragments() {
-        assert_eq!(compact_to(&[10; 15], 0), None);
-        assert_eq!(compact_to(&[10; 16], 0), Some(4 << 10));
-        assert_eq!(compact_to(&[5_000; 16], 0), Some(64 << 10));
+        assert_eq!(compact_below(&[10; 15], 0), None);
+        assert_eq!(compact_below(&[10; 16], 0), Some(4 << 10));
+        assert_eq!(compact_below(&[5_000; 16], 0), Some(64 << 10));
         let mixed = [vec![10; 16], vec![100_000; 16]].concat();
-        assert_eq!(compact_to(&mixed, 0), Some(1 << 20));
-        assert_eq!(compact_to(&[2 << 20; 100], 0), None);
-        assert_eq!(compact_to(&[], 0), None);
+        assert_eq!(compact_below(&mixed, 0), Some(1 << 20));
+        assert_eq!(compact_below(&[2 << 20; 100], 0), None);
+        assert_eq!(compact_below(&[], 0), None);
     }
 
     #[test]
     fn many_deleted_rows_are_due_too() {
-        assert_eq!(compact_to(&[900], 100), None);
-        assert_eq!(compact_to(&[899], 101), Some(1 << 20));
+        assert_eq!(compact_below(&[900], 100), None);
+        assert_eq!(compact_below(&[899], 101), Some(1 << 20));
     }
 }

@@ -102,3 +102,28 @@ async fn a_short_compaction_that_lost_takes_its_turn_among_the_changes() {
     }
     assert_eq!(rows(&table).await, 10);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fragments_that_are_large_enough_stay_until_too_much_of_them_is_deleted() {
+    let (table, _directory) = table().await;
+    let below = Compact {
+        below: Some(5),
+        ..Compact::default()
+    };
+    let work = Work::new(Arc::new(|_| ()));
+    // Twelve rows, although a fragment of five is not looked at any more.
+    let first = table.compact(&below, &work).await.unwrap();
+    assert_eq!((first.fragments_removed, first.fragments_added), (4, 1));
+    for first in [12, 15] {
+        table.append(numbers(first)).await.unwrap();
+    }
+    let second = table.compact(&below, &work).await.unwrap();
+    assert_eq!((second.fragments_removed, second.fragments_added), (2, 1));
+    table.delete("n = 0").await.unwrap();
+    let third = table.compact(&below, &work).await.unwrap();
+    assert_eq!(third.published_version, None);
+    table.delete("n = 1").await.unwrap();
+    let fourth = table.compact(&below, &work).await.unwrap();
+    assert_eq!((fourth.fragments_removed, fourth.fragments_added), (1, 1));
+    assert_eq!(rows(&table).await, 16);
+}
