@@ -32,7 +32,8 @@ const READ_AHEAD_BYTES: usize = 256 << 20;
 pub struct Compact {
     /// Fragments with fewer rows are put together until they have about so many.
     pub target_rows_per_fragment: Option<usize>,
-    /// Fragments with at least so many rows stay as they are, unless too many of these are deleted.
+    /// Fragments with at least so many rows stay as they are, unless too many of these are deleted. The
+    /// others become as large as there are of them, up to the target.
     pub below: Option<u64>,
     /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
     pub deletion_threshold: Option<f32>,
@@ -60,7 +61,7 @@ impl Table {
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
         let read_ahead = (memory.bytes() / 4).min(READ_AHEAD_BYTES) as u64;
-        let options = options(compact, read_ahead);
+        let mut options = options(compact, read_ahead);
         let changing = &self.handle().changing;
         let mut has_priority = false;
         for _ in 0..ATTEMPTS {
@@ -70,14 +71,9 @@ impl Table {
             };
             let source = self.newest().await?;
             let source_version = source.version_id();
-            let excluded_fragment_ids = match compact.below {
-                Some(below) => excluded(&source, below, &options).await?,
-                None => Vec::new(),
-            };
-            let options = CompactionOptions {
-                excluded_fragment_ids,
-                ..options.clone()
-            };
+            if let Some(below) = compact.below {
+                options.excluded_fragment_ids = excluded(&source, below, &options).await?;
+            }
             let plan = plan_compaction(&source, &options).await?;
             if plan.num_tasks() == 0 {
                 return Ok(Compacted {
@@ -105,6 +101,11 @@ impl Table {
             }
             // Where updates never pause they would undo the rewrite for ever.
             has_priority = bytes(&plan).is_some_and(|bytes| bytes <= PRIORITY_BYTES);
+            // Smaller groups are rewritten sooner, and less is changed meanwhile.
+            if let Some(below) = compact.below {
+                let below = usize::try_from(below).unwrap_or(usize::MAX);
+                options.target_rows_per_fragment = options.target_rows_per_fragment.min(below);
+            }
         }
         Err(Error::new(
             Code::ConcurrentModification,

@@ -9,8 +9,8 @@ use crate::table::{ReadOptions, Table};
 use crate::text;
 
 /// Sizes of fragments, in rows, that are put together with their like: a row is rewritten once for each
-/// step, and not each time that a few rows were added.
-const STEPS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
+/// step, and not each time that a few rows were added. What has come to the last is left in peace.
+const STEPS: [u64; 3] = [4 << 10, 64 << 10, 512 << 10];
 /// Fragments of one step that are worth putting together.
 const MANY: usize = 16;
 /// Part of a table's rows that may be deleted before they are taken out, in percent.
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(compact_below(&[10; 16], 0), Some(4 << 10));
         assert_eq!(compact_below(&[5_000; 16], 0), Some(64 << 10));
         let mixed = [vec![10; 16], vec![100_000; 16]].concat();
-        assert_eq!(compact_below(&mixed, 0), Some(1 << 20));
+        assert_eq!(compact_below(&mixed, 0), Some(512 << 10));
         assert_eq!(compact_below(&[2 << 20; 100], 0), None);
         assert_eq!(compact_below(&[], 0), None);
     }
@@ -110,6 +110,6 @@ mod tests {
     #[test]
     fn many_deleted_rows_are_due_too() {
         assert_eq!(compact_below(&[900], 100), None);
-        assert_eq!(compact_below(&[899], 101), Some(1 << 20));
+        assert_eq!(compact_below(&[899], 101), Some(512 << 10));
     }
 }

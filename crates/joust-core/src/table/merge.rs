@@ -66,7 +66,9 @@ impl Table {
         // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
         // Longer ones meet the others' commits as they come, and are tried again where they must be.
         let (batches, _turn) = match gather(batches).await? {
-            Gathered::Whole { schema, batches, .. } => (
+            Gathered::Whole {
+                schema, batches, ..
+            } => (
                 whole(schema, batches),
                 Some(self.handle.changing.lock().await),
             ),

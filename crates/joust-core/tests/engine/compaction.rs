@@ -127,3 +127,23 @@ async fn fragments_that_are_large_enough_stay_until_too_much_of_them_is_deleted(
     assert_eq!((fourth.fragments_removed, fourth.fragments_added), (1, 1));
     assert_eq!(rows(&table).await, 16);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_of_small_fragments_are_smaller_once_a_large_one_was_changed() {
+    let (table, _directory) = table().await;
+    let (work, waiting) = deleting(&table);
+    let below = Compact {
+        below: Some(5),
+        ..Compact::default()
+    };
+    let compacted = table.compact(&below, &work).await.unwrap();
+    assert_eq!(
+        (compacted.fragments_removed, compacted.fragments_added),
+        (4, 2)
+    );
+    let waiting = std::mem::take(&mut *waiting.lock());
+    for delete in waiting {
+        delete.await.unwrap();
+    }
+    assert_eq!(rows(&table).await, 10);
+}
