@@ -350,7 +350,10 @@ export interface ColumnFacts {
 export interface CompactOptions {
   /** Fragments with fewer rows are put together until they have about so many. */
   targetRowsPerFragment?: number
-  /** Fragments with at least so many rows stay as they are, unless too many of these are deleted. */
+  /**
+   * Fragments with at least so many rows stay as they are, unless too many of their rows are deleted.
+   * Of the others all that are neighbours are put together, up to the target.
+   */
   below?: number
   /** Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them. */
   deletionThreshold?: number

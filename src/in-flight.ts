@@ -1,19 +1,17 @@
-/** A member's place among those in flight; whoever is none has none. */
 export interface Flying {
-  /** Written by `InFlight` alone. */
+  /** Its place among those in flight, `grounded` while it is not. Written by `InFlight` alone. */
   place: number;
 }
 
-/** The place of who is not in flight. */
 export const grounded = -1;
 
 /**
  * What is in flight: a set that each request joins and leaves.
  *
  * A `Set` makes a new table whenever enough members have come and gone, and the old one holds its members
- * and the new one. Once the garbage collector has moved a dead one to the old objects, all that follow are
- * alive to it until it looks at those: nearly every request was moved there, a few times the work of
- * collecting it at once.
+ * and the new one. Once a table has been moved to the old objects it keeps all that follow it alive, even
+ * when it is dead itself, until the old objects are collected too. So nearly every request was moved there,
+ * which is several times the work of collecting it young.
  */
 export class InFlight<T extends Flying> {
   readonly #members: T[] = [];

@@ -1,5 +1,5 @@
 /**
- * Writes in flight, by table. A write that ended after its table was dropped would bring files, and
+ * Writes in flight. A write that ended after its table was dropped would bring files, and
  * with them a table, back: so who drops one stops its writes, waits for them, and only then removes
  * the files.
  */
@@ -17,7 +17,7 @@ class Write implements Flying {
   end!: () => void;
 
   constructor(
-    readonly table: string,
+    readonly key: string,
     private readonly upload: Upload | undefined,
   ) {
     this.ended = new Promise((resolve) => {
@@ -63,7 +63,7 @@ export function writing<T>(
 
 /** Stops the writes of a table that was dropped; resolves when none is left. */
 async function stopWrites(key: string): Promise<void> {
-  const writes = inFlight.all().filter(({ table }) => table === key);
+  const writes = inFlight.all().filter((write) => write.key === key);
   for (const write of writes) write.stop();
   await Promise.all(writes.map((write) => write.ended));
 }

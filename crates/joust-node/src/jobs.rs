@@ -63,7 +63,8 @@ pub struct BackfillResult {
 pub struct CompactOptions {
     /// Fragments with fewer rows are put together until they have about so many.
     pub target_rows_per_fragment: Option<f64>,
-    /// Fragments with at least so many rows stay as they are, unless too many of these are deleted.
+    /// Fragments with at least so many rows stay as they are, unless too many of their rows are deleted.
+    /// Of the others all that are neighbours are put together, up to the target.
     pub below: Option<f64>,
     /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
     pub deletion_threshold: Option<f64>,

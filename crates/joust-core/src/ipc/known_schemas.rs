@@ -3,18 +3,22 @@
 use std::collections::VecDeque;
 
 use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use parking_lot::Mutex;
 
 use crate::error::Result;
 
 /// Schemas that are kept.
 const MANY: usize = 16;
-/// Bytes of a message whose schema is kept.
+/// Bytes of a message whose schema is kept, and of the schema: a message may name a text once and a
+/// schema repeat it often.
 const LONGEST: usize = 64 << 10;
+const LARGEST: usize = 256 << 10;
 
 /// Schemas by the metadata of their messages, those that were asked for last in front.
-pub(super) struct KnownSchemas(Mutex<VecDeque<(Buffer, SchemaRef)>>);
+pub(super) struct KnownSchemas(Mutex<Known>);
+
+type Known = VecDeque<(Buffer, SchemaRef)>;
 
 impl KnownSchemas {
     pub const fn new() -> Self {
@@ -28,34 +32,45 @@ impl KnownSchemas {
         metadata: &Buffer,
         read: impl FnOnce() -> Result<SchemaRef>,
     ) -> Result<SchemaRef> {
-        if let Some(known) = self.get(metadata) {
+        if let Some(known) = found(&mut self.0.lock(), metadata) {
             return Ok(known);
         }
         let schema = read()?;
-        if metadata.len() <= LONGEST {
-            let mut known = self.0.lock();
+        if metadata.len() > LONGEST || size(&schema) > LARGEST {
+            return Ok(schema);
+        }
+        let mut known = self.0.lock();
+        // Others may have read it meanwhile.
+        Ok(found(&mut known, metadata).unwrap_or_else(|| {
             known.truncate(MANY - 1);
             known.push_front((metadata.clone(), schema.clone()));
-        }
-        Ok(schema)
+            schema
+        }))
     }
+}
 
-    fn get(&self, metadata: &Buffer) -> Option<SchemaRef> {
-        let mut known = self.0.lock();
-        let place = known.iter().position(|(of, _)| of == metadata)?;
-        if place > 0 {
-            let found = known.remove(place)?;
-            known.push_front(found);
-        }
-        known.front().map(|(_, schema)| schema.clone())
+/// A schema that is kept, which moves to the front.
+fn found(known: &mut Known, metadata: &Buffer) -> Option<SchemaRef> {
+    let place = known.iter().position(|(of, _)| of == metadata)?;
+    if place > 0 {
+        let found = known.remove(place)?;
+        known.push_front(found);
     }
+    known.front().map(|(_, schema)| schema.clone())
+}
+
+/// Bytes of the fields and of the metadata, about.
+fn size(schema: &Schema) -> usize {
+    let metadata = schema.metadata().iter();
+    let metadata = metadata.map(|(key, value)| key.len() + value.len());
+    schema.fields().size() + metadata.sum::<usize>()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow::datatypes::{DataType, Field};
 
     use super::*;
     use crate::error::Error;
@@ -81,8 +96,12 @@ mod tests {
         assert_eq!(other.field(0).name(), "b");
     }
 
+    fn keeps(known: &KnownSchemas, text: &str) -> bool {
+        found(&mut known.0.lock(), &message(text)).is_some()
+    }
+
     #[test]
-    fn those_that_nobody_asks_for_go_first_and_long_ones_are_not_kept() {
+    fn those_that_nobody_asks_for_go_first_and_large_ones_are_not_kept() {
         let known = KnownSchemas::new();
         let names: Vec<String> = (0..MANY).map(|n| n.to_string()).collect();
         for name in &names {
@@ -90,11 +109,16 @@ mod tests {
         }
         known.get_or_read(&message("0"), || schema("0")).unwrap();
         known.get_or_read(&message("x"), || schema("x")).unwrap();
-        assert!(known.get(&message("0")).is_some());
-        assert!(known.get(&message("1")).is_none());
-        let long = message(&"x".repeat(LONGEST + 1));
-        known.get_or_read(&long, || schema("x")).unwrap();
-        assert!(known.get(&long).is_none());
+        assert!(keeps(&known, "0"));
+        assert!(!keeps(&known, "1"));
+        let long = "x".repeat(LONGEST + 1);
+        known.get_or_read(&message(&long), || schema("x")).unwrap();
+        assert!(!keeps(&known, &long));
+        let name = "x".repeat(LARGEST);
+        known
+            .get_or_read(&message("large"), || schema(&name))
+            .unwrap();
+        assert!(!keeps(&known, "large"));
         assert_eq!(known.0.lock().len(), MANY);
     }
 
@@ -103,6 +127,6 @@ mod tests {
         let known = KnownSchemas::new();
         let refused = known.get_or_read(&message("a"), || Err(Error::invalid("broken")));
         assert!(refused.is_err());
-        assert!(known.get(&message("a")).is_none());
+        assert!(!keeps(&known, "a"));
     }
 }

@@ -32,8 +32,8 @@ const READ_AHEAD_BYTES: usize = 256 << 20;
 pub struct Compact {
     /// Fragments with fewer rows are put together until they have about so many.
     pub target_rows_per_fragment: Option<usize>,
-    /// Fragments with at least so many rows stay as they are, unless too many of these are deleted. The
-    /// others become as large as there are of them, up to the target.
+    /// Fragments with at least so many rows stay as they are, unless too many of their rows are deleted.
+    /// Of the others all that are neighbours are put together, up to the target.
     pub below: Option<u64>,
     /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
     pub deletion_threshold: Option<f32>,
@@ -190,7 +190,7 @@ fn is_unchanged(dataset: &Dataset, group: &RewriteResult) -> bool {
     })
 }
 
-/// The fragments that have enough rows and nothing else that a compaction would mend.
+/// The fragments that have enough rows, few of them deleted, and few overlays.
 async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> Result<Vec<u32>> {
     let mut excluded = Vec::new();
     for fragment in source.get_fragments() {
