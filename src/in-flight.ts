@@ -3,6 +3,7 @@ export interface Flying {
   place: number;
 }
 
+/** The place of what is not in flight. */
 export const grounded = -1;
 
 /**

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use super::build::not_found;
 use super::kind::{Kind, public_name};
 use crate::error::Result;
-use crate::table::{ReadOptions, Table};
+use crate::table::{ReadOptions, Table, live_rows};
 use crate::text;
 
 /// An index as a listing shows it.
@@ -174,10 +174,7 @@ async fn describe_text(
 async fn count(dataset: &Dataset, covered: &RoaringBitmap) -> Result<(u64, u64)> {
     let (mut inside, mut outside) = (0, 0);
     for fragment in dataset.get_fragments() {
-        let rows = match fragment.metadata().num_rows() {
-            Some(rows) => rows,
-            None => fragment.count_rows(None).await?,
-        } as u64;
+        let rows = live_rows(&fragment).await?;
         if covered.contains(fragment.id() as u32) {
             inside += rows;
         } else {

@@ -13,9 +13,8 @@ use lance::dataset::optimize::{
 };
 use lance_table::format::Fragment;
 
-use super::live_rows;
 use crate::error::{Code, Error, Result};
-use crate::table::Table;
+use crate::table::{Table, live_rows};
 use crate::work::Work;
 
 /// Rounds that may lose against other writers before the compaction gives up.
@@ -196,10 +195,10 @@ async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> 
     for fragment in source.get_fragments() {
         let rows = live_rows(&fragment).await?;
         let metadata = fragment.metadata();
-        let all = metadata.physical_rows.unwrap_or(rows);
+        let all = metadata.physical_rows.map_or(rows, |all| all as u64);
         let deleted = (all - rows) as f32 / all.max(1) as f32;
         let overlays = options.max_overlays_per_fragment;
-        if rows as u64 >= below
+        if rows >= below
             && deleted <= options.materialize_deletions_threshold
             && overlays.is_none_or(|most| metadata.overlays.len() <= most)
         {

@@ -9,19 +9,7 @@ mod clean_up;
 mod compact;
 mod upkeep;
 
-use lance::dataset::fragment::FileFragment;
-
-use crate::error::Result;
-
 pub use catch_up::CaughtUp;
 pub use clean_up::CleanedUp;
 pub use compact::{Compact, Compacted};
 pub use upkeep::Upkeep;
-
-/// Rows of a fragment that are not deleted, from the manifest alone where that knows.
-async fn live_rows(fragment: &FileFragment) -> Result<usize> {
-    match fragment.metadata().num_rows() {
-        Some(rows) => Ok(rows),
-        None => Ok(fragment.count_rows(None).await?),
-    }
-}

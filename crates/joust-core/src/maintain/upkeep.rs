@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use lance::index::DatasetIndexExt;
 use roaring::RoaringBitmap;
 
-use super::live_rows;
 use crate::error::Result;
-use crate::table::{ReadOptions, Table};
+use crate::table::{ReadOptions, Table, live_rows};
 use crate::text;
 
 /// Sizes of fragments, in rows, that are put together with their like, so that a row is not rewritten each
@@ -53,10 +52,9 @@ impl Table {
         for fragment in dataset.get_fragments() {
             let rows = live_rows(&fragment).await?;
             let physical = fragment.metadata().physical_rows;
-            deleted += physical.map_or(0, |all| all - rows) as u64;
+            deleted += physical.map_or(0, |all| all as u64 - rows);
             let id = fragment.id() as u32;
             let covered = parts.iter().map(|(_, part)| part.contains(id)).collect();
-            let rows = rows as u64;
             fragments.push(Sized { id, rows, covered });
         }
         let unindexed = unindexed(&parts, &fragments);

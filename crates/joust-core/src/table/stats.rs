@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt};
 use lance::dataset::fragment::FileFragment;
 use lance::index::DatasetIndexExt;
 
-use super::{ReadOptions, Table};
+use super::{ReadOptions, Table, live_rows};
 use crate::error::Result;
 
 /// Fragments with fewer rows are worth compacting.
@@ -75,18 +75,14 @@ impl Table {
 
 /// Live rows and bytes of a fragment.
 async fn measure(fragment: &FileFragment) -> Result<(u64, u64)> {
-    let metadata = fragment.metadata();
-    let rows = match metadata.num_rows() {
-        Some(rows) => rows,
-        None => fragment.count_rows(None).await?,
-    };
-    let bytes = metadata
+    let bytes = fragment
+        .metadata()
         .files
         .iter()
         .filter_map(|file| file.file_size_bytes.get())
         .map(u64::from)
         .sum();
-    Ok((rows as u64, bytes))
+    Ok((live_rows(fragment).await?, bytes))
 }
 
 /// Summary of sorted counts; a percentile is the smallest count that at least so many do not exceed.
