@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::future::Future;
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
@@ -15,45 +16,75 @@ use super::written;
 /// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
 const NEW_DIRECTORIES: usize = 8;
 
+tokio::task_local! {
+    static SETTLED: ();
+}
+
+/// Does work whose commits name no new files but those that were [settled](settle) before.
+pub(super) fn settled<W: Future>(work: W) -> impl Future<Output = W::Output> {
+    SETTLED.scope((), work)
+}
+
+/// Brings files of the table at `base`, as paths relative to it, to the disk.
+pub(super) async fn settle(base: PathBuf, files: Vec<PathBuf>) -> Result<()> {
+    sync_apart(base, files, false, to_disk).await
+}
+
 /// A commit on a local disk, after a sync of the files that the new version names.
 #[derive(Debug)]
 pub(super) struct SyncedCommit {
+    inner: LocalCommit,
     /// Brings a file or a directory to the disk.
     sync: fn(&Path) -> Result<()>,
 }
 
 impl SyncedCommit {
     pub fn new() -> Self {
-        Self { sync: to_disk }
+        Self {
+            inner: LocalCommit::new(true),
+            sync: to_disk,
+        }
     }
 }
 
 #[async_trait]
 impl Around for SyncedCommit {
     fn inner(&self) -> &dyn CommitHandler {
-        &LocalCommit
+        &self.inner
     }
 
     async fn around(
         &self,
         commit: Commit<'_>,
     ) -> std::result::Result<ManifestLocation, CommitError> {
-        let base = local(commit.base_path);
-        let written = written::files(
-            commit.manifest,
-            commit.indices.as_deref(),
-            commit.transaction.clone(),
-        )?;
-        // A copied table and a branch begin at the version that they were copied from.
-        let is_new = !base.join("_versions").is_dir();
-        let to_disk = self.sync;
-        tokio::task::spawn_blocking(move || sync_all(&base, &written, is_new, to_disk))
-            .await
-            .map_err(Error::other)
-            .flatten()
-            .map_err(|error| CommitError::OtherError(error.into()))?;
+        if SETTLED.try_with(|()| ()).is_err() {
+            let base = local(commit.base_path);
+            let written = written::files(
+                commit.manifest,
+                commit.indices.as_deref(),
+                commit.transaction.clone(),
+            )?;
+            // A copied table and a branch begin at the version that they were copied from.
+            let is_new = !base.join("_versions").is_dir();
+            sync_apart(base, written, is_new, self.sync)
+                .await
+                .map_err(|error| CommitError::OtherError(error.into()))?;
+        }
         commit.by(self.inner()).await
     }
+}
+
+/// [`sync_all`] on a thread that may wait.
+async fn sync_apart(
+    base: PathBuf,
+    written: Vec<PathBuf>,
+    is_new: bool,
+    sync: fn(&Path) -> Result<()>,
+) -> Result<()> {
+    tokio::task::spawn_blocking(move || sync_all(&base, &written, is_new, sync))
+        .await
+        .map_err(Error::other)
+        .flatten()
 }
 
 /// Syncs files, all that directories among them hold, and the directories that lead to them.

@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, Field};
 use lance::Dataset;
 use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::dataset::{
-    DeleteBuilder, MergeInsertBuilder, NewColumnTransform, UpdateBuilder, WhenMatched,
-    WhenNotMatched, WriteMode, WriteParams,
+    CommitBuilder, DeleteBuilder, InsertBuilder, MergeInsertBuilder, NewColumnTransform,
+    UpdateBuilder, WhenMatched, WhenNotMatched, WriteMode, WriteParams,
 };
 use lance::index::DatasetIndexExt;
 use lance::index::vector::VectorIndexParams;
@@ -21,7 +21,8 @@ use lance_linalg::distance::MetricType;
 use parking_lot::Mutex;
 
 use super::super::around::With;
-use super::SyncedCommit;
+use super::super::written::appended;
+use super::{SyncedCommit, settle, settled};
 
 static SYNCED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -79,7 +80,10 @@ fn files(base: &Path) -> BTreeSet<PathBuf> {
 async fn what_an_operation_writes_is_synced_with_its_directories() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().join("t.lance");
-    let handler = Arc::new(With(SyncedCommit { sync: record }));
+    let handler = Arc::new(With(SyncedCommit {
+        sync: record,
+        ..SyncedCommit::new()
+    }));
     let params = |mode| WriteParams {
         mode,
         enable_stable_row_ids: true,
@@ -170,8 +174,29 @@ async fn what_an_operation_writes_is_synced_with_its_directories() {
         .await
         .unwrap();
     check("compaction");
-    Dataset::write(reader(rows(0..9)), uri, Some(params(WriteMode::Overwrite)))
+    let dataset = Arc::new(
+        Dataset::write(reader(rows(0..9)), uri, Some(params(WriteMode::Overwrite)))
+            .await
+            .unwrap(),
+    );
+    check("overwrite");
+
+    let append = params(WriteMode::Append);
+    let rows = InsertBuilder::new(dataset.clone())
+        .with_params(&append)
+        .execute_uncommitted(vec![rows(9..20)])
         .await
         .unwrap();
-    check("overwrite");
+    let named: BTreeSet<_> = appended(&rows).iter().map(|path| base.join(path)).collect();
+    let new: Vec<_> = files(&base)
+        .into_iter()
+        .filter(|file| !known.contains(file))
+        .collect();
+    assert!(!new.is_empty() && new.iter().all(|file| named.contains(file)));
+    settle(base.clone(), appended(&rows)).await.unwrap();
+    settled(CommitBuilder::new(dataset).execute(rows))
+        .await
+        .unwrap();
+    let synced = std::mem::take(&mut *SYNCED.lock());
+    assert!(synced.is_empty(), "again: {synced:?}");
 }

@@ -16,13 +16,27 @@ use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
     ManifestNamingScheme, ManifestWriter, uses_version_hint,
 };
+use object_store::local::LocalFileSystem;
 use object_store::path::Path as StorePath;
-use object_store::{Error as StoreError, PutMode, PutOptions};
+use object_store::{Error as StoreError, ObjectStore as _, PutMode, PutOptions};
 
 use super::hint;
 
 #[derive(Debug)]
-pub(super) struct LocalCommit;
+pub(super) struct LocalCommit {
+    /// Where manifests are written, past the store that a table was opened with: it may put them into place
+    /// before the disk has them.
+    manifests: LocalFileSystem,
+}
+
+impl LocalCommit {
+    /// `synced`: a commit ends once the disk has it.
+    pub fn new(synced: bool) -> Self {
+        Self {
+            manifests: LocalFileSystem::new().with_fsync(synced),
+        }
+    }
+}
 
 #[async_trait]
 impl CommitHandler for LocalCommit {
@@ -66,7 +80,7 @@ impl CommitHandler for LocalCommit {
         let bytes = memory.read_one_all(&at).await?;
         let size = bytes.len() as u64;
         let create = PutOptions::from(PutMode::Create);
-        let put = object_store.inner.put_opts(&path, bytes.into(), create);
+        let put = self.manifests.put_opts(&path, bytes.into(), create);
         let put = put.await.map_err(|error| match error {
             StoreError::AlreadyExists { .. } | StoreError::Precondition { .. } => {
                 CommitError::CommitConflict

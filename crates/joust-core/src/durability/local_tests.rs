@@ -11,7 +11,7 @@ use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use super::*;
 
 fn ours() -> Arc<dyn CommitHandler> {
-    Arc::new(LocalCommit)
+    Arc::new(LocalCommit::new(false))
 }
 
 fn others() -> Arc<dyn CommitHandler> {
@@ -51,7 +51,8 @@ fn manifest(base: &Path, version: u64) -> PathBuf {
 
 async fn newer(base: &Path, than: u64) -> Vec<u64> {
     let (store, path) = ObjectStore::from_uri(base.to_str().unwrap()).await.unwrap();
-    let found = LocalCommit.list_manifest_locations_since(&path, &store, than);
+    let found = ours().list_manifest_locations_since(&path, &store, than);
+
     let found: Vec<_> = found.try_collect().await.unwrap();
     found.iter().map(|location| location.version).collect()
 }

@@ -13,16 +13,21 @@ mod files;
 mod hint;
 mod local;
 mod marked;
+mod short_files;
 mod turns;
 mod written;
 
+use std::future::Future;
 use std::sync::Arc;
 
 use lance_io::object_store::ObjectStoreRegistry;
 use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
+use lance_table::transaction::Transaction;
+use object_store::path::Path;
 
 use around::With;
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
+pub(crate) use short_files::ShortFiles;
 pub(crate) use turns::Turns;
 
 /// What an answered write means on a local disk.
@@ -47,18 +52,45 @@ impl Durability {
 
     /// How versions of a table at `location` are committed; `None` is Lance's own way.
     pub(crate) fn commit_handler(self, location: &str) -> Option<Arc<dyn CommitHandler>> {
-        let scheme = location
-            .split_once("://")
-            .map_or("file", |(scheme, _)| scheme);
-        let inner: Arc<dyn CommitHandler> = match (scheme, self) {
+        let inner: Arc<dyn CommitHandler> = match scheme(location) {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
-            ("file", _) if !cfg!(unix) => return None,
-            ("file", Self::Synced) => Arc::new(With(commit::SyncedCommit::new())),
-            ("file", Self::Os) => Arc::new(local::LocalCommit),
-            ("s3" | "gs" | "az" | "abfss" | "memory", _) => Arc::new(ConditionalPutCommitHandler),
+            "file" if !cfg!(unix) => return None,
+            "file" if self.syncs(location) => Arc::new(With(commit::SyncedCommit::new())),
+            "file" => Arc::new(local::LocalCommit::new(false)),
+            "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };
         let marked = Arc::new(With(marked::MarkedCommit(inner)));
         Some(Arc::new(With(turns::CommitInTurn(marked))))
     }
+
+    /// Whether commits of a table at `location` wait until the disk has what they name.
+    fn syncs(self, location: &str) -> bool {
+        cfg!(unix) && self == Self::Synced && scheme(location) == "file"
+    }
+
+    /// Brings the files of new rows to the disk, which a commit would else wait for. `base`: where the table
+    /// at `location`, or its branch, has its files.
+    pub(crate) async fn settle(
+        self,
+        location: &str,
+        base: &Path,
+        rows: &Transaction,
+    ) -> lance::Result<()> {
+        if self.syncs(location) {
+            commit::settle(local::local(base), written::appended(rows)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Commits rows all of whose files were [settled](Durability::settle).
+pub(crate) fn settled<W: Future>(commit: W) -> impl Future<Output = W::Output> {
+    commit::settled(commit)
+}
+
+fn scheme(location: &str) -> &str {
+    location
+        .split_once("://")
+        .map_or("file", |(scheme, _)| scheme)
 }

@@ -78,6 +78,15 @@ pub(super) fn files(
     Ok(files.0)
 }
 
+/// The files that a transaction of new rows wrote, relative to the table.
+pub(super) fn appended(transaction: &Change) -> Vec<PathBuf> {
+    let mut files = Files::default();
+    if let Operation::Append { fragments } = &transaction.operation {
+        files.fragments(fragments);
+    }
+    files.0
+}
+
 #[derive(Default)]
 struct Files(Vec<PathBuf>);
 

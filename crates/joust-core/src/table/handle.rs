@@ -15,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
+use lance::dataset::transaction::Transaction;
 use lance::session::Session;
 use lance_io::object_store::ObjectStore;
 use lance_table::io::commit::CommitHandler;
@@ -144,6 +145,13 @@ impl Handle {
     /// How versions are committed here; `None` is Lance's own way.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
         self.caches.durability().commit_handler(&self.location)
+    }
+
+    /// Brings the files of new rows to the disk, for a commit that is [settled](crate::durability::settled).
+    pub(super) async fn settle(&self, rows: &Transaction) -> Result<()> {
+        let durability = self.caches.durability();
+        let (_, base) = self.files().await?;
+        Ok(durability.settle(&self.location, &base, rows).await?)
     }
 
     /// What queries keep.

@@ -20,6 +20,7 @@ use lance::dataset::{InsertBuilder, WriteMode};
 
 use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
+use crate::durability::ShortFiles;
 use crate::error::Result;
 use crate::table::Table;
 use crate::table::write::{onto, refused};
@@ -63,8 +64,13 @@ pub(super) async fn commit_all(table: Table) {
 /// Writes the rows of a group to files; `None` when all of it was refused.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     // Columns that somebody was told of are there, whatever is being committed.
-    let version = match table.changeable().await {
-        Ok(newest) => newest,
+    let opened = async {
+        let version = table.changeable().await?;
+        let short = ShortFiles::of(version.clone()).await?;
+        Ok((version, short.version))
+    };
+    let (version, onto) = match opened.await {
+        Ok(opened) => opened,
         Err(error) => {
             refuse(group, &error);
             return None;
@@ -72,7 +78,7 @@ async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     };
     let mut staged = Vec::new();
     for (schema, uploads) in by_schema(group, &mut staged) {
-        stage(&version, &schema, uploads, &mut staged).await;
+        stage(table, &onto, &schema, uploads, &mut staged).await;
     }
     (!staged.is_empty()).then_some(Group { version, staged })
 }
@@ -111,13 +117,14 @@ fn by_schema(group: Vec<Waiting>, staged: &mut Vec<Staged>) -> Vec<(SchemaRef, V
 
 /// Writes the rows of uploads of one schema to files.
 async fn stage(
+    table: &Table,
     newest: &Arc<Dataset>,
     schema: &SchemaRef,
     uploads: Vec<Waiting>,
     staged: &mut Vec<Staged>,
 ) {
     if uploads.len() > 1
-        && let Ok(transaction) = write(newest, schema, &uploads).await
+        && let Ok(transaction) = write(table, newest, schema, &uploads).await
     {
         return staged.push(Staged {
             transaction,
@@ -125,7 +132,7 @@ async fn stage(
         });
     }
     for upload in uploads {
-        match write(newest, schema, std::slice::from_ref(&upload)).await {
+        match write(table, newest, schema, std::slice::from_ref(&upload)).await {
             Ok(transaction) => staged.push(Staged {
                 transaction,
                 uploads: vec![upload],
@@ -136,6 +143,7 @@ async fn stage(
 }
 
 async fn write(
+    table: &Table,
     newest: &Arc<Dataset>,
     schema: &SchemaRef,
     uploads: &[Waiting],
@@ -150,9 +158,11 @@ async fn write(
     // One batch: the writer's cost is per batch, and short uploads hold few rows.
     let rows = concat_batches(schema, batches).map_err(lance::Error::from)?;
     let params = onto(newest, WriteMode::Append);
-    InsertBuilder::new(newest.clone())
+    let transaction = InsertBuilder::new(newest.clone())
         .with_params(&params)
         .execute_uncommitted(vec![rows])
         .await
-        .map_err(refused)
+        .map_err(refused)?;
+    table.handle.settle(&transaction).await?;
+    Ok(transaction)
 }

@@ -60,6 +60,7 @@ impl Table {
             .await
             // A broken upload reaches us through Lance's own errors: the first cause is the true one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
+        self.handle.settle(&transaction).await?;
         let num_rows = watch.rows();
         self.enqueue(Rows::Staged {
             transaction: Box::new(transaction),

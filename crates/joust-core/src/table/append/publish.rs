@@ -11,7 +11,7 @@ use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
 use super::queue::Waiting;
-use crate::durability::marked;
+use crate::durability::{ShortFiles, marked, settled};
 use crate::error::Error;
 use crate::table::Table;
 use crate::table::parts::{is_version_gone, version_gone};
@@ -112,11 +112,13 @@ async fn commit(
     let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
     let uploads = staged.iter().flat_map(|one| &one.uploads);
     let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
-    let commit = CommitBuilder::new(version)
+    let onto = ShortFiles::of(version).await?;
+    let commit = CommitBuilder::new(onto.version.clone())
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
-    let commit = marked(marks, commit);
+    let commit = settled(marked(marks, commit));
     let committed = table.handle.turns.commit(commit).await?.dataset;
+    let committed = onto.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
 }
