@@ -41,13 +41,18 @@ async function record(
   const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
   const { version, transaction_id, job_id } = value;
   const job = transaction_id ?? job_id;
+  const object = call.id.join("$");
   const properties = {
     operation: operation.id,
-    object: call.id.join("$"),
+    object,
     ...(typeof version === "number" && { version: String(version) }),
   };
+  const work = { properties, ...(typeof job === "string" && { job }) };
+  const shared = typeof version === "number" && operation.ofOneCommit?.(call);
   try {
-    return await transactions.record({ properties, ...(typeof job === "string" && { job }) });
+    return await transactions.record(
+      typeof shared === "string" ? { ...work, commit: `${object} ${shared} ${version}` } : work,
+    );
   } catch (err) {
     log.warn({ err, operation: operation.id }, "a transaction could not be recorded");
     return undefined;

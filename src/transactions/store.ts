@@ -10,6 +10,7 @@ import type {
   TransactionRecord,
   TransactionStatus,
   Transactions,
+  Work,
 } from "./transactions.js";
 
 /** Records are forgotten after this time, ms. */
@@ -29,23 +30,30 @@ const statusOf: Record<JobState, TransactionStatus> = {
   CANCELLED: "Canceled",
 };
 
+/** Records that one statement will write. */
+interface Gathering {
+  readonly rows: TransactionsRow[];
+  /** The ids of those that more clients may share, by their commit. */
+  readonly shared: Map<string, string>;
+  readonly written: Promise<void>;
+}
+
 /** Transactions in the catalog's database. */
 export class TransactionStore implements Transactions {
   #sincePruning = PRUNE_EVERY;
-  #gathering: { readonly rows: TransactionsRow[]; readonly written: Promise<void> } | undefined;
+  #gathering: Gathering | undefined;
 
   constructor(
     private readonly db: CatalogDatabase,
     private readonly maxRecords = MAX_RECORDS,
   ) {}
 
-  async record({
-    properties,
-    job,
-  }: {
-    properties: Record<string, string>;
-    job?: string;
-  }): Promise<string> {
+  async record({ properties, job, commit }: Work): Promise<string> {
+    const told = commit === undefined ? undefined : this.#gathering?.shared.get(commit);
+    if (told !== undefined) {
+      await this.#gathering?.written;
+      return told;
+    }
     const id = job ?? timedId();
     const row: TransactionsRow = {
       id,
@@ -53,30 +61,35 @@ export class TransactionStore implements Transactions {
       properties: JSON.stringify(properties),
       created_at: Date.now(),
     };
-    if (job === undefined) await this.#gather(row);
+    if (job === undefined) await this.#gather(row, commit);
     else await this.db.write((t) => this.#insert(t, [row]));
     return id;
   }
 
   /** Records that come in together are written by one statement: a busy table makes thousands. */
-  #gather(row: TransactionsRow): Promise<void> {
-    if (this.#gathering && this.#gathering.rows.length < MAX_GATHERED) {
-      this.#gathering.rows.push(row);
-      return this.#gathering.written;
-    }
+  #gather(row: TransactionsRow, commit?: string): Promise<void> {
+    let gathering = this.#gathering;
+    if (gathering && gathering.rows.length < MAX_GATHERED) gathering.rows.push(row);
+    else gathering = this.#begin(row);
+    if (commit !== undefined) gathering.shared.set(commit, row.id);
+    return gathering.written;
+  }
+
+  #begin(row: TransactionsRow): Gathering {
     const rows = [row];
+    // It may fail before it begins: later records do not share its fate.
+    const over = () => {
+      if (this.#gathering?.rows === rows) this.#gathering = undefined;
+    };
     // The change itself is durable.
     const written = this.db.note(async (t) => {
       // Later records go into a statement of their own.
-      if (this.#gathering?.rows === rows) this.#gathering = undefined;
+      over();
       await this.#insert(t, rows);
     });
-    this.#gathering = { rows, written };
-    written.catch(() => {
-      // It may have failed before it began: later records do not share its fate.
-      if (this.#gathering?.rows === rows) this.#gathering = undefined;
-    });
-    return written;
+    written.catch(over);
+    this.#gathering = { rows, shared: new Map(), written };
+    return this.#gathering;
   }
 
   async #insert(t: Write, rows: readonly TransactionsRow[]): Promise<void> {

@@ -24,9 +24,16 @@ export type TransactionAction =
   /** `mode`: what to do when there is none. */
   | { kind: "unset"; key: string; mode: "fail" | "skip" };
 
+export interface Work {
+  readonly properties: Record<string, string>;
+  readonly job?: string;
+  /** What one commit did for many clients, told at about the same time, is one record. */
+  readonly commit?: string;
+}
+
 export interface Transactions {
   /** Records work that succeeded, or (`job`) that a job will do, whose id the record then has. */
-  record(work: { properties: Record<string, string>; job?: string }): Promise<string>;
+  record(work: Work): Promise<string>;
   /** Code 10 when unknown. */
   describe(id: string): Promise<TransactionRecord>;
   /**

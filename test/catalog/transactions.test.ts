@@ -26,6 +26,23 @@ onEachDatabase((newCatalog) => {
     await expect(transactions.alter(id, cancel)).rejects.toMatchObject({ code: 14 });
   });
 
+  it("keeps one record for all that one commit did, as long as it is being written", async () => {
+    const { transactions } = await newCatalog().open();
+    const record = (version: string, commit?: string) =>
+      transactions.record({ properties: { version }, ...(commit !== undefined && { commit }) });
+    const [first, second, third, alone] = await Promise.all([
+      record("1", "t 1"),
+      record("1", "t 1"),
+      record("2", "t 2"),
+      record("1"),
+    ]);
+    expect(second).toBe(first);
+    expect(new Set([first, third, alone]).size).toBe(3);
+    expect((await transactions.describe(first)).properties).toEqual({ version: "1" });
+    expect((await transactions.describe(third)).properties).toEqual({ version: "2" });
+    expect(await record("1", "t 1"), "after it was written").not.toBe(first);
+  });
+
   it("follows a job, and keeps how it ended when the job is forgotten", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
