@@ -20,8 +20,8 @@ const LONGEST_PAUSE = 10;
 /**
  * Writes that arrive together share one transaction, and with it one wait for the disk.
  *
- * Each write has its own savepoint: it succeeds or fails alone. Callers are answered after the
- * commit, which is on the disk where one of them waits for that.
+ * Where there are several, each has its own savepoint: it succeeds or fails alone. Callers are answered
+ * after the commit, which is on the disk where one of them waits for that.
  */
 export class GroupCommit {
   #queue: Entry[] = [];
@@ -74,6 +74,11 @@ export class GroupCommit {
   #try(group: readonly Entry[]): Promise<(() => void)[]> {
     this.waitForDisk(group.some((entry) => entry.durable));
     return this.db.transaction().execute(async (transaction) => {
+      const [first] = group;
+      if (first && group.length === 1) {
+        const value = await first.work(transaction);
+        return [() => first.resolve(value)];
+      }
       const answers: (() => void)[] = [];
       for (const entry of group) answers.push(await attempt(entry, transaction));
       return answers;
