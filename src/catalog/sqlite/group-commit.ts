@@ -60,7 +60,7 @@ export class GroupCommit {
         for (const answer of answers) answer();
         return;
       } catch (error) {
-        // Then nothing has begun: the lock is taken before anything else.
+        // Then nothing is changed: the lock is taken before anything else, and lone work is undone.
         const mayTryAgain = isBusy(error) && performance.now() < giveUp;
         if (!mayTryAgain) {
           for (const entry of group) entry.reject(error);

@@ -27,7 +27,7 @@ pub(super) fn settled<W: Future>(work: W) -> impl Future<Output = W::Output> {
 
 /// Brings files of the table at `base`, as paths relative to it, to the disk.
 pub(super) async fn settle(base: PathBuf, files: Vec<PathBuf>) -> Result<()> {
-    sync_apart(base, files, false, to_disk).await
+    sync_apart(base, files, false, new_to_disk).await
 }
 
 /// A commit on a local disk, after a sync of the files that the new version names.
@@ -140,6 +140,15 @@ fn to_disk(path: &Path) -> Result<()> {
     match File::open(path).and_then(|file| file.sync_all()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result,
+    }
+}
+
+/// A file that was just written is there. Without a suffix it is the directory of its large values, which
+/// few have.
+fn new_to_disk(path: &Path) -> Result<()> {
+    match path.extension() {
+        Some(_) => File::open(path)?.sync_all(),
+        None => to_disk(path),
     }
 }
 

@@ -75,6 +75,22 @@ fn files(base: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
+#[test]
+fn a_scheme_is_the_same_in_any_letters() {
+    use super::super::Durability;
+    for location in ["/a/t.lance", "file:///a/t.lance", "FILE:///a/t.lance"] {
+        assert!(Durability::Synced.syncs(location), "{location}");
+        assert!(!Durability::Os.syncs(location), "{location}");
+        assert!(Durability::Os.commit_handler(location).is_some());
+    }
+    assert!(!Durability::Synced.syncs("S3://a/t.lance"));
+    assert!(
+        Durability::Synced
+            .commit_handler("S3://a/t.lance")
+            .is_some()
+    );
+}
+
 /// One test: it records into one place.
 #[tokio::test]
 async fn what_an_operation_writes_is_synced_with_its_directories() {

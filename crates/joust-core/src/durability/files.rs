@@ -1,4 +1,4 @@
-//! Local files whose small writes, manifests above all, are synced before they get their name.
+//! Local files whose small writes, such as tags and branches, are synced before they get their name.
 
 use std::collections::HashMap;
 use std::sync::Arc;

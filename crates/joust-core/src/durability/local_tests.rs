@@ -52,7 +52,6 @@ fn manifest(base: &Path, version: u64) -> PathBuf {
 async fn newer(base: &Path, than: u64) -> Vec<u64> {
     let (store, path) = ObjectStore::from_uri(base.to_str().unwrap()).await.unwrap();
     let found = ours().list_manifest_locations_since(&path, &store, than);
-
     let found: Vec<_> = found.try_collect().await.unwrap();
     found.iter().map(|location| location.version).collect()
 }

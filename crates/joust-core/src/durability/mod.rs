@@ -4,7 +4,7 @@
 //! they reach the disk: a power cut may take versions that were answered, or leave a manifest whose
 //! data files are empty. Under [`Durability::Synced`] an answer means that the disk has everything,
 //! in the one order that is safe: first the files that a version names, with their directories
-//! ([`commit`]), then the manifest that names them ([`files`]). Object stores promise as much by
+//! ([`commit`]), then the manifest that names them ([`local`]). Object stores promise as much by
 //! themselves.
 
 mod around;
@@ -17,6 +17,7 @@ mod short_files;
 mod turns;
 mod written;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ impl Durability {
 
     /// How versions of a table at `location` are committed; `None` is Lance's own way.
     pub(crate) fn commit_handler(self, location: &str) -> Option<Arc<dyn CommitHandler>> {
-        let inner: Arc<dyn CommitHandler> = match scheme(location) {
+        let inner: Arc<dyn CommitHandler> = match scheme(location).as_ref() {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
             "file" if !cfg!(unix) => return None,
             "file" if self.syncs(location) => Arc::new(With(commit::SyncedCommit::new())),
@@ -65,32 +66,26 @@ impl Durability {
     }
 
     /// Whether commits of a table at `location` wait until the disk has what they name.
-    fn syncs(self, location: &str) -> bool {
+    pub(crate) fn syncs(self, location: &str) -> bool {
         cfg!(unix) && self == Self::Synced && scheme(location) == "file"
-    }
-
-    /// Brings the files of new rows to the disk, which a commit would else wait for. `base`: where the table
-    /// at `location`, or its branch, has its files.
-    pub(crate) async fn settle(
-        self,
-        location: &str,
-        base: &Path,
-        rows: &Transaction,
-    ) -> lance::Result<()> {
-        if self.syncs(location) {
-            commit::settle(local::local(base), written::appended(rows)).await?;
-        }
-        Ok(())
     }
 }
 
-/// Commits rows all of whose files were [settled](Durability::settle).
+/// Brings the files of new rows to the disk, which a commit would else wait for. `base`: where the table, or
+/// its branch, has its files.
+pub(crate) async fn settle(base: &Path, rows: &Transaction) -> lance::Result<()> {
+    Ok(commit::settle(local::local(base), written::appended(rows)).await?)
+}
+
+/// Commits rows all of whose files were [settled](settle), where that is needed.
 pub(crate) fn settled<W: Future>(commit: W) -> impl Future<Output = W::Output> {
     commit::settled(commit)
 }
 
-fn scheme(location: &str) -> &str {
-    location
-        .split_once("://")
-        .map_or("file", |(scheme, _)| scheme)
+/// In lower case: a URL's may be written in any.
+fn scheme(location: &str) -> Cow<'_, str> {
+    match location.split_once("://") {
+        None => "file".into(),
+        Some((scheme, _)) => scheme.to_ascii_lowercase().into(),
+    }
 }

@@ -20,7 +20,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path as StorePath;
 use object_store::{
     CopyOptions, Error, Extensions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore as Store, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore as Store, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use url::Url;
 
@@ -39,8 +39,8 @@ static STORE: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| {
     Some(Arc::new(store))
 });
 
-/// A version of a table for writes that are short: on a local disk each of their files is written in one
-/// step, and not synced.
+/// A version of a table for writes of [few](Self::MAX_ROWS) rows: on a local disk each of their files is
+/// written in one step, and not synced.
 pub(crate) struct ShortFiles {
     pub version: Arc<Dataset>,
     /// The store it came with, where that was another one.
@@ -48,6 +48,10 @@ pub(crate) struct ShortFiles {
 }
 
 impl ShortFiles {
+    /// Bytes of rows up to which their file is short. One of 5 MB Lance gives away in parts, which lie in
+    /// memory, and leave a file that no listing shows when the process dies.
+    pub const MAX_ROWS: usize = 2 << 20;
+
     pub async fn of(version: Arc<Dataset>) -> lance::Result<Self> {
         let own = version.object_store(None).await?;
         let is_plain = cfg!(unix) && own.has_direct_local_paths() && own.store_prefix == LOCAL;
@@ -88,8 +92,12 @@ impl Store for InOneStep {
         &self,
         location: &StorePath,
         payload: PutPayload,
-        _: PutOptions,
+        options: PutOptions,
     ) -> Result<PutResult> {
+        // Somebody may look for that name already.
+        if !matches!(options.mode, PutMode::Overwrite) {
+            return self.0.put_opts(location, payload, options).await;
+        }
         let path = self.0.path_to_filesystem(location)?;
         let written = tokio::task::spawn_blocking(move || write(&path, &payload)).await;
         match written.map_err(io::Error::other).flatten() {
@@ -97,6 +105,10 @@ impl Store for InOneStep {
                 e_tag: None,
                 version: None,
                 extensions: Extensions::default(),
+            }),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::AlreadyExists {
+                path: location.to_string(),
+                source: Box::new(error),
             }),
             Err(error) => Err(Error::Generic {
                 store: "InOneStep",

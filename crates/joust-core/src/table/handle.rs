@@ -26,7 +26,7 @@ use super::ReadOptions;
 use super::append::Queue;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
-use crate::durability::Turns;
+use crate::durability::{Turns, settle};
 use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, is_reference, short};
@@ -149,9 +149,11 @@ impl Handle {
 
     /// Brings the files of new rows to the disk, for a commit that is [settled](crate::durability::settled).
     pub(super) async fn settle(&self, rows: &Transaction) -> Result<()> {
-        let durability = self.caches.durability();
-        let (_, base) = self.files().await?;
-        Ok(durability.settle(&self.location, &base, rows).await?)
+        if self.caches.durability().syncs(&self.location) {
+            let (_, base) = self.files().await?;
+            settle(&base, rows).await?;
+        }
+        Ok(())
     }
 
     /// What queries keep.

@@ -64,13 +64,8 @@ pub(super) async fn commit_all(table: Table) {
 /// Writes the rows of a group to files; `None` when all of it was refused.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     // Columns that somebody was told of are there, whatever is being committed.
-    let opened = async {
-        let version = table.changeable().await?;
-        let short = ShortFiles::of(version.clone()).await?;
-        Ok((version, short.version))
-    };
-    let (version, onto) = match opened.await {
-        Ok(opened) => opened,
+    let version = match table.changeable().await {
+        Ok(newest) => newest,
         Err(error) => {
             refuse(group, &error);
             return None;
@@ -78,7 +73,7 @@ async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     };
     let mut staged = Vec::new();
     for (schema, uploads) in by_schema(group, &mut staged) {
-        stage(table, &onto, &schema, uploads, &mut staged).await;
+        stage(table, &version, &schema, uploads, &mut staged).await;
     }
     (!staged.is_empty()).then_some(Group { version, staged })
 }
@@ -124,26 +119,36 @@ async fn stage(
     staged: &mut Vec<Staged>,
 ) {
     if uploads.len() > 1
-        && let Ok(transaction) = write(table, newest, schema, &uploads).await
+        && let Ok(transaction) = write(newest, schema, &uploads).await
     {
-        return staged.push(Staged {
-            transaction,
-            uploads,
-        });
+        return settle(table, transaction, uploads, staged).await;
     }
     for upload in uploads {
-        match write(table, newest, schema, std::slice::from_ref(&upload)).await {
-            Ok(transaction) => staged.push(Staged {
-                transaction,
-                uploads: vec![upload],
-            }),
+        match write(newest, schema, std::slice::from_ref(&upload)).await {
+            Ok(transaction) => settle(table, transaction, vec![upload], staged).await,
             Err(error) => upload.refused(error),
         }
     }
 }
 
-async fn write(
+/// Brings rows that were written to the disk. What it does not take is refused and not tried again: asked a
+/// second time, a system may say that the disk has what it has lost.
+async fn settle(
     table: &Table,
+    transaction: Transaction,
+    uploads: Vec<Waiting>,
+    staged: &mut Vec<Staged>,
+) {
+    match table.handle.settle(&transaction).await {
+        Ok(()) => staged.push(Staged {
+            transaction,
+            uploads,
+        }),
+        Err(error) => refuse(uploads, &error),
+    }
+}
+
+async fn write(
     newest: &Arc<Dataset>,
     schema: &SchemaRef,
     uploads: &[Waiting],
@@ -157,12 +162,15 @@ async fn write(
         .collect();
     // One batch: the writer's cost is per batch, and short uploads hold few rows.
     let rows = concat_batches(schema, batches).map_err(lance::Error::from)?;
+    let is_short = uploads.iter().map(Waiting::bytes).sum::<usize>() <= ShortFiles::MAX_ROWS;
+    let version = match is_short {
+        true => ShortFiles::of(newest.clone()).await?.version,
+        false => newest.clone(),
+    };
     let params = onto(newest, WriteMode::Append);
-    let transaction = InsertBuilder::new(newest.clone())
+    InsertBuilder::new(version)
         .with_params(&params)
         .execute_uncommitted(vec![rows])
         .await
-        .map_err(refused)?;
-    table.handle.settle(&transaction).await?;
-    Ok(transaction)
+        .map_err(refused)
 }

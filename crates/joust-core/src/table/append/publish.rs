@@ -112,13 +112,13 @@ async fn commit(
     let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
     let uploads = staged.iter().flat_map(|one| &one.uploads);
     let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
-    let onto = ShortFiles::of(version).await?;
-    let commit = CommitBuilder::new(onto.version.clone())
+    let short = ShortFiles::of(version).await?;
+    let commit = CommitBuilder::new(short.version.clone())
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
     let commit = settled(marked(marks, commit));
     let committed = table.handle.turns.commit(commit).await?.dataset;
-    let committed = onto.committed(committed);
+    let committed = short.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
 }

@@ -75,6 +75,11 @@ impl Waiting {
         (waiting, receiver)
     }
 
+    /// Bytes of its rows that are in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Tells the client that its rows are in a version.
     pub fn written(self, version: u64) {
         let num_rows = self.rows.count();
