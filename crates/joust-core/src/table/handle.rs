@@ -15,7 +15,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
-use lance::dataset::transaction::Transaction;
 use lance::session::Session;
 use lance_io::object_store::ObjectStore;
 use lance_table::io::commit::CommitHandler;
@@ -26,7 +25,7 @@ use super::ReadOptions;
 use super::append::Queue;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
-use crate::durability::{Turns, settle};
+use crate::durability::Turns;
 use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, is_reference, short};
@@ -145,15 +144,6 @@ impl Handle {
     /// How versions are committed here; `None` is Lance's own way.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
         self.caches.durability().commit_handler(&self.location)
-    }
-
-    /// Brings the files of new rows to the disk, for a commit that is [settled](crate::durability::settled).
-    pub(super) async fn settle(&self, rows: &Transaction) -> Result<()> {
-        if self.caches.durability().syncs(&self.location) {
-            let (_, base) = self.files().await?;
-            settle(&base, rows).await?;
-        }
-        Ok(())
     }
 
     /// What queries keep.

@@ -139,7 +139,7 @@ async fn settle(
     uploads: Vec<Waiting>,
     staged: &mut Vec<Staged>,
 ) {
-    match table.handle.settle(&transaction).await {
+    match table.settle(&transaction).await {
         Ok(()) => staged.push(Staged {
             transaction,
             uploads,

@@ -13,6 +13,7 @@ mod queue;
 
 use std::sync::Arc;
 
+use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteMode};
 
 pub(super) use queue::Queue;
@@ -20,6 +21,7 @@ pub(super) use queue::Queue;
 use super::Table;
 use super::gather::{Gathered, gather};
 use super::write::{Watch, Written, onto, refused};
+use crate::durability::settle;
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, ahead, decode};
 use crate::memory::Use;
@@ -60,13 +62,27 @@ impl Table {
             .await
             // A broken upload reaches us through Lance's own errors: the first cause is the true one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
-        self.handle.settle(&transaction).await?;
+        self.settle(&transaction).await?;
         let num_rows = watch.rows();
         self.enqueue(Rows::Staged {
             transaction: Box::new(transaction),
             num_rows,
         })
         .await
+    }
+
+    /// Brings the files of new rows to the disk, for a commit that is [settled](crate::durability::settled).
+    async fn settle(&self, rows: &Transaction) -> Result<()> {
+        if self
+            .handle
+            .caches()
+            .durability()
+            .syncs(self.handle.location())
+        {
+            let (_, base) = self.handle.files().await?;
+            settle(&base, rows).await?;
+        }
+        Ok(())
     }
 
     /// Waits until the rows are committed.
