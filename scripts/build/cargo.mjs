@@ -2,6 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { root, targetDir } from "./paths.mjs";
+import { takeOver } from "./take-over.mjs";
 
 /** @type {NodeJS.ProcessEnv | undefined} */
 let environment;
@@ -18,6 +19,7 @@ export function cargoEnvironment() {
 /** @returns {NodeJS.ProcessEnv} */
 function prepare() {
   mkdirSync(join(root, "native", "typedefs"), { recursive: true });
+  takeOver(targetDir, root);
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, CARGO_TARGET_DIR: targetDir };
   env.PROTOC ??= protoc(env);
