@@ -24,8 +24,10 @@ export type TransactionAction =
   /** `mode`: what to do when there is none. */
   | { kind: "unset"; key: string; mode: "fail" | "skip" };
 
+/** What is to be recorded. */
 export interface Work {
   readonly properties: Record<string, string>;
+  /** Id of the job that will do it. */
   readonly job?: string;
   /** What one commit did for many clients, told at about the same time, is one record. */
   readonly commit?: string;
