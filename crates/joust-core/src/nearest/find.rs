@@ -37,6 +37,16 @@ impl Search {
         };
         let (way, metric) = match indexed.as_ref() {
             Indexed::Foreign => return Ok(None),
+            // Lance leaves rows out then, also some that the index covers.
+            Indexed::Open(opened)
+                if self.fast
+                    && self
+                        .filter
+                        .as_deref()
+                        .is_some_and(|own| opened.is_behind(own)) =>
+            {
+                return Ok(None);
+            }
             Indexed::Open(opened) if self.metric.is_none_or(|own| own == opened.metric) => {
                 (Way::Index(opened.clone()), opened.metric)
             }

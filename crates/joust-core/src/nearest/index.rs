@@ -1,5 +1,6 @@
 //! A vector index as a version has it, opened.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lance::Dataset;
@@ -33,6 +34,8 @@ pub struct Opened {
     pub metadata: Vec<IndexMetadata>,
     /// Numbers of the version's fragments whose rows no segment covers.
     pub uncovered: Vec<usize>,
+    /// What other columns are called, in lower case, whose index leaves out rows of the table.
+    pub behind: Vec<String>,
 }
 
 /// A part of an index, with partitions of its own.
@@ -51,17 +54,13 @@ impl Indexed {
         let Some(first) = all.iter().find(on_column) else {
             return Ok(Self::Not);
         };
-        let is_vector = first
-            .index_details
-            .as_ref()
-            .is_some_and(|details| details.type_url.ends_with("VectorIndexDetails"));
         let manifest = dataset.manifest();
         let has_overlays = manifest
             .fragments
             .iter()
             .any(|own| !own.overlays.is_empty());
         let is_remapped = all.iter().any(|index| index.name.starts_with("__lance"));
-        if !is_vector || has_overlays || is_remapped {
+        if !is_vector(first) || has_overlays || is_remapped {
             return Ok(Self::Foreign);
         }
         let metadata = dataset.load_indices_by_name(&first.name).await?;
@@ -98,8 +97,45 @@ impl Indexed {
             metric,
             segments,
             uncovered: uncovered.map(|(number, _)| number).collect(),
+            behind: behind(dataset, &all),
             metadata,
         })))
+    }
+}
+
+/// What the columns are called, in lower case, that have an index which leaves out rows of the table.
+fn behind(dataset: &Dataset, all: &[IndexMetadata]) -> Vec<String> {
+    let mut covered: HashMap<&str, (&[i32], RoaringBitmap)> = HashMap::new();
+    for index in all.iter().filter(|index| !is_vector(index)) {
+        let part = index.fragment_bitmap.clone().unwrap_or_default();
+        let (_, covered) = covered
+            .entry(&index.name)
+            .or_insert((&index.fields, RoaringBitmap::new()));
+        *covered |= part;
+    }
+    let fragments = &dataset.manifest().fragments;
+    let fragments: RoaringBitmap = fragments.iter().map(|own| own.id as u32).collect();
+    let behind = covered.values();
+    let behind = behind.filter(|(_, covered)| !fragments.is_subset(covered));
+    let fields = behind.flat_map(|(fields, _)| fields.iter());
+    let fields = fields.filter_map(|id| dataset.schema().field_by_id(*id));
+    fields.map(|field| field.name.to_lowercase()).collect()
+}
+
+fn is_vector(index: &IndexMetadata) -> bool {
+    index
+        .index_details
+        .as_ref()
+        .is_some_and(|details| details.type_url.ends_with("VectorIndexDetails"))
+}
+
+impl Opened {
+    /// Whether a filter may name a column whose index leaves out rows.
+    pub fn is_behind(&self, filter: &str) -> bool {
+        let filter = filter.to_lowercase();
+        // Inside backticks, a backtick of a name is written otherwise.
+        let may_name = |column: &String| column.contains('`') || filter.contains(column);
+        self.behind.iter().any(may_name)
     }
 }
 

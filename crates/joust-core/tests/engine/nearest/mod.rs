@@ -107,6 +107,50 @@ async fn many_vectors_at_once_are_found_as_each_by_itself() {
     }
 }
 
+/// A search by index alone finds no more than Lance's, which leaves rows out where an index for the filter is
+/// behind.
+#[tokio::test]
+async fn fast_searches_with_a_filter_find_what_lance_finds() {
+    for (column, kind) in [("id", "BTREE"), ("group", "BITMAP")] {
+        let pair = Pair::new(0..300, 64 << 20).await;
+        pair.scalar_index(column, kind).await;
+        pair.index("IVF_PQ", "l2").await;
+        let query = serde_json::json!({
+            "k": 12, "vector": vec![0.5; DIMENSION], "filter": "id >= 50 AND `group` = 2",
+            "fast_search": true, "columns": ["id"],
+        });
+        pair.check(&query).await;
+        // Rows that move stay in the indexes, but Lance leaves them out once one of these is behind.
+        let update = joust_core::table::Update {
+            set: vec![("name".into(), "'changed'".into())],
+            predicate: Some("id % 3 = 0".into()),
+        };
+        pair.asking.update(update).await.unwrap();
+        pair.check(&query).await;
+        pair.asking.append(pair.batch(300..320)).await.unwrap();
+        pair.check(&query).await;
+        let plan = pair.plan(&query).await;
+        assert!(plan.contains("ANNSubIndex"), "{plan}");
+    }
+}
+
+/// That is no reason to leave a search to Lance whose filter needs no such index.
+#[tokio::test]
+async fn fast_searches_with_another_filter_stay_in_memory() {
+    let pair = Pair::new(0..300, 64 << 20).await;
+    pair.scalar_index("id", "BTREE").await;
+    pair.index("IVF_PQ", "l2").await;
+    let query = serde_json::json!({
+        "k": 12, "vector": vec![0.5; DIMENSION], "filter": "`group` = 2", "fast_search": true,
+    });
+    for rows in [300..320, 320..340] {
+        pair.check(&query).await;
+        let plan = pair.plan(&query).await;
+        assert!(plan.contains("index `v` on `vector`"), "{plan}");
+        pair.asking.append(pair.batch(rows)).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_plan_tells_who_answers() {
     let pair = Pair::new(0..300, 64 << 20).await;
