@@ -4,11 +4,12 @@
 //! they reach the disk: a power cut may take versions that were answered, or leave a manifest whose
 //! data files are empty. Under [`Durability::Synced`] an answer means that the disk has everything,
 //! in the one order that is safe: first the files that a version names, with their directories
-//! ([`commit`]), then the manifest that names them ([`local`]). Object stores promise as much by
+//! ([`disk`]), then the manifest that names them ([`local`]). Object stores promise as much by
 //! themselves.
 
 mod around;
 mod commit;
+mod disk;
 mod files;
 mod hint;
 mod local;
@@ -27,6 +28,7 @@ use lance_table::transaction::Transaction;
 use object_store::path::Path;
 
 use around::With;
+pub(crate) use disk::Settling;
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
 pub(crate) use short_files::ShortFiles;
 pub(crate) use turns::Turns;
@@ -71,15 +73,18 @@ impl Durability {
     }
 }
 
-/// Brings the files of new rows to the disk, which a commit would else wait for. `base`: where the table, or
-/// its branch, has its files.
-pub(crate) async fn settle(base: &Path, rows: &Transaction) -> lance::Result<()> {
-    Ok(commit::settle(local::local(base), written::appended(rows)).await?)
+/// Begins to bring the files of new rows to the disk, which a commit would else do. `base`: where the table,
+/// or its branch, has its files.
+pub(crate) fn settle(base: &Path, rows: &Transaction) -> Settling {
+    Settling::begin(local::local(base), written::appended(rows))
 }
 
-/// Commits rows all of whose files were [settled](settle), where that is needed.
-pub(crate) fn settled<W: Future>(commit: W) -> impl Future<Output = W::Output> {
-    commit::settled(commit)
+/// Commits rows all of whose files [settle](settle) where that is needed, once they have.
+pub(crate) fn settled<W: Future>(
+    settling: Vec<Settling>,
+    commit: W,
+) -> impl Future<Output = W::Output> {
+    commit::settled(settling, commit)
 }
 
 /// In lower case: a URL's may be written in any.

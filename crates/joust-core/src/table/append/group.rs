@@ -21,7 +21,7 @@ use lance::dataset::{InsertBuilder, WriteMode};
 use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
 use crate::durability::ShortFiles;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::table::write::{onto, refused};
 
@@ -103,6 +103,7 @@ fn by_schema(group: Vec<Waiting>, staged: &mut Vec<Staged>) -> Vec<(SchemaRef, V
             }
             Rows::Staged { transaction, .. } => staged.push(Staged {
                 transaction: transaction.as_ref().clone(),
+                settling: None,
                 uploads: vec![waiting],
             }),
         }
@@ -131,21 +132,36 @@ async fn stage(
     }
 }
 
-/// Brings rows that were written to the disk. What it does not take is refused and not tried again: asked a
-/// second time, a system may say that the disk has what it has lost.
+/// Brings files that were written to the disk: the first short one of a group while its commit is prepared.
+/// Others would hold up the commits of other writers, or take all threads that wait for disks.
 async fn settle(
     table: &Table,
     transaction: Transaction,
     uploads: Vec<Waiting>,
     staged: &mut Vec<Staged>,
 ) {
-    match table.settle(&transaction).await {
-        Ok(()) => staged.push(Staged {
+    let may_go_on = is_short(&uploads) && staged.is_empty();
+    let settling = async {
+        match table.settle(&transaction).await? {
+            Some(settling) if !may_go_on => {
+                settling.end().await.map(|()| None).map_err(Error::from)
+            }
+            settling => Ok(settling),
+        }
+    };
+    match settling.await {
+        Ok(settling) => staged.push(Staged {
             transaction,
+            settling,
             uploads,
         }),
         Err(error) => refuse(uploads, &error),
     }
+}
+
+/// Whether their rows make a short file.
+fn is_short(uploads: &[Waiting]) -> bool {
+    uploads.iter().map(Waiting::bytes).sum::<usize>() <= ShortFiles::MAX_ROWS
 }
 
 async fn write(
@@ -162,8 +178,7 @@ async fn write(
         .collect();
     // One batch: the writer's cost is per batch, and short uploads hold few rows.
     let rows = concat_batches(schema, batches).map_err(lance::Error::from)?;
-    let is_short = uploads.iter().map(Waiting::bytes).sum::<usize>() <= ShortFiles::MAX_ROWS;
-    let version = match is_short {
+    let version = match is_short(uploads) {
         true => ShortFiles::of(newest.clone()).await?.version,
         false => newest.clone(),
     };

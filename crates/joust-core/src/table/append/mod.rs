@@ -21,7 +21,7 @@ pub(super) use queue::Queue;
 use super::Table;
 use super::gather::{Gathered, gather};
 use super::write::{Watch, Written, onto, refused};
-use crate::durability::settle;
+use crate::durability::{Settling, settle};
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, ahead, decode};
 use crate::memory::Use;
@@ -62,7 +62,9 @@ impl Table {
             .await
             // A broken upload reaches us through Lance's own errors: the first cause is the true one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
-        self.settle(&transaction).await?;
+        if let Some(settling) = self.settle(&transaction).await? {
+            settling.end().await?;
+        }
         let num_rows = watch.rows();
         self.enqueue(Rows::Staged {
             transaction: Box::new(transaction),
@@ -71,18 +73,14 @@ impl Table {
         .await
     }
 
-    /// Brings the files of new rows to the disk, for a commit that is [settled](crate::durability::settled).
-    async fn settle(&self, rows: &Transaction) -> Result<()> {
-        if self
-            .handle
-            .caches()
-            .durability()
-            .syncs(self.handle.location())
-        {
-            let (_, base) = self.handle.files().await?;
-            settle(&base, rows).await?;
+    /// Begins to bring the files of new rows to the disk, where a commit has to wait for that.
+    async fn settle(&self, rows: &Transaction) -> Result<Option<Settling>> {
+        let synced = self.handle.caches().durability();
+        if !synced.syncs(self.handle.location()) {
+            return Ok(None);
         }
-        Ok(())
+        let (_, base) = self.handle.files().await?;
+        Ok(Some(settle(&base, rows)))
     }
 
     /// Waits until the rows are committed.

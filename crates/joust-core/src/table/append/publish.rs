@@ -11,7 +11,7 @@ use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
 use super::queue::Waiting;
-use crate::durability::{ShortFiles, marked, settled};
+use crate::durability::{Settling, ShortFiles, marked, settled};
 use crate::error::Error;
 use crate::table::Table;
 use crate::table::parts::{is_version_gone, version_gone};
@@ -20,6 +20,8 @@ use crate::table::write::refused;
 /// Files that hold the rows of some uploads and that no version names yet.
 pub(super) struct Staged {
     pub transaction: Transaction,
+    /// Its files on their way to the disk; `None` where nobody has to wait for that.
+    pub settling: Option<Settling>,
     pub uploads: Vec<Waiting>,
 }
 
@@ -78,7 +80,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
                 staged.into_iter().for_each(|one| one.written(&committed));
                 return Some(committed);
             }
-            Err(error) if !may_try_alone(&error) => {
+            Err(error) if !may_try_alone(&error) && !is_broken(&staged).await => {
                 let error = Error::from(error);
                 staged
                     .into_iter()
@@ -116,11 +118,23 @@ async fn commit(
     let commit = CommitBuilder::new(short.version.clone())
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
-    let commit = settled(marked(marks, commit));
+    let settling = staged.iter().filter_map(|one| one.settling.clone());
+    let commit = settled(settling.collect(), marked(marks, commit));
     let committed = table.handle.turns.commit(commit).await?.dataset;
     let committed = short.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
+}
+
+/// Whether the disk has not taken the files of some: then nothing was committed for that reason, and those
+/// alone fail.
+async fn is_broken(staged: &[Staged]) -> bool {
+    for settling in staged.iter().filter_map(|one| one.settling.as_ref()) {
+        if settling.end().await.is_err() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether it is certain that nothing was committed, and that the cause may be one of many.
@@ -153,3 +167,7 @@ pub(super) fn refuse(uploads: Vec<Waiting>, error: &Error) {
         upload.refused(error.clone());
     }
 }
+
+#[cfg(test)]
+#[path = "publish_tests.rs"]
+mod tests;

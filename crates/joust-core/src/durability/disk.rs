@@ -1,0 +1,166 @@
+//! Files that are brought to the disk, with the directories that lead to them.
+
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
+
+/// Where manifests are, relative to a table or a branch.
+pub(super) const VERSIONS: &str = "_versions";
+/// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
+const NEW_DIRECTORIES: usize = 8;
+/// Directories that are remembered at most; those that are forgotten are synced once more.
+const MOST_NAMED: usize = 100_000;
+
+/// What tells a directory from any other, also from a later one of the same name or inode, as finely as the
+/// file system tells time.
+type Identity = (u64, u64, SystemTime);
+
+/// Directories whose names the disk has. A name stays where it is: nobody moves a directory of a table.
+type Named = Mutex<BTreeSet<Identity>>;
+
+static NAMED: Named = Mutex::new(BTreeSet::new());
+
+/// Brings a file or a directory to the disk.
+pub(super) type SyncFn = fn(&Path) -> Result<()>;
+
+/// Files on their way to the disk.
+#[derive(Clone)]
+pub(crate) struct Settling(Shared<BoxFuture<'static, std::result::Result<(), Arc<Error>>>>);
+
+impl Settling {
+    /// Begins at once. `files`: relative to `base`, as in [`sync_all`].
+    pub(super) fn begin(base: PathBuf, files: Vec<PathBuf>) -> Self {
+        let settled = sync_apart(base, files, false, new_to_disk);
+        Self(settled.map(|end| end.map_err(Arc::new)).boxed().shared())
+    }
+
+    /// Waits until the disk has them. What it did not take it is not asked to take again: a second time, a
+    /// system may say that the disk has what it has lost.
+    pub async fn end(&self) -> Result<()> {
+        self.0.clone().await.map_err(|error| same(&error))
+    }
+}
+
+/// The error as if it had come up here.
+fn same(error: &Arc<Error>) -> Error {
+    match error.raw_os_error() {
+        Some(code) => Error::from_raw_os_error(code),
+        None => Error::new(error.kind(), error.clone()),
+    }
+}
+
+/// [`sync_all`] on a thread that may wait, which begins at once.
+pub(super) fn sync_apart(
+    base: PathBuf,
+    written: Vec<PathBuf>,
+    is_new: bool,
+    sync: SyncFn,
+) -> impl Future<Output = Result<()>> + Send {
+    let done = tokio::task::spawn_blocking(move || sync_all(&base, &written, is_new, sync, &NAMED));
+    done.map(|done| done.map_err(Error::other).flatten())
+}
+
+/// Syncs files, all that directories among them hold, and the directories that lead to them.
+fn sync_all(
+    base: &Path,
+    written: &[PathBuf],
+    is_new: bool,
+    sync: SyncFn,
+    known: &Named,
+) -> Result<()> {
+    let mut directories = BTreeSet::new();
+    let mut above = BTreeSet::from([PathBuf::from(VERSIONS)]);
+    for relative in written {
+        sync_tree(&base.join(relative), &mut directories, sync)?;
+        directories.extend(base.join(relative).parent().map(Path::to_path_buf));
+        above.extend(relative.ancestors().skip(1).map(Path::to_path_buf));
+    }
+    let mut named = Vec::new();
+    for directory in above.iter().map(|relative| base.join(relative)) {
+        let (Some(holder), Ok(metadata)) = (directory.parent(), directory.metadata()) else {
+            continue;
+        };
+        let identity = identity(&metadata);
+        if directory != base && !identity.is_some_and(|own| known.lock().contains(&own)) {
+            directories.insert(holder.to_path_buf());
+            named.extend(identity);
+        }
+    }
+    for directory in directories {
+        sync(&directory)?;
+    }
+    remember(known, named);
+    if is_new {
+        sync(base)?;
+        for above in base.ancestors().skip(1).take(NEW_DIRECTORIES) {
+            match sync(above) {
+                // Not ours to read, so not made by us.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => break,
+                result => result?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remember(known: &Named, named: Vec<Identity>) {
+    if named.is_empty() {
+        return;
+    }
+    let mut known = known.lock();
+    if known.len() >= MOST_NAMED {
+        known.clear();
+    }
+    known.extend(named);
+}
+
+/// `None` where a file system does not tell when a directory was made.
+#[cfg(unix)]
+fn identity(directory: &Metadata) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    Some((directory.dev(), directory.ino(), directory.created().ok()?))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<Identity> {
+    None
+}
+
+fn sync_tree(path: &Path, directories: &mut BTreeSet<PathBuf>, sync: SyncFn) -> Result<()> {
+    if !path.is_dir() {
+        return sync(path);
+    }
+    directories.insert(path.to_path_buf());
+    for entry in path.read_dir()? {
+        sync_tree(&entry?.path(), directories, sync)?;
+    }
+    Ok(())
+}
+
+/// A file that is not there was not written: a version may name files of other places.
+pub(super) fn to_disk(path: &Path) -> Result<()> {
+    match File::open(path).and_then(|file| file.sync_all()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// A file that was just written is there. Without a suffix it is the directory of its large values, which
+/// few have.
+fn new_to_disk(path: &Path) -> Result<()> {
+    match path.extension() {
+        Some(_) => File::open(path)?.sync_all(),
+        None => to_disk(path),
+    }
+}
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;
