@@ -49,6 +49,8 @@ export class UploadSink implements Sink {
     private readonly upload: Upload,
     /** Bytes; 0 is no limit. */
     private readonly limit: number,
+    /** Told that nothing more comes before the upload is read. */
+    private readonly read: () => void,
     readonly fail: (error: unknown) => void,
   ) {}
 
@@ -56,11 +58,13 @@ export class UploadSink implements Sink {
     this.#size += chunk.byteLength;
     if (this.limit > 0 && this.#size > this.limit) throw tooLarge(this.limit, "--max-upload-bytes");
     if (this.upload.push(chunk) || !this.exchange.pause()) return;
+    this.read();
     this.upload.drained().then(() => this.exchange.resume());
   }
 
   end(): void {
     this.upload.finish();
+    this.read();
   }
 }
 

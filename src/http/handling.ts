@@ -22,6 +22,12 @@ import type { Match } from "./router.js";
 /** The largest body that is read before it is known who sends it, bytes. */
 const anonymousLimit = 1024 * 1024;
 
+/**
+ * An upload up to this length, bytes, is whole before its handler begins: it comes with its headers or right
+ * after them, and who begins to read it before wakes the engine for each part.
+ */
+const shortUpload = 64 * 1024;
+
 const arrowType = "application/vnd.apache.arrow.stream";
 const nothing = new Uint8Array(0);
 const noPath: Readonly<Record<string, string>> = Object.freeze({});
@@ -44,6 +50,8 @@ export class Handling {
   /** Complete, unless it is an upload. */
   #body: Uint8Array | undefined;
   #upload: Upload | undefined;
+  /** The handler waits for the end of the upload. */
+  #isComing = false;
   #sink: WholeSink | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
@@ -117,7 +125,15 @@ export class Handling {
       const upload = rooms.openUpload();
       this.#upload = upload;
       exchange.onAbort(() => upload.abort());
-      let sink: Sink = new UploadSink(exchange, upload, config.maxUploadBytes, this.#breakUpload);
+      let sink: Sink = new UploadSink(
+        exchange,
+        upload,
+        config.maxUploadBytes,
+        this.#readUpload,
+        this.#breakUpload,
+      );
+      const { contentLength } = exchange.headers;
+      this.#isComing = !this.#key && contentLength !== undefined && contentLength <= shortUpload;
       if (this.#key) sink = this.#digested = new DigestedUpload(sink, upload, exchange);
       exchange.receive(sink, true);
     } else if (this.#takesJson && exchange.headers.announcesBody) {
@@ -131,6 +147,16 @@ export class Handling {
       this.#body = nothing;
     }
   }
+
+  readonly #readUpload = (): void => {
+    if (!this.#isComing) return;
+    this.#isComing = false;
+    try {
+      this.#advance();
+    } catch (error) {
+      this.#fail(error);
+    }
+  };
 
   readonly #takeBody = (body: Uint8Array): void => {
     this.#body = body;
@@ -166,7 +192,7 @@ export class Handling {
 
   /** Runs the handler once it is known who asks and the body, or its beginning, is there. */
   #advance(): void {
-    if (!this.#identity || (!this.#body && !this.#upload)) return;
+    if (!this.#identity || this.#isComing || (!this.#body && !this.#upload)) return;
     const { route, exchange } = this;
     const raw = parseQuery(this.query);
     const id = this.#id(raw);

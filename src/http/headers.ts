@@ -62,6 +62,12 @@ export class Headers {
     return (length !== "" && length !== "0") || this.#values.has("transfer-encoding");
   }
 
+  /** Bytes of the body; undefined when it is not said before. */
+  get contentLength(): number | undefined {
+    const length = this.get("content-length");
+    return /^\d+$/.test(length) ? Number(length) : undefined;
+  }
+
   /** Media type without parameters, lower case; "" when absent. */
   get mediaType(): string {
     const type = this.get("content-type");

@@ -20,6 +20,8 @@ export function choice<const T extends string>(
   given: string,
   allowed: readonly T[],
 ): T {
+  const exact = allowed.find((word) => word === given);
+  if (exact !== undefined) return exact;
   const wanted = plain(given);
   const found = allowed.find((word) => plain(word) === wanted);
   if (found !== undefined) return found;

@@ -29,6 +29,8 @@ export interface SmallServerOptions {
   authenticator?: Authenticator;
   config?: Partial<Config>;
   bodyRoom?: BodyRoom;
+  /** In place of the engine's. */
+  openUpload?: () => Upload;
 }
 
 /** The HTTP server with a few operations of the test's own, for one test file. */
@@ -42,7 +44,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     page: () => undefined,
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
-    openUpload: () => new Upload(engine),
+    openUpload: options.openUpload ?? (() => new Upload(engine)),
   });
   const small = { server, url: "", client: new Client("", "") };
   beforeAll(async () => {
