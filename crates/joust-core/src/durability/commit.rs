@@ -73,7 +73,7 @@ impl Around for SyncedCommit {
             Ok(settling) => all(&settling).await,
             Err(_) => self.sync(&commit).await,
         };
-        synced.map_err(|error| CommitError::OtherError(error.into()))?;
+        synced.map_err(CommitError::OtherError)?;
         commit.by(self.inner()).await
     }
 }

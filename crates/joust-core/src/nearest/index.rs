@@ -108,10 +108,10 @@ fn behind(dataset: &Dataset, all: &[IndexMetadata]) -> Vec<String> {
     let mut covered: HashMap<&str, (&[i32], RoaringBitmap)> = HashMap::new();
     for index in all.iter().filter(|index| !is_vector(index)) {
         let part = index.fragment_bitmap.clone().unwrap_or_default();
-        let (_, covered) = covered
+        let (_, fragments) = covered
             .entry(&index.name)
             .or_insert((&index.fields, RoaringBitmap::new()));
-        *covered |= part;
+        *fragments |= part;
     }
     let fragments = &dataset.manifest().fragments;
     let fragments: RoaringBitmap = fragments.iter().map(|own| own.id as u32).collect();

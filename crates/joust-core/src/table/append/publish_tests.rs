@@ -15,10 +15,7 @@ fn row() -> Vec<RecordBatch> {
 }
 
 /// A row in a file, and where its client's answer comes.
-async fn staged(
-    version: &Arc<Dataset>,
-    settling: Option<Settling>,
-) -> (Staged, oneshot::Receiver<Result<Written>>) {
+async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Written>>) {
     let params = WriteParams {
         mode: WriteMode::Append,
         ..WriteParams::default()
@@ -32,7 +29,7 @@ async fn staged(
     let (waiting, answer) = Waiting::new(rows, |_| None);
     let staged = Staged {
         transaction,
-        settling,
+        settling: None,
         uploads: vec![waiting],
     };
     (staged, answer)
@@ -46,13 +43,9 @@ async fn rows_that_the_disk_does_not_take_fail_alone() {
     create.execute(row()).await.unwrap();
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
     let version = table.changeable().await.unwrap();
-    let (lost, lost_answer) = staged(&version, None).await;
-    let broken = settle(&"nowhere".into(), &lost.transaction);
-    let lost = Staged {
-        settling: Some(broken),
-        ..lost
-    };
-    let (kept, kept_answer) = staged(&version, None).await;
+    let (mut lost, lost_answer) = staged(&version).await;
+    lost.settling = Some(settle(&"nowhere".into(), &lost.transaction));
+    let (kept, kept_answer) = staged(&version).await;
     let group = Group {
         version,
         staged: vec![lost, kept],
