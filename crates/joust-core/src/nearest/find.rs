@@ -37,7 +37,7 @@ impl Search {
         };
         let (way, metric) = match indexed.as_ref() {
             Indexed::Foreign => return Ok(None),
-            // Lance leaves rows out then, also some that the index covers.
+            // Where an index for the filter is behind, Lance leaves rows out, also some that this one covers.
             Indexed::Open(opened)
                 if self.fast
                     && self
