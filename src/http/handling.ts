@@ -2,6 +2,7 @@ import { type Authenticator, type Identity, known } from "../auth/authenticator.
 import { allows } from "../auth/roles.js";
 import type { Upload } from "../engine/index.js";
 import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
+import { extended } from "../extended.js";
 import type { RawParams, Reply } from "../operations/operation.js";
 import { type OnceKey, onceKey } from "../requests/key.js";
 import { type OnceBody, once } from "../requests/once.js";
@@ -275,7 +276,7 @@ export class Handling {
     const { operation, translation } = this.route;
     let final = reply;
     if (operation.status && final.kind !== "arrow" && !final.status) {
-      final = { ...final, status: operation.status };
+      final = extended(final, { status: operation.status });
     }
     if (translation?.reply && this.#call) final = translation.reply(final, this.#call);
     this.#dropBody();

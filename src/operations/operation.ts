@@ -59,6 +59,7 @@ export type Reply =
   | { kind: "json"; status?: number; value: unknown; headers?: Record<string, string> }
   /** JSON text that is already encoded. */
   | { kind: "encoded"; status?: number; text: string; headers?: Record<string, string> }
+  /** Bytes that are there already. */
   | {
       kind: "bytes";
       status?: number;
@@ -71,14 +72,6 @@ export type Reply =
       kind: "arrow";
       contentType: string;
       answer: QueryAnswer;
-      headers?: Record<string, string>;
-    }
-  /** Bytes that are there already. */
-  | {
-      kind: "bytes";
-      status?: number;
-      contentType: string;
-      bytes: Uint8Array;
       headers?: Record<string, string>;
     }
   /** Bytes of a known number, at least one, that are read as the peer takes them. */

@@ -1,6 +1,7 @@
 import { threadId } from "node:worker_threads";
 import { Type } from "@sinclair/typebox";
 import { cancelQuery, type QueryOptions } from "../engine/index.js";
+import { extended } from "../extended.js";
 import { onTable } from "./open-table.js";
 import { type Call, operation } from "./operation.js";
 import { explainRequest, queryRequest } from "./query-request.js";
@@ -27,7 +28,7 @@ const queryTable = operation({
     const options = queryOptions(call);
     const number = nextQuery++;
     const answer = await onTable(services, call.id, ({ table }) => {
-      const asked = table.query(call.payload, { ...options, number });
+      const asked = table.query(call.payload, extended(options, { number }));
       // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
       call.onAbort(() => cancelQuery(number));
       return asked;

@@ -1,3 +1,4 @@
+import { extended } from "../extended.js";
 import type { Services } from "../services.js";
 import type { Call, Operation, Reply } from "./operation.js";
 
@@ -21,12 +22,15 @@ export function recorded(operation: Operation): Operation {
       if (typeof unrecorded === "function" && unrecorded(call, reply)) return reply;
       const id = await record(services, operation, call, reply);
       if (id === undefined || reply.kind !== "json") return reply;
-      const headers = { ...reply.headers, "x-transaction-id": id };
+      const headers = extended(reply.headers ?? {}, { "x-transaction-id": id });
       // Where the reply has no room for it, the header tells it.
-      if (!member) return { ...reply, headers };
+      if (!member) return extended(reply, { headers });
       // The interface has a list of them where what is dropped may be many things.
       const transaction_id = member.type === "array" ? [id] : id;
-      return { ...reply, headers, value: { ...(reply.value as object), transaction_id } };
+      return extended(reply, {
+        headers,
+        value: extended(reply.value as object, { transaction_id }),
+      });
     },
   };
 }
@@ -47,12 +51,13 @@ async function record(
     object,
     ...(typeof version === "number" && { version: String(version) }),
   };
-  const work = { properties, ...(typeof job === "string" && { job }) };
-  const shared = typeof version === "number" && operation.ofOneCommit?.(call);
+  const shared = typeof version === "number" ? operation.ofOneCommit?.(call) : undefined;
   try {
-    return await transactions.record(
-      typeof shared === "string" ? { ...work, commit: `${object} ${shared} ${version}` } : work,
-    );
+    return await transactions.record({
+      properties,
+      job: typeof job === "string" ? job : undefined,
+      commit: shared === undefined ? undefined : `${object} ${shared} ${version}`,
+    });
   } catch (err) {
     log.warn({ err, operation: operation.id }, "a transaction could not be recorded");
     return undefined;

@@ -28,9 +28,9 @@ export type TransactionAction =
 export interface Work {
   readonly properties: Record<string, string>;
   /** Id of the job that will do it. */
-  readonly job?: string;
+  readonly job?: string | undefined;
   /** What one commit did for many clients, told at about the same time, is one record. */
-  readonly commit?: string;
+  readonly commit?: string | undefined;
 }
 
 export interface Transactions {
