@@ -169,7 +169,8 @@ async fn adaptive(
         query,
         PreFilterSource::None,
     )?
-    .with_external_mask(filter);
+    // The rows that a filter leaves are the table's.
+    .with_external_mask(filter.or_else(|| opened.living.clone()));
     let batches = plan
         .execute(0, Arc::new(TaskContext::default()))
         .map_err(lance::Error::from)?;

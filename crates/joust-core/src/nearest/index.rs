@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use lance::Dataset;
 use lance::dataset::scanner::RowAddrMask;
-use lance::index::prefilter::DatasetPreFilter;
 use lance::index::{DatasetIndexExt, DatasetIndexInternalExt};
 use lance_index::metrics::NoOpMetricsCollector;
 use lance_index::vector::VectorIndex;
 use lance_index::vector::v3::subindex::SubIndexType;
 use lance_linalg::distance::DistanceType;
-use lance_table::format::{Fragment, IndexMetadata};
+use lance_table::format::IndexMetadata;
 use roaring::RoaringBitmap;
 
+use super::gone;
 use crate::error::Result;
 
 /// What the first index on a column is at a version.
@@ -34,6 +34,8 @@ pub struct Opened {
     pub metadata: Vec<IndexMetadata>,
     /// Numbers of the version's fragments whose rows no segment covers.
     pub uncovered: Vec<usize>,
+    /// The rows of the table; `None`: the segments hold no others that Lance would find.
+    pub living: Option<Arc<RowAddrMask>>,
     /// What other columns are called, in lower case, whose index leaves out rows of the table.
     pub behind: Vec<String>,
 }
@@ -97,6 +99,7 @@ impl Indexed {
             metric,
             segments,
             uncovered: uncovered.map(|(number, _)| number).collect(),
+            living: gone::living(dataset).await?,
             behind: behind(dataset, &all),
             metadata,
         })))
@@ -144,19 +147,6 @@ async fn owned(
     dataset: &Arc<Dataset>,
     segment: &IndexMetadata,
 ) -> Result<Option<Arc<RowAddrMask>>> {
-    let mut fragments = segment.fragment_bitmap.clone().unwrap_or_default();
-    let manifest = dataset.manifest();
-    let rows = manifest.fragments.iter().map(Fragment::num_rows);
-    let alive: Option<usize> = rows.sum();
-    if manifest.uses_stable_row_ids() && alive.map(|rows| rows as u64) != Some(manifest.next_row_id)
-    {
-        // Rows have been deleted. When a compaction has removed the last traces of them from the
-        // fragments, Lance takes the segment for clean although it still holds them; it looks closer
-        // when a fragment seems to be missing.
-        fragments.insert(u32::MAX);
-    }
-    match DatasetPreFilter::create_restricted_deletion_mask(dataset.clone(), fragments) {
-        Some(mask) => Ok(Some(mask.await?)),
-        None => Ok(None),
-    }
+    let fragments = segment.fragment_bitmap.clone().unwrap_or_default();
+    Ok(gone::alive(dataset, fragments).await?)
 }

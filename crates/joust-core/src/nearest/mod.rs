@@ -16,6 +16,7 @@ mod caches;
 mod exact;
 mod find;
 mod flat;
+pub(crate) mod gone;
 mod index;
 mod passes;
 mod several;

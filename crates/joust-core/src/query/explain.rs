@@ -1,10 +1,12 @@
 //! The plan of a query, before and after it ran.
 
 use datafusion::physical_plan::displayable;
+use lance_datafusion::exec::{LanceExecutionOptions, analyze_plan};
 
 use super::request::{Explain, Query};
 use super::{Planned, QueryOptions, plan};
 use crate::error::{Error, Result};
+use crate::nearest::gone;
 use crate::table::Table;
 
 impl Table {
@@ -25,7 +27,8 @@ impl Table {
             return Ok(self.without_location(&own));
         }
         let scanner = plan::scanner(&self.scanned(&dataset), &explain.query).await?;
-        let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+        let plan = gone::plan(&scanner, &dataset).await;
+        let plan = plan.map_err(Error::of_input)?;
         let text = displayable(plan.as_ref())
             .set_show_schema(verbose)
             .indent(verbose)
@@ -51,8 +54,10 @@ impl Table {
             return Ok(self.without_location(&own));
         }
         let scanner = plan::scanner(&self.scanned(&dataset), &query).await?;
-        let plan = scanner.analyze_plan().await.map_err(Error::of_input)?;
-        Ok(self.without_location(&plan))
+        let plan = gone::plan(&scanner, &dataset).await;
+        let plan = plan.map_err(Error::of_input)?;
+        let told = analyze_plan(plan, LanceExecutionOptions::default()).await;
+        Ok(self.without_location(&told.map_err(Error::of_input)?))
     }
 
     /// Where the table lies is the server's business.

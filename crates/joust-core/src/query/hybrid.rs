@@ -1,12 +1,14 @@
 //! A search by vector and by text at once: both find rows, and what they found is put in one order.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, UInt64Type};
+use datafusion::physical_plan::ExecutionPlan;
 use futures::TryStreamExt;
 use joust_text::search::Hit;
-use lance::dataset::scanner::Scanner;
+use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -129,9 +131,10 @@ fn scaled(scores: impl Iterator<Item = f32> + Clone) -> impl Iterator<Item = f32
     })
 }
 
-/// Row ids and values of a scan that returns `_rowid` and one more column, `value`.
-pub async fn rows(scanner: &Scanner, value: &str) -> Result<Vec<(u64, f32)>> {
-    let batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+/// Row ids and values of a plan that returns `_rowid` and one more column, `value`.
+pub async fn rows(plan: Arc<dyn ExecutionPlan>, value: &str) -> Result<Vec<(u64, f32)>> {
+    let batches = execute_plan(plan, LanceExecutionOptions::default());
+    let batches = batches.map_err(Error::of_input)?;
     let batches: Vec<_> = batches.try_collect().await.map_err(Error::of_input)?;
     let mut rows = Vec::new();
     for batch in &batches {

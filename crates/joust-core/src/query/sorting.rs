@@ -11,6 +11,7 @@ use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use super::request::Query;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
+use crate::nearest::gone;
 use crate::table::rows_in;
 
 /// Batches that a sort's memory has room for: those of many files are merged at the same time.
@@ -26,12 +27,14 @@ const KEPT: usize = 4;
 pub async fn run(
     mut scanner: Scanner,
     query: &Query,
-    dataset: &Dataset,
+    dataset: &Arc<Dataset>,
     bytes: usize,
 ) -> Result<DatasetRecordBatchStream> {
     let mut options = LanceExecutionOptions::default();
     if query.order_by.is_none() {
-        let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+        let plan = gone::plan(&scanner, dataset)
+            .await
+            .map_err(Error::of_input)?;
         return start(plan, options);
     }
     let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);
@@ -44,7 +47,9 @@ pub async fn run(
     if many && !searches {
         scanner.limit(None, None).map_err(Error::of_input)?;
     }
-    let mut plan = scanner.create_plan().await.map_err(Error::of_input)?;
+    let mut plan = gone::plan(&scanner, dataset)
+        .await
+        .map_err(Error::of_input)?;
     if many && !searches {
         plan = limited(plan, query);
     }

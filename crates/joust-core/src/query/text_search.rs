@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::compute::SortOptions;
-use datafusion::physical_plan::displayable;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use joust_text::highlight::Style;
 use joust_text::query::Query as TextQuery;
 use joust_text::search::Hit;
+use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
@@ -20,7 +21,7 @@ use super::vectors::Vectors;
 use super::{expression, plan};
 use crate::cache::Caches;
 use crate::error::{Error, Result};
-use crate::nearest::Near;
+use crate::nearest::{Near, gone};
 use crate::rows::{Key, Output, Own, Ranked};
 use crate::text::{Found, Search, indexed};
 
@@ -64,6 +65,7 @@ struct Neighbours {
     own: Option<Nearest>,
     /// When it can't be found without Lance.
     scanner: Scanner,
+    dataset: Arc<Dataset>,
 }
 
 /// Who finds the texts.
@@ -90,6 +92,7 @@ impl TextSearch {
                 let neighbours = Neighbours {
                     own: Nearest::new(dataset, query, caches).await?,
                     scanner: plan::nearest(source, query).await?,
+                    dataset: dataset.clone(),
                 };
                 Some((neighbours, hybrid))
             }
@@ -202,7 +205,8 @@ impl Text {
         match self {
             Self::Own(found) => found.hits(caches).await,
             Self::Native(scanner) => {
-                let found = rows(scanner, "_score").await?;
+                let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+                let found = rows(plan, "_score").await?;
                 let hit = |(row, score)| Hit { row, score };
                 Ok(found.into_iter().map(hit).collect())
             }
@@ -220,7 +224,10 @@ impl Text {
     async fn describe(&self) -> Result<String> {
         match self {
             Self::Own(found) => Ok(found.describe()),
-            Self::Native(scanner) => scan(scanner).await,
+            Self::Native(scanner) => {
+                let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+                Ok(words(plan.as_ref()))
+            }
         }
     }
 }
@@ -232,7 +239,7 @@ impl Neighbours {
         {
             return Ok(near.concat());
         }
-        let found = rows(&self.scanner, "_distance").await?;
+        let found = rows(self.plan().await?, "_distance").await?;
         let near = |(row, distance)| Near { row, distance };
         Ok(found.into_iter().map(near).collect())
     }
@@ -240,14 +247,18 @@ impl Neighbours {
     async fn describe(&self, caches: &Arc<Caches>) -> Result<String> {
         match &self.own {
             Some(own) if own.find(caches).await?.is_some() => Ok(own.describe()),
-            _ => scan(&self.scanner).await,
+            _ => Ok(words(self.plan().await?.as_ref())),
         }
+    }
+
+    async fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = gone::plan(&self.scanner, &self.dataset).await;
+        plan.map_err(Error::of_input)
     }
 }
 
-async fn scan(scanner: &Scanner) -> Result<String> {
-    let plan = scanner.create_plan().await.map_err(Error::of_input)?;
-    Ok(displayable(plan.as_ref()).indent(false).to_string())
+fn words(plan: &dyn ExecutionPlan) -> String {
+    displayable(plan).indent(false).to_string()
 }
 
 fn indent(text: &str, depth: usize, out: &mut String) {

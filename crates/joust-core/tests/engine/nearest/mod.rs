@@ -11,6 +11,9 @@ mod pair;
 
 use std::sync::Arc;
 
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use joust_core::table::{Merge, ReadOptions};
 use model::model;
 use pair::{DIMENSION, Element, Pair, answer, batch, decode, number, options};
 
@@ -297,5 +300,90 @@ async fn conditions_over_columns_in_memory_are_as_lance_evaluates_them() {
                 pair.check(&near).await;
             }
         }
+    }
+}
+
+/// An index still holds what a compaction has taken away with the deletion of it.
+#[tokio::test]
+async fn rows_that_a_compaction_has_removed_are_not_found_in_the_place_of_others() {
+    for kind in ["IVF_FLAT", "IVF_PQ", "IVF_HNSW_SQ"] {
+        let pair = Pair::new(0..300, 64 << 20).await;
+        pair.index(kind, "l2").await;
+        pair.scalar_index("name", "FTS").await;
+        pair.asking.delete("id % 2 = 1").await.unwrap();
+        pair.compact().await;
+        let vector: Vec<f32> = (0..DIMENSION as i64)
+            .map(|place| number(1, place))
+            .collect();
+        for own in [
+            serde_json::json!({ "vector": vector }),
+            serde_json::json!({ "vector": vector, "nprobes": 2 }),
+            serde_json::json!({ "vector": vector, "refine_factor": 2 }),
+            serde_json::json!({ "vector": vector, "fast_search": true }),
+            serde_json::json!({ "vector": vector, "filter": "id < 280" }),
+            serde_json::json!({ "vector": vector, "filter": "id < 280", "prefilter": false, "k": 40 }),
+            serde_json::json!({ "vector": vector, "order_by": [{ "column_name": "id" }] }),
+            serde_json::json!({ "vector": vector, "columns": { "id": "id + 0" } }),
+            serde_json::json!({ "vector": [vector, vector] }),
+            serde_json::json!({ "vector": [vector, vector], "columns": { "id": "id + 0" } }),
+            serde_json::json!({ "vector": vector, "full_text_query": { "string_query": { "query": "name" } } }),
+        ] {
+            let mut query = serde_json::json!({ "k": 8, "columns": ["id"] });
+            let given = own.as_object().unwrap().clone();
+            query.as_object_mut().unwrap().extend(given);
+            let found = decode(&pair.check(&query).await);
+            let ids = found.column_by_name("id").unwrap();
+            let ids = ids.as_primitive::<Int64Type>().values();
+            let asked = query["vector"].as_array().unwrap();
+            let wanted = if asked[0].is_array() { 16 } else { 8 };
+            assert!(
+                ids.len() >= wanted && ids.iter().all(|id| id % 2 == 0),
+                "{kind} {query} {ids:?}"
+            );
+        }
+    }
+}
+
+/// The same for what scalar indexes hold.
+#[tokio::test]
+async fn rows_that_a_compaction_has_removed_match_nothing() {
+    for kind in ["BTREE", "BITMAP"] {
+        let pair = Pair::new(0..300, 64 << 20).await;
+        pair.scalar_index("id", kind).await;
+        pair.asking.delete("id % 2 = 1").await.unwrap();
+        pair.compact().await;
+        for table in [&pair.asking, &pair.keeping] {
+            let count = |predicate| table.count_rows(Some(predicate), ReadOptions::default());
+            assert_eq!(count("id < 10").await.unwrap(), 5, "{kind}");
+            assert_eq!(count("id = 7").await.unwrap(), 0, "{kind}");
+        }
+        pair.check(
+            &serde_json::json!({ "k": 20, "filter": "id < 30", "columns": ["id"], "vector": [] }),
+        )
+        .await;
+        let merge = Merge {
+            on: vec!["id".into()],
+            when_matched_update_all: true,
+            when_matched_update_all_filter: None,
+            when_not_matched_insert_all: true,
+            when_not_matched_by_source_delete: false,
+            when_not_matched_by_source_delete_filter: None,
+            use_index: Some(true),
+            timeout: None,
+        };
+        let merged = pair
+            .asking
+            .merge_insert(pair.batch(0..10), merge)
+            .await
+            .unwrap();
+        assert_eq!(
+            (merged.num_inserted_rows, merged.num_updated_rows),
+            (5, 5),
+            "{kind}"
+        );
+        let all = pair
+            .asking
+            .count_rows(Some("id < 10"), ReadOptions::default());
+        assert_eq!(all.await.unwrap(), 10, "{kind}");
     }
 }

@@ -1,12 +1,14 @@
 //! One table and two engines that must agree.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, FixedSizeListArray, Float32Array, Int64Array, RecordBatch,
+    StringArray,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field};
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
 use arrow::ipc::writer::StreamWriter;
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
@@ -75,6 +77,12 @@ impl Pair {
         }
     }
 
+    pub async fn compact(&self) {
+        let work = joust_core::Work::new(Arc::new(|_| {}));
+        let compacted = self.asking.compact(&Default::default(), &work).await;
+        compacted.unwrap();
+    }
+
     pub async fn scalar_index(&self, column: &str, kind: &str) {
         let spec = serde_json::json!({ "column": column, "index_type": kind, "replace": true });
         let spec = spec.to_string();
@@ -99,7 +107,13 @@ impl Pair {
         for _ in 0..3 {
             let own = answer(&self.keeping, &body).await;
             let (own, expected) = (decode(&own), decode(&expected));
-            if own != expected {
+            // Of rows that are as far away as the last one any may be found; of bits many are.
+            let is_tie = || {
+                matches!(self.element, Element::U8)
+                    && own.num_rows() == expected.num_rows()
+                    && nearer(&own) == nearer(&expected)
+            };
+            if own != expected && !is_tie() {
                 let plan = self.plan(query).await;
                 panic!("{query}\nLance: {expected:?}\nown: {own:?}\n{plan}");
             }
@@ -139,6 +153,22 @@ pub fn decode(bytes: &[u8]) -> RecordBatch {
     let schema = reader.schema();
     let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
     arrow::compute::concat_batches(&schema, &batches).unwrap()
+}
+
+/// The rows that are nearer than the farthest of their query.
+fn nearer(found: &RecordBatch) -> RecordBatch {
+    let distances = found.column_by_name("_distance").unwrap();
+    let distances = distances.as_primitive::<Float32Type>().values();
+    let queries = found.column_by_name("query_index");
+    let query = |row| queries.map_or(0, |all| all.as_primitive::<Int32Type>().value(row));
+    let mut farthest = HashMap::new();
+    for (row, distance) in distances.iter().enumerate() {
+        let known = farthest.entry(query(row)).or_insert(*distance);
+        *known = distance.max(*known);
+    }
+    let rows = distances.iter().enumerate();
+    let is_nearer = rows.map(|(row, distance)| *distance < farthest[&query(row)]);
+    filter_record_batch(found, &is_nearer.collect::<Vec<_>>().into()).unwrap()
 }
 
 /// Rows that are known by their number: `id`, a text, a group, and a vector of its own.
