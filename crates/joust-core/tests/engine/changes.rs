@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::ipc::writer::StreamWriter;
@@ -68,6 +68,29 @@ async fn a_deleted_version_is_unknown() {
             .await
             .unwrap(),
         6
+    );
+}
+
+/// A version that was the newest for long is old from the moment on when another took its place.
+#[tokio::test]
+async fn a_version_is_kept_for_as_long_after_the_next_one_came() {
+    let (table, _directory) = table().await;
+    let kept = Duration::from_millis(800);
+    tokio::time::sleep(kept).await;
+    table.append(numbers(9..12)).await.unwrap();
+    assert_eq!(table.clean_up(kept, None).await.unwrap().versions, 2);
+    let rows = table.count_rows(None, at(3)).await.unwrap();
+    assert_eq!(rows, 9);
+    tokio::time::sleep(kept).await;
+    assert_eq!(table.clean_up(kept, Some(3)).await.unwrap().versions, 0);
+    assert_eq!(table.clean_up(kept, None).await.unwrap().versions, 1);
+    assert_eq!(
+        code(table.describe(at(3)).await),
+        Code::TableVersionNotFound
+    );
+    assert_eq!(
+        table.clean_up(Duration::ZERO, None).await.unwrap().versions,
+        0
     );
 }
 
