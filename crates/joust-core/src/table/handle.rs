@@ -236,12 +236,15 @@ impl Handle {
         // Looked at before the storage is asked: a later change shows as a difference.
         let seen = self.directory.as_ref().and_then(VersionsDirectory::look);
         let asked = Instant::now();
-        let known = self
-            .open
-            .lock()
-            .as_ref()
-            .filter(|open| !Seen::is_other_directory(open.seen, seen))
-            .map(|open| (open.current.clone(), open.fully_checked));
+        let (before, known) = {
+            let open = self.open.lock();
+            let open = open.as_ref();
+            let same = open.filter(|open| !Seen::is_other_directory(open.seen, seen));
+            (
+                open.map(|open| open.current.stamp),
+                same.map(|open| (open.current.clone(), open.fully_checked)),
+            )
+        };
         let (current, fully_checked) = match &known {
             None => (Current::new(self.load(self.caches.session()).await?), asked),
             Some((known, fully_checked)) => self.newer_than(known, *fully_checked, asked).await?,
@@ -249,7 +252,7 @@ impl Handle {
         let mut open = self.open.lock();
         // A commit of this process may have been published while the storage was asked.
         if let Some(open) = open.as_ref()
-            && known.is_none_or(|(known, _)| known.stamp != open.current.stamp)
+            && before != Some(open.current.stamp)
             && open.current.dataset.version_id() > current.dataset.version_id()
         {
             return Ok(open.current.clone());

@@ -151,6 +151,25 @@ async fn a_foreign_table_that_replaces_ours_is_noticed() {
     assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 3);
 }
 
+/// Also where it has fewer versions than ours had.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_table_of_fewer_versions_is_noticed_and_written_to() {
+    let place = Place::new();
+    let table = place.table();
+    let rows = || upload(&stream(&numbers(0..10)));
+    table.create(rows(), false).await.unwrap();
+    for _ in 0..4 {
+        table.append(rows()).await.unwrap();
+    }
+    // Moved, so that what takes its place can't be taken for it by chance.
+    let aside = format!("{}/aside", place.directory.path().display());
+    std::fs::rename(place.location(), aside).unwrap();
+    place.foreign_write(0..3, WriteMode::Create).await;
+    assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 3);
+    assert_eq!(table.append(rows()).await.unwrap().version, 2);
+    assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 13);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_breaks_off_commits_nothing() {
     let place = Place::new();
