@@ -11,6 +11,7 @@ mod around;
 mod commit;
 mod disk;
 mod files;
+mod fitting;
 mod hint;
 mod local;
 mod marked;
@@ -29,6 +30,7 @@ use object_store::path::Path;
 
 use around::With;
 pub(crate) use disk::Settling;
+pub(crate) use fitting::{columns_changed, written_for};
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
 pub(crate) use short_files::ShortFiles;
 pub(crate) use turns::Turns;
@@ -64,7 +66,8 @@ impl Durability {
             _ => return None,
         };
         let marked = Arc::new(With(marked::MarkedCommit(inner)));
-        Some(Arc::new(With(turns::CommitInTurn(marked))))
+        let in_turn = Arc::new(With(turns::CommitInTurn(marked)));
+        Some(Arc::new(With(fitting::FittingCommit(in_turn))))
     }
 
     /// Whether commits of a table at `location` wait until the disk has what they name.

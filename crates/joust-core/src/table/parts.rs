@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::ipc::reader::StreamReader;
+use lance::Dataset;
 use lance::dataset::transaction::{Operation, Transaction};
 use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use lance_core::datatypes::Schema;
@@ -18,6 +19,7 @@ use object_store::path::Path;
 
 use super::write::{Watch, onto, refused};
 use super::{ReadOptions, Table};
+use crate::durability::{columns_changed, written_for};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encoder, Format, UploadReader, ahead, decode};
 use crate::names::check_column;
@@ -55,10 +57,7 @@ impl Table {
         overwrite: bool,
         version: u64,
     ) -> Result<Part> {
-        let dataset = match self.dataset(ReadOptions::at(version)).await {
-            Err(error) if error.code() == Code::TableVersionNotFound => return Err(version_gone()),
-            found => found?,
-        };
+        let dataset = self.part_of(version).await?;
         check_not_view(&dataset)?;
         let _memory = self.memory_for_writing().await?;
         let (sent, batches) = decode(upload).await?;
@@ -97,6 +96,14 @@ impl Table {
         })
     }
 
+    /// The version that parts are written against.
+    async fn part_of(&self, version: u64) -> Result<Arc<Dataset>> {
+        match self.dataset(ReadOptions::at(version)).await {
+            Err(error) if error.code() == Code::TableVersionNotFound => Err(version_gone()),
+            found => found,
+        }
+    }
+
     /// Makes the rows of all parts visible in one version, whose number it gives back.
     ///
     /// Code 20 when the parts have different schemas; code 19 when the table was changed meanwhile in a
@@ -104,6 +111,11 @@ impl Table {
     /// was removed: they have to be written again.
     pub async fn commit_parts(&self, commit: PartsCommit) -> Result<u64> {
         let dataset = self.changeable().await?;
+        // What replaces the schema brings its own.
+        let written = match commit.overwrite {
+            true => Vec::new(),
+            false => vec![self.part_of(commit.version).await?],
+        };
         let transaction = Transaction {
             read_version: commit.version,
             uuid: commit.id,
@@ -116,8 +128,9 @@ impl Table {
         if commit.overwrite {
             builder = builder.with_storage_format(format.to_selector());
         }
-        let commit = self.handle.turns.commit(builder.execute(transaction));
-        let committed = commit.await.map_err(outdated)?;
+        let commit = written_for(written, builder.execute(transaction));
+        let committed = self.handle.turns.commit(commit).await;
+        let committed = committed.map_err(outdated)?;
         Ok(self.committed(committed))
     }
 
@@ -260,6 +273,9 @@ pub(super) fn version_gone() -> Error {
 fn outdated(error: lance::Error) -> Error {
     if is_version_gone(&error) {
         return version_gone();
+    }
+    if columns_changed(&error) {
+        return outdated_parts();
     }
     match Error::from(error) {
         error if error.code() == Code::ConcurrentModification => outdated_parts(),

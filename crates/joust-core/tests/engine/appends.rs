@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::ipc::writer::StreamWriter;
 use futures::future::join_all;
 use joust_core::ipc;
-use joust_core::table::{Merge, NewColumn, ReadOptions, Update};
+use joust_core::table::{Alteration, Merge, NewColumn, ReadOptions, Update};
 use joust_core::{Code, Durability, Engine, EngineOptions, Table};
 
 fn numbers(range: std::ops::Range<i64>) -> RecordBatch {
@@ -289,4 +289,79 @@ async fn appends_that_follow_one_another_keep_every_row_once_while_columns_come_
     let stored = (1 + CLIENTS * EACH) as u64 * 3 + changes;
     assert_eq!(count(&table, "n IS NOT NULL", None).await, stored);
     assert_eq!(count(&table, "true", None).await, stored);
+}
+
+fn new_column(name: &str, expression: &str) -> NewColumn {
+    NewColumn::Expression {
+        name: name.into(),
+        expression: expression.into(),
+    }
+}
+
+/// Columns `n` and `m`.
+fn two(range: std::ops::Range<i64>) -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
+    RecordBatch::try_from_iter([("n", numbers.clone()), ("m", numbers)]).unwrap()
+}
+
+/// Files name columns by numbers, and a column of another type has another number.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_were_written_for_other_columns_are_not_committed() {
+    for alteration in ["cast", "replace", "declare"] {
+        let place = Place::new();
+        let table = place.table().await;
+        table
+            .add_columns(&[new_column("m", "n + 1")])
+            .await
+            .unwrap();
+        let (push, read) = Engine::new(EngineOptions::default()).upload();
+        let mut writer = StreamWriter::try_new(Vec::new(), &two(0..1).schema()).unwrap();
+        // More than is held in memory: it is in a file before its end is here.
+        for part in 0..8 {
+            writer
+                .write(&two(part * 100_000..(part + 1) * 100_000))
+                .unwrap();
+        }
+        let bytes = writer.into_inner().unwrap();
+        let (first, last) = bytes.split_at(bytes.len() - 100);
+        let appending = tokio::spawn({
+            let table = table.clone();
+            async move { table.append(read).await }
+        });
+        for chunk in first.chunks(1 << 20) {
+            if !push.push(chunk) {
+                push.drained().await;
+            }
+        }
+        let data = place.directory.path().join("t.lance/data");
+        while std::fs::read_dir(&data).unwrap().count() < 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        match alteration {
+            "cast" => {
+                let cast = Alteration {
+                    path: "m".into(),
+                    rename: None,
+                    nullable: None,
+                    data_type: Some("{\"type\":\"int32\"}".into()),
+                };
+                table.alter_columns(&[cast]).await.unwrap();
+            }
+            _ => {
+                table.drop_columns(&["m".into()]).await.unwrap();
+                let other = match alteration {
+                    "replace" => new_column("o", "n * 2"),
+                    _ => {
+                        NewColumn::null("o", r#""int64""#, Default::default(), Vec::new()).unwrap()
+                    }
+                };
+                table.add_columns(&[other]).await.unwrap();
+            }
+        }
+        push.push(last);
+        push.finish();
+        let refused = appending.await.unwrap().unwrap_err();
+        assert_eq!(refused.code(), Code::ConcurrentModification, "{alteration}");
+        assert_eq!(count(&table, "n >= 0", None).await, 10, "{alteration}");
+    }
 }

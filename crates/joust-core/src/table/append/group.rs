@@ -101,8 +101,13 @@ fn by_schema(group: Vec<Waiting>, staged: &mut Vec<Staged>) -> Vec<(SchemaRef, V
                     None => classes.push((schema.clone(), vec![waiting])),
                 }
             }
-            Rows::Staged { transaction, .. } => staged.push(Staged {
+            Rows::Staged {
+                transaction,
+                version,
+                ..
+            } => staged.push(Staged {
                 transaction: transaction.as_ref().clone(),
+                version: version.clone(),
                 settling: None,
                 uploads: vec![waiting],
             }),
@@ -122,11 +127,11 @@ async fn stage(
     if uploads.len() > 1
         && let Ok(transaction) = write(newest, schema, &uploads).await
     {
-        return settle(table, transaction, uploads, staged).await;
+        return settle(table, newest, transaction, uploads, staged).await;
     }
     for upload in uploads {
         match write(newest, schema, std::slice::from_ref(&upload)).await {
-            Ok(transaction) => settle(table, transaction, vec![upload], staged).await,
+            Ok(transaction) => settle(table, newest, transaction, vec![upload], staged).await,
             Err(error) => upload.refused(error),
         }
     }
@@ -136,6 +141,7 @@ async fn stage(
 /// Others would hold up the commits of other writers, or take all threads that wait for disks.
 async fn settle(
     table: &Table,
+    version: &Arc<Dataset>,
     transaction: Transaction,
     uploads: Vec<Waiting>,
     staged: &mut Vec<Staged>,
@@ -152,6 +158,7 @@ async fn settle(
     match settling.await {
         Ok(settling) => staged.push(Staged {
             transaction,
+            version: version.clone(),
             settling,
             uploads,
         }),

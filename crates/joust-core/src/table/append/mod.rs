@@ -56,7 +56,7 @@ impl Table {
         let mut params = onto(&newest, WriteMode::Append);
         params.file_writer_options = self.file_options(&batches.schema());
         let watch = Arc::new(Watch::default());
-        let transaction = InsertBuilder::new(newest)
+        let transaction = InsertBuilder::new(newest.clone())
             .with_params(&params)
             .execute_uncommitted_stream(watch.clone().over(ahead(batches)))
             .await
@@ -68,6 +68,7 @@ impl Table {
         let num_rows = watch.rows();
         self.enqueue(Rows::Staged {
             transaction: Box::new(transaction),
+            version: newest,
             num_rows,
         })
         .await

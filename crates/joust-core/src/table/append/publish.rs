@@ -10,9 +10,10 @@ use lance::dataset::CommitBuilder;
 use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
-use super::queue::Waiting;
-use crate::durability::{Settling, ShortFiles, marked, settled};
-use crate::error::Error;
+use super::group::commit_all;
+use super::queue::{Rows, Waiting};
+use crate::durability::{Settling, ShortFiles, columns_changed, marked, settled, written_for};
+use crate::error::{Code, Error};
 use crate::table::Table;
 use crate::table::parts::{is_version_gone, version_gone};
 use crate::table::write::refused;
@@ -20,6 +21,8 @@ use crate::table::write::refused;
 /// Files that hold the rows of some uploads and that no version names yet.
 pub(super) struct Staged {
     pub transaction: Transaction,
+    /// The version that they were written for.
+    pub version: Arc<Dataset>,
     /// Its files on their way to the disk; `None` where nobody has to wait for that.
     pub settling: Option<Settling>,
     pub uploads: Vec<Waiting>,
@@ -80,6 +83,10 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
                 staged.into_iter().for_each(|one| one.written(&committed));
                 return Some(committed);
             }
+            Err(error) if columns_changed(&error) => {
+                again(&table, staged);
+                return None;
+            }
             Err(error) if !may_try_alone(&error) && !is_broken(&staged).await => {
                 let error = Error::from(error);
                 staged
@@ -97,6 +104,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
                 one.written(&committed);
                 made = Some(committed);
             }
+            Err(error) if columns_changed(&error) => again(&table, vec![one]),
             // Only an upload that wrote files of its own can have taken so long.
             Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
             Err(error) => refuse(one.uploads, &refused(error)),
@@ -119,11 +127,32 @@ async fn commit(
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
     let settling = staged.iter().filter_map(|one| one.settling.clone());
-    let commit = settled(settling.collect(), marked(marks, commit));
+    let versions = staged.iter().map(|one| one.version.clone()).collect();
+    let commit = written_for(versions, marked(marks, commit));
+    let commit = settled(settling.collect(), commit);
     let committed = table.handle.turns.commit(commit).await?.dataset;
     let committed = short.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
+}
+
+/// Has rows written again for the columns that the table has by now. Those that were not kept in memory are
+/// the client's to send again.
+fn again(table: &Table, staged: Vec<Staged>) {
+    let uploads = staged.into_iter().flat_map(|one| one.uploads);
+    let (kept, gone): (Vec<_>, Vec<_>) =
+        uploads.partition(|upload| matches!(upload.rows, Rows::Gathered { .. }));
+    refuse(gone, &columns_are_others());
+    if !kept.is_empty() && table.handle.appends.take_back(kept) {
+        tokio::spawn(commit_all(table.clone()));
+    }
+}
+
+fn columns_are_others() -> Error {
+    Error::new(
+        Code::ConcurrentModification,
+        "the table's columns have changed since the rows were written: send them again",
+    )
 }
 
 /// Whether the disk has not taken the files of some: then nothing was committed for that reason, and those

@@ -1,4 +1,5 @@
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::ipc::writer::StreamWriter;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use tokio::sync::oneshot;
 
@@ -7,7 +8,9 @@ use super::*;
 use crate::durability::settle;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::Result;
-use crate::table::Written;
+use crate::ipc::UploadReader;
+use crate::memory::Use;
+use crate::table::{NewColumn, Written};
 
 fn row() -> Vec<RecordBatch> {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
@@ -21,14 +24,23 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
         ..WriteParams::default()
     };
     let insert = InsertBuilder::new(version.clone()).with_params(&params);
-    let transaction = insert.execute_uncommitted(row()).await.unwrap();
+    let (mut names, row) = (vec!["n"], row().remove(0));
+    let mut columns = row.columns().to_vec();
+    for field in version.schema().fields.iter().skip(1) {
+        names.push(&field.name);
+        columns.push(columns[0].clone());
+    }
+    let row = RecordBatch::try_from_iter(names.into_iter().zip(columns)).unwrap();
+    let transaction = insert.execute_uncommitted(vec![row]).await.unwrap();
     let rows = Rows::Staged {
         transaction: Box::new(transaction.clone()),
+        version: version.clone(),
         num_rows: 1,
     };
     let (waiting, answer) = Waiting::new(rows, |_| None);
     let staged = Staged {
         transaction,
+        version: version.clone(),
         settling: None,
         uploads: vec![waiting],
     };
@@ -54,4 +66,51 @@ async fn rows_that_the_disk_does_not_take_fail_alone() {
     assert!(lost_answer.await.unwrap().is_err());
     assert_eq!(kept_answer.await.unwrap().unwrap().version, 2);
     assert_eq!(made.count_rows(None).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
+    let place = tempfile::tempdir().unwrap();
+    let location = place.path().join("t.lance").display().to_string();
+    let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
+    table.create(upload(), false).await.unwrap();
+    let column = NewColumn::Expression {
+        name: "m".into(),
+        expression: "n + 1".into(),
+    };
+    table.add_columns(&[column]).await.unwrap();
+    let version = table.changeable().await.unwrap();
+    let (file, file_answer) = staged(&version).await;
+    let (mut memory, _) = staged(&version).await;
+    let rows = Rows::Gathered {
+        schema: row()[0].schema(),
+        batches: row(),
+        bytes: 8,
+        _memory: table.engine().memory().take(Use::Upload, 8).await.unwrap(),
+    };
+    let (waiting, memory_answer) = Waiting::new(rows, |_| None);
+    memory.uploads = vec![waiting];
+    table.drop_columns(&["m".into()]).await.unwrap();
+    let other = NewColumn::null("o", r#""int64""#, Default::default(), Vec::new());
+    table.add_columns(&[other.unwrap()]).await.unwrap();
+    let group = Group {
+        version,
+        staged: vec![file, memory],
+    };
+    assert!(publish(table.clone(), group, None).await.is_none());
+    let refused = file_answer.await.unwrap().unwrap_err();
+    assert_eq!(refused.code(), Code::ConcurrentModification);
+    assert_eq!(memory_answer.await.unwrap().unwrap().version, 5);
+    let newest = table.changeable().await.unwrap();
+    assert_eq!(newest.count_rows(Some("n = 1".into())).await.unwrap(), 2);
+}
+
+/// A row as clients send it.
+fn upload() -> UploadReader {
+    let mut writer = StreamWriter::try_new(Vec::new(), &row()[0].schema()).unwrap();
+    writer.write(&row()[0]).unwrap();
+    let (push, read) = Engine::new(EngineOptions::default()).upload();
+    push.push(&writer.into_inner().unwrap());
+    push.finish();
+    read
 }

@@ -1,9 +1,11 @@
 //! The rows that wait for a commit of one table.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -32,6 +34,8 @@ pub(super) enum Rows {
     /// In files of its own, which no version names yet.
     Staged {
         transaction: Box<Transaction>,
+        /// The version that they were written for.
+        version: Arc<Dataset>,
         num_rows: u64,
     },
 }
@@ -134,6 +138,16 @@ impl Queue {
             self.many.notify_waiters();
         }
         Ok(!std::mem::replace(&mut state.committing, true))
+    }
+
+    /// Takes back what was taken, before all others; true as for `push`.
+    pub(super) fn take_back(&self, uploads: Vec<Waiting>) -> bool {
+        let mut state = self.state.lock();
+        state.bytes += uploads.iter().map(Waiting::bytes).sum::<usize>();
+        for upload in uploads.into_iter().rev() {
+            state.waiting.push_front(upload);
+        }
+        !std::mem::replace(&mut state.committing, true)
     }
 
     /// Waits until `count` uploads wait.
