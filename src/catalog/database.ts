@@ -19,10 +19,5 @@ export interface CatalogDatabase extends CatalogReads {
    * but the transaction it is given, and may run again when the database asks for a retry.
    */
   write<T>(work: (transaction: Write) => Promise<T>): Promise<T>;
-  /**
-   * As `write`, but resolves when everybody sees the effect, without waiting for the disk: it outlives
-   * the process, while a power cut a moment later may undo it.
-   */
-  note<T>(work: (transaction: Write) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }

@@ -4,11 +4,13 @@ import { JobStore } from "../jobs/store.js";
 import type { Requests } from "../requests/requests.js";
 import { RequestStore } from "../requests/store.js";
 import type { Logger } from "../telemetry/logger.js";
+import { SealedIds } from "../transactions/sealed-ids.js";
 import { TransactionStore } from "../transactions/store.js";
 import type { Transactions } from "../transactions/transactions.js";
 import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
+import { secret } from "./secret.js";
 import { Servers } from "./servers.js";
 import { SqlCatalog } from "./sql-catalog.js";
 import { rethrow } from "./sql-error.js";
@@ -52,13 +54,14 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
   const db = await (postgres ? openPostgres(url, log) : openSqlite(url, epoch)).catch(rethrow);
   try {
+    const sealedIds = new SealedIds(await secret(db, "transaction-ids"));
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();
     return {
       catalog: new SqlCatalog(db, servers, root),
       keys: new SqlKeyStore(db),
       jobs: new JobStore(db, servers),
-      transactions: new TransactionStore(db),
+      transactions: new TransactionStore(db, sealedIds),
       uploads: new UploadStore(db, servers),
       requests: new RequestStore(db, servers),
       async close() {

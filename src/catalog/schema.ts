@@ -47,7 +47,7 @@ export interface DeregisteredLocationsRow {
   location: string;
 }
 
-/** Records of what was done; see src/transactions. */
+/** Records of what was done, where their ids do not say it all; see src/transactions. */
 export interface TransactionsRow {
   /** A job's id where the work is a job. */
   id: string;
@@ -157,6 +157,13 @@ export interface DutiesRow {
   done_at: number;
 }
 
+/** What only the servers of this catalog know. */
+export interface SecretsRow {
+  name: string;
+  /** Hexadecimal. */
+  value: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -171,4 +178,5 @@ export interface CatalogSchema {
   servers: ServersRow;
   departures: DeparturesRow;
   duties: DutiesRow;
+  secrets: SecretsRow;
 }

@@ -101,12 +101,6 @@ export interface Operation {
   /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
-  /**
-   * One commit may serve many calls, which then share its transaction. Tells calls apart whose object and
-   * version are the same and whose commit is not.
-   */
-  // biome-ignore lint/suspicious/noExplicitAny: as for handle
-  readonly ofOneCommit?: (call: Call<any, any>) => string;
   /** The handler, given an attempt that goes on with an earlier one, finds out what that one did. */
   readonly repeatable?: true;
   /**

@@ -7,7 +7,7 @@ import type { Call, Operation, Reply } from "./operation.js";
  *
  * The reply names it as `transaction_id` and in the header `x-transaction-id`.
  *
- * The record is written once the work is done, so that an answer names a transaction that can be
+ * The record is made once the work is done, so that an answer names a transaction that can be
  * described. A handler that starts a job answers the job's id, as `transaction_id` or `job_id`: the
  * record then follows the job. Requests that fail change nothing and leave no record.
  */
@@ -45,18 +45,15 @@ async function record(
   const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
   const { version, transaction_id, job_id } = value;
   const job = transaction_id ?? job_id;
-  const object = call.id.join("$");
   const properties = {
     operation: operation.id,
-    object,
+    object: call.id.join("$"),
     ...(typeof version === "number" && { version: String(version) }),
   };
-  const shared = typeof version === "number" ? operation.ofOneCommit?.(call) : undefined;
   try {
     return await transactions.record({
       properties,
       job: typeof job === "string" ? job : undefined,
-      commit: shared === undefined ? undefined : `${object} ${shared} ${version}`,
     });
   } catch (err) {
     log.warn({ err, operation: operation.id }, "a transaction could not be recorded");

@@ -41,7 +41,6 @@ const insertIntoTable = operation({
   permission: "write",
   repeatable: true,
   unrecorded: ({ params }) => params.upload_id !== undefined,
-  ofOneCommit: ({ params }) => branchName(params.branch) ?? "",
   async handle(services, call) {
     const { id, params, payload, attempt } = call;
     const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);

@@ -5,6 +5,7 @@ import { timedId } from "../catalog/timed-id.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { JobState } from "../jobs/jobs.js";
 import { applyActions } from "./alter.js";
+import type { Sealed, SealedIds } from "./sealed-ids.js";
 import type {
   TransactionAction,
   TransactionRecord,
@@ -13,14 +14,12 @@ import type {
   Work,
 } from "./transactions.js";
 
-/** Records are forgotten after this time, ms. */
+/** Records are forgotten after this time, ms, and ids that say what was done are good for it. */
 const KEPT = 7 * 24 * 3600 * 1000;
-/** Records that are kept at most. */
+/** Rows that are kept at most. */
 const MAX_RECORDS = 1_000_000;
-/** Records written between two looks for old ones. */
+/** Rows written between two looks for old ones. */
 const PRUNE_EVERY = 1_000;
-/** Records of one statement: a database takes some thousands of parameters. */
-const MAX_GATHERED = 500;
 
 const statusOf: Record<JobState, TransactionStatus> = {
   QUEUED: "Queued",
@@ -30,79 +29,27 @@ const statusOf: Record<JobState, TransactionStatus> = {
   CANCELLED: "Canceled",
 };
 
-/** Records that one statement will write. */
-interface Gathering {
-  readonly rows: TransactionsRow[];
-  /** The ids of those that more clients may share, by their commit. */
-  readonly shared: Map<string, string>;
-  readonly written: Promise<void>;
-}
-
-/** Transactions in the catalog's database. */
+/**
+ * Transactions in the catalog's database, as far as they have to be: a job's has a row, and one that was
+ * altered or whose properties are long. Of every other its id says what was done.
+ */
 export class TransactionStore implements Transactions {
   #sincePruning = PRUNE_EVERY;
-  #gathering: Gathering | undefined;
 
   constructor(
     private readonly db: CatalogDatabase,
+    private readonly sealedIds: SealedIds,
     private readonly maxRecords = MAX_RECORDS,
   ) {}
 
-  async record({ properties, job, commit }: Work): Promise<string> {
-    const told = commit === undefined ? undefined : this.#gathering?.shared.get(commit);
-    if (told !== undefined) {
-      await this.#gathering?.written;
-      return told;
-    }
+  async record({ properties, job }: Work): Promise<string> {
+    const sealed = job === undefined ? this.sealedIds.seal(properties) : undefined;
+    if (sealed !== undefined) return sealed;
     const id = job ?? timedId();
-    const row: TransactionsRow = {
-      id,
-      status: job === undefined ? "Succeeded" : "Queued",
-      properties: JSON.stringify(properties),
-      created_at: Date.now(),
-    };
-    if (job === undefined) await this.#gather(row, commit);
-    else await this.db.write((t) => this.#insert(t, [row]));
+    const status = job === undefined ? "Succeeded" : "Queued";
+    const row = rowOf(id, status, { properties, createdMillis: Date.now() });
+    await this.db.write((t) => this.#insert(t, row));
     return id;
-  }
-
-  /** Records that come in together are written by one statement: a busy table makes thousands. */
-  #gather(row: TransactionsRow, commit?: string): Promise<void> {
-    let gathering = this.#gathering;
-    if (gathering && gathering.rows.length < MAX_GATHERED) gathering.rows.push(row);
-    else gathering = this.#begin(row);
-    if (commit !== undefined) gathering.shared.set(commit, row.id);
-    return gathering.written;
-  }
-
-  #begin(row: TransactionsRow): Gathering {
-    const rows = [row];
-    // It may fail before it begins: later records do not share its fate.
-    const over = () => {
-      if (this.#gathering?.rows === rows) this.#gathering = undefined;
-    };
-    // The change itself is durable.
-    const written = this.db.note(async (t) => {
-      // Later records go into a statement of their own.
-      over();
-      await this.#insert(t, rows);
-    });
-    written.catch(over);
-    this.#gathering = { rows, shared: new Map(), written };
-    return this.#gathering;
-  }
-
-  async #insert(t: Write, rows: readonly TransactionsRow[]): Promise<void> {
-    await t
-      .insertInto("transactions")
-      .values(rows)
-      // A client that sends a request again is given the same job.
-      .onConflict((c) => c.doNothing())
-      .execute();
-    this.#sincePruning += rows.length;
-    if (this.#sincePruning <= PRUNE_EVERY) return;
-    this.#sincePruning = 0;
-    await this.#prune(t);
   }
 
   async describe(id: string): Promise<TransactionRecord> {
@@ -115,7 +62,11 @@ export class TransactionStore implements Transactions {
         .where("transactions.id", "=", id)
         .executeTakeFirst(),
     );
-    if (!row) throw unknown(id);
+    if (!row) {
+      const sealed = this.#sealed(id);
+      if (!sealed) throw unknown(id);
+      return { id, status: "Succeeded", properties: sealed.properties };
+    }
     return {
       id,
       status: row.state ? statusOf[row.state] : row.status,
@@ -127,7 +78,10 @@ export class TransactionStore implements Transactions {
   }
 
   async alter(id: string, actions: readonly TransactionAction[]): Promise<TransactionRecord> {
+    const sealed = this.#sealed(id);
     return this.db.write(async (t) => {
+      // What is set on it needs a row; of several who make it each then waits for the one before.
+      if (sealed) await this.#insert(t, rowOf(id, "Succeeded", sealed));
       const record = await this.#locked(t, id);
       const altered = applyActions(record, actions);
       if (altered.status !== record.status) {
@@ -144,6 +98,26 @@ export class TransactionStore implements Transactions {
         .execute();
       return altered;
     });
+  }
+
+  /** What the id itself says, as long as it is good. */
+  #sealed(id: string): Sealed | undefined {
+    const sealed = this.sealedIds.open(id);
+    return sealed && sealed.createdMillis >= Date.now() - KEPT ? sealed : undefined;
+  }
+
+  async #insert(t: Write, row: TransactionsRow): Promise<void> {
+    // First: it may be older than those that are there.
+    if (++this.#sincePruning > PRUNE_EVERY) {
+      this.#sincePruning = 0;
+      await this.#prune(t);
+    }
+    await t
+      .insertInto("transactions")
+      .values(row)
+      // A client that sends a request again is given the same job; an altered transaction has its row.
+      .onConflict((c) => c.doNothing())
+      .execute();
   }
 
   /** The record as it stays until the end of this SQL transaction. */
@@ -183,6 +157,17 @@ export class TransactionStore implements Transactions {
       .execute();
   }
 }
+
+const rowOf = (
+  id: string,
+  status: TransactionStatus,
+  { properties, createdMillis }: Sealed,
+): TransactionsRow => ({
+  id,
+  status,
+  properties: JSON.stringify(properties),
+  created_at: createdMillis,
+});
 
 const unknown = (id: string): JoustError =>
   new JoustError(

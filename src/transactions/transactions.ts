@@ -29,14 +29,15 @@ export interface Work {
   readonly properties: Record<string, string>;
   /** Id of the job that will do it. */
   readonly job?: string | undefined;
-  /** What one commit did for many clients, told at about the same time, is one record. */
-  readonly commit?: string | undefined;
 }
 
 export interface Transactions {
-  /** Records work that succeeded, or (`job`) that a job will do, whose id the record then has. */
+  /**
+   * Records work that succeeded, or (`job`) that a job will do, whose id the record then has. Any other id
+   * says itself what was done.
+   */
   record(work: Work): Promise<string>;
-  /** Code 10 when unknown. */
+  /** Code 10 when unknown, also after seven days. */
   describe(id: string): Promise<TransactionRecord>;
   /**
    * Applies all actions or none. Queued and running work can be canceled (the caller stops the

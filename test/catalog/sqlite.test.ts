@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Write } from "../../src/catalog/database.js";
 import { openCatalog } from "../../src/catalog/open.js";
 import { SqliteConnection } from "../../src/catalog/sqlite/connection.js";
 import { openSqlite } from "../../src/catalog/sqlite/open.js";
@@ -75,32 +74,6 @@ describe("the SQLite connection", () => {
     expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     const names = await db.read.selectFrom("namespaces").select("name").orderBy("name").execute();
     expect(names).toEqual([{ name: "" }, { name: "a" }, { name: "c" }]);
-    await db.close();
-  });
-
-  it("waits for the disk where one of those that it commits together does", async () => {
-    const db = await openSqlite(path);
-    const other = new Database(path);
-    const row = (name: string) => (t: Write) =>
-      t
-        .insertInto("namespaces")
-        .values({ path: name, parent: "", name, properties: "{}", found: 0, created_at: 1 })
-        .execute();
-    const waited = async () => {
-      const { rows } = await sql<{ synchronous: number }>`pragma synchronous`.execute(db.read);
-      return rows[0]?.synchronous === 2;
-    };
-    await db.note(row("a"));
-    expect(await waited()).toBe(false);
-    // Nobody has to wait to see it.
-    expect(other.prepare("select name from namespaces where name = 'a'").all()).toHaveLength(1);
-    await Promise.all([db.note(row("b")), db.write(row("c")), db.note(row("d"))]);
-    expect(await waited()).toBe(true);
-    await db.note(row("e"));
-    expect(await waited()).toBe(false);
-    await db.write(row("f"));
-    expect(await waited()).toBe(true);
-    other.close();
     await db.close();
   });
 

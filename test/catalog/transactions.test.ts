@@ -1,9 +1,36 @@
-import { expect, it } from "vitest";
-import type { OpenCatalog } from "../../src/catalog/open.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import type { Kysely } from "kysely";
+import { afterEach, expect, it, vi } from "vitest";
+import { isPostgres, type OpenCatalog } from "../../src/catalog/open.js";
+import { openPostgres } from "../../src/catalog/postgres/open.js";
+import type { CatalogSchema } from "../../src/catalog/schema.js";
+import { openSqlite } from "../../src/catalog/sqlite/open.js";
+import { timedId } from "../../src/catalog/timed-id.js";
+import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
+
+const DAY = 24 * 3_600_000;
 
 const build = { kind: "index_build", name: "i", spec: "{}" };
 const cancel = [{ kind: "status", status: "Canceled" }] as const;
+const set = (key: string, value: string, mode: "overwrite" | "fail" | "skip" = "overwrite") =>
+  ({ kind: "set", key, value, mode }) as const;
+
+afterEach(() => vi.useRealTimers());
+
+/** Looks into the catalog's tables, past the catalog. */
+async function reading<T>(
+  { url }: TestCatalog,
+  look: (db: Kysely<CatalogSchema>) => Promise<T>,
+): Promise<T> {
+  const db = await (isPostgres(url) ? openPostgres(url, quiet) : openSqlite(url));
+  return look(db.read).finally(db.close);
+}
+
+/** Ids of the transactions that have a row. */
+const stored = (catalog: TestCatalog): Promise<string[]> =>
+  reading(catalog, async (db) => {
+    const rows = await db.selectFrom("transactions").select("id").execute();
+    return rows.map(({ id }) => id);
+  });
 
 async function jobOn(store: OpenCatalog) {
   const table = await makeTable(store, ["t"]);
@@ -26,21 +53,96 @@ onEachDatabase((newCatalog) => {
     await expect(transactions.alter(id, cancel)).rejects.toMatchObject({ code: 14 });
   });
 
-  it("keeps one record for all that one commit did, as long as it is being written", async () => {
-    const { transactions } = await newCatalog().open();
-    const record = (version: string, commit?: string) =>
-      transactions.record({ properties: { version }, ...(commit !== undefined && { commit }) });
-    const [first, second, third, alone] = await Promise.all([
-      record("1", "t 1"),
-      record("1", "t 1"),
-      record("2", "t 2"),
-      record("1"),
-    ]);
-    expect(second).toBe(first);
-    expect(new Set([first, third, alone]).size).toBe(3);
-    expect((await transactions.describe(first)).properties).toEqual({ version: "1" });
-    expect((await transactions.describe(third)).properties).toEqual({ version: "2" });
-    expect(await record("1", "t 1"), "after it was written").not.toBe(first);
+  it("stores nothing of what its id says", async () => {
+    const catalog = newCatalog();
+    const { transactions } = await catalog.open();
+    const ids = await Promise.all([1, 2, 3].map(() => transactions.record({ properties: {} })));
+    expect(new Set(ids).size).toBe(3);
+    await transactions.describe(ids[0] as string);
+    expect(await stored(catalog)).toEqual([]);
+  });
+
+  it("keeps what is too long for an id", async () => {
+    const catalog = newCatalog();
+    const { transactions } = await catalog.open();
+    const properties = { object: "x".repeat(2_000) };
+    const id = await transactions.record({ properties });
+    expect(await stored(catalog)).toEqual([id]);
+    expect(id.length).toBeLessThan(100);
+    const record = { id, status: "Succeeded", properties };
+    expect(await transactions.describe(id)).toEqual(record);
+    expect((await transactions.alter(id, [set("a", "b")])).properties).toEqual({
+      ...properties,
+      a: "b",
+    });
+  });
+
+  it("is what every server of the catalog tells, the next one's process too, and no other's", async () => {
+    const catalog = newCatalog();
+    const [first, second] = await Promise.all([catalog.open(), catalog.open()]);
+    const [a, b] = [first.transactions, second.transactions];
+    const ofFirst = await a.record({ properties: { by: "first" } });
+    const ofSecond = await b.record({ properties: { by: "second" } });
+    expect((await b.describe(ofFirst)).properties).toEqual({ by: "first" });
+    expect((await a.describe(ofSecond)).properties).toEqual({ by: "second" });
+    await first.close();
+    await second.close();
+    const tool = await catalog.open("tool");
+    expect((await tool.transactions.describe(ofFirst)).properties).toEqual({ by: "first" });
+    const stranger = await newCatalog().open();
+    await expect(stranger.transactions.describe(ofFirst)).rejects.toMatchObject({ code: 10 });
+    await expect(stranger.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });
+  });
+
+  it("is stored once something is set on it, for all servers", async () => {
+    const catalog = newCatalog();
+    const [a, b] = [(await catalog.open()).transactions, (await catalog.open()).transactions];
+    const id = await a.record({ properties: { by: "a" } });
+    await expect(a.alter(id, [set("x", "1"), ...cancel])).rejects.toMatchObject({ code: 14 });
+    expect(await stored(catalog), "after an alteration that failed").toEqual([]);
+    expect((await a.alter(id, [set("x", "1")])).properties).toEqual({ by: "a", x: "1" });
+    await b.alter(id, [set("by", "b")]);
+    const record = { id, status: "Succeeded", properties: { by: "b", x: "1" } };
+    expect([await a.describe(id), await b.describe(id)]).toEqual([record, record]);
+    expect(await stored(catalog)).toEqual([id]);
+  });
+
+  it("is unknown after seven days, and what was set on it lasts as long", async () => {
+    const catalog = newCatalog();
+    const { transactions } = await catalog.open();
+    const now = Date.now();
+    const recordedAt = async (time: number) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: time });
+      const id = await transactions.record({ properties: {} });
+      vi.useRealTimers();
+      return id;
+    };
+    const young = await recordedAt(now - 7 * DAY + 60_000);
+    const old = await recordedAt(now - 7 * DAY - 60_000);
+    expect(await transactions.alter(young, [set("a", "b")])).toMatchObject({ id: young });
+    await expect(transactions.describe(old)).rejects.toMatchObject({ code: 10 });
+    await expect(transactions.alter(old, [set("a", "b")])).rejects.toMatchObject({ code: 10 });
+    const made = await reading(catalog, (db) =>
+      db.selectFrom("transactions").select("created_at").execute(),
+    );
+    expect(made).toHaveLength(1);
+    expect(made[0]?.created_at, "of the record, not of the alteration").toBeLessThan(now - 6 * DAY);
+  });
+
+  it("is what an earlier version of joust stored", async () => {
+    const catalog = newCatalog();
+    const { transactions } = await catalog.open();
+    const id = timedId();
+    const row = {
+      id,
+      status: "Succeeded",
+      properties: '{"a":"b"}',
+      created_at: Date.now(),
+    } as const;
+    await reading(catalog, (db) => db.insertInto("transactions").values(row).execute());
+    const record = { id, status: "Succeeded", properties: { a: "b" } };
+    expect(await transactions.describe(id)).toEqual(record);
+    expect((await transactions.alter(id, [set("c", "d")])).properties).toEqual({ a: "b", c: "d" });
   });
 
   it("follows a job, and keeps how it ended when the job is forgotten", async () => {
@@ -88,8 +190,6 @@ onEachDatabase((newCatalog) => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { job } = await jobOn(store);
-    const set = (key: string, value: string, mode: "overwrite" | "fail" | "skip") =>
-      ({ kind: "set", key, value, mode }) as const;
     const unset = (key: string, mode: "fail" | "skip") => ({ kind: "unset", key, mode }) as const;
     const { properties } = await transactions.alter(job.id, [
       set("a", "1", "fail"),
@@ -123,15 +223,18 @@ onEachDatabase((newCatalog) => {
     expect(await jobs.find(job.id)).toMatchObject({ state: "QUEUED" });
   });
 
-  it("lets alterations at the same time follow one another", async () => {
-    const { transactions } = await newCatalog().open();
-    const id = await transactions.record({ properties: {} });
+  it("lets alterations at the same time follow one another, on all servers", async () => {
+    const catalog = newCatalog();
+    const servers = [await catalog.open(), await catalog.open()];
+    const id = (await servers[0]?.transactions.record({ properties: {} })) as string;
     await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
-        transactions.alter(id, [{ kind: "set", key: `k${at}`, value: "", mode: "fail" }]),
+        servers[at % 2]?.transactions.alter(id, [set(`k${at}`, "", "fail")]),
       ),
     );
-    expect(Object.keys((await transactions.describe(id)).properties)).toHaveLength(20);
+    for (const { transactions } of servers) {
+      expect(Object.keys((await transactions.describe(id)).properties)).toHaveLength(20);
+    }
   });
 
   it("lists jobs page by page, newest first, while others are queued", async () => {

@@ -6,6 +6,7 @@ import { uploadTables } from "./0003-uploads.js";
 import { jobResults } from "./0004-job-results.js";
 import { requestTables } from "./0005-requests.js";
 import { sharedWork } from "./0006-departures.js";
+import { secretTables } from "./0007-secrets.js";
 
 /** Every change of the catalog's tables, in order. Released ones are never edited. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -15,6 +16,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0004-job-results": jobResults,
   "0005-requests": requestTables(kind),
   "0006-departures": sharedWork(kind),
+  "0007-secrets": secretTables(kind),
 });
 
 /** Brings the database to this version's tables. Safe when several servers start at once. */

@@ -47,8 +47,6 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
     kind: "postgres",
     read,
     write,
-    // To tell the database not to wait would be a request of its own.
-    note: write,
     close: () => read.destroy(),
   };
 }

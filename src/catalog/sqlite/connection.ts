@@ -30,7 +30,6 @@ export function openFile(path: string): Database.Database {
  */
 export class SqliteConnection implements SqliteDatabase {
   readonly #database: Database.Database;
-  #waitsForDisk = true;
   readonly #statements = new Map<string, SqliteStatement>();
 
   constructor(path: string) {
@@ -41,16 +40,6 @@ export class SqliteConnection implements SqliteDatabase {
   opened(): void {
     this.#database.pragma(`busy_timeout = ${BUSY_TIMEOUT}`);
   }
-
-  /**
-   * Whether commits from now on end on the disk, or with the system, which brings them there soon. A commit
-   * on the disk takes those before it along.
-   */
-  readonly waitForDisk = (waits: boolean): void => {
-    if (waits === this.#waitsForDisk) return;
-    this.#database.pragma(`synchronous = ${waits ? "FULL" : "NORMAL"}`);
-    this.#waitsForDisk = waits;
-  };
 
   prepare(sql: string): SqliteStatement {
     let statement = this.#statements.get(sql);

@@ -5,8 +5,6 @@ import type { CatalogSchema } from "../schema.js";
 import { isBusy } from "../sql-error.js";
 
 interface Entry {
-  /** Its caller waits for the disk. */
-  readonly durable: boolean;
   work(transaction: Write): Promise<unknown>;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -29,15 +27,13 @@ export class GroupCommit {
 
   constructor(
     private readonly db: Kysely<CatalogSchema>,
-    /** Told before each commit whether it is to wait for the disk. */
-    private readonly waitForDisk: (waits: boolean) => void,
     /** Told of every commit before those whose writes are in it. */
     private readonly committed: () => void,
   ) {}
 
-  write<T>(work: (transaction: Write) => Promise<T>, durable: boolean): Promise<T> {
+  write<T>(work: (transaction: Write) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ durable, work, resolve: resolve as (value: unknown) => void, reject });
+      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
       if (!this.#busy) {
         this.#busy = true;
         // After the requests that came in with this one.
@@ -72,7 +68,6 @@ export class GroupCommit {
   }
 
   #try(group: readonly Entry[]): Promise<(() => void)[]> {
-    this.waitForDisk(group.some((entry) => entry.durable));
     return this.db.transaction().execute(async (transaction) => {
       const [first] = group;
       if (first && group.length === 1) {

@@ -25,13 +25,12 @@ export async function openSqlite(path: string, epoch?: Epoch): Promise<CatalogDa
     await migrate(read, "sqlite");
     database.opened();
     const reader = new CurrentReader(path, epoch);
-    const writes = new GroupCommit(read, database.waitForDisk, reader.expire);
+    const writes = new GroupCommit(read, reader.expire);
     return {
       kind: "sqlite",
       read,
       reader,
-      write: (work) => available(writes.write(work, true)),
-      note: (work) => available(writes.write(work, false)),
+      write: (work) => available(writes.write(work)),
       close: async () => {
         reader.close();
         await read.destroy();

@@ -1,0 +1,18 @@
+import { type Kysely, type Migration, sql } from "kysely";
+import type { CatalogSchema } from "../schema.js";
+
+/** What all servers of the catalog know, and nobody else. */
+export function secretTables(kind: "sqlite" | "postgres"): Migration {
+  // Compared as bytes on both, as in 0001.
+  const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
+
+  return {
+    async up(db: Kysely<CatalogSchema>) {
+      await db.schema
+        .createTable("secrets")
+        .addColumn("name", text, (c) => c.primaryKey())
+        .addColumn("value", sql`text`, (c) => c.notNull())
+        .execute();
+    },
+  };
+}
