@@ -65,6 +65,22 @@ describe("a transaction", () => {
     }
   });
 
+  it("can be described and altered however long the name is of what was changed", async () => {
+    const path: string[] = [];
+    const lengths: number[] = [];
+    for (let depth = 1; depth < 11; depth++) {
+      path.push(`${depth}`.repeat(100).slice(0, 100));
+      const object = path.join("$");
+      const { transaction_id: id } = await serving.client.createNamespace(object);
+      lengths.push(id.length);
+      expect((await describeTransaction(id)).json.properties.object).toBe(object);
+      expect((await alter(id, set("a", "b"))).json.properties).toMatchObject({ object, a: "b" });
+      expect((await describeTransaction(id)).json.properties.a).toBe("b");
+    }
+    // The longest ones are told by a row.
+    expect([Math.max(...lengths) > 1_200, lengths.at(-1)]).toEqual([true, 36]);
+  });
+
   it("is unknown under any other id", async () => {
     for (const id of ["nobody", "a%24b", "%24"]) {
       expectFailure(await describeTransaction(id), 404, 10);
