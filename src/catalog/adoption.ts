@@ -172,6 +172,10 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.setTableProperties(key, properties);
   }
 
+  mergeTableProperties(key: string, properties: Record<string, string>) {
+    return this.catalog.mergeTableProperties(key, properties);
+  }
+
   forgetTable(key: string) {
     return this.catalog.forgetTable(key);
   }

@@ -100,6 +100,11 @@ export interface Catalog {
   /** Nothing is left of a table that was reserved. */
   releaseTable(key: string): Promise<void>;
   setTableProperties(key: string, properties: Record<string, string>): Promise<void>;
+  /** Sets some and keeps the others, also those that somebody else sets meanwhile; gives back all. */
+  mergeTableProperties(
+    key: string,
+    properties: Record<string, string>,
+  ): Promise<Record<string, string>>;
   /**
    * Declares tables and takes others out of the catalog, their files staying where they are: all
    * or nothing. Code 1 without a parent, 4 without a table, 5 when a name or a location is taken.

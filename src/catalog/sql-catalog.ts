@@ -19,6 +19,7 @@ import type { Servers } from "./servers.js";
 import {
   deleteRow,
   dropTable,
+  mergeTableProperties,
   publishTable,
   renameTable,
   reserveTable,
@@ -131,6 +132,10 @@ export class SqlCatalog implements Catalog {
 
   setTableProperties(key: string, properties: Record<string, string>) {
     return setTableProperties(this.db, key, properties);
+  }
+
+  mergeTableProperties(key: string, properties: Record<string, string>) {
+    return mergeTableProperties(this.db, key, properties);
   }
 
   dropTable(id: TableId, key?: string) {

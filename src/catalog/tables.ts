@@ -108,6 +108,31 @@ export async function setTableProperties(
   if (numUpdatedRows === 0n) throw tableGone();
 }
 
+/** See `Catalog.mergeTableProperties`. */
+export async function mergeTableProperties(
+  db: CatalogDatabase,
+  key: string,
+  properties: Record<string, string>,
+): Promise<Record<string, string>> {
+  return db.write(async (t) => {
+    const row = await t
+      .selectFrom("tables")
+      .select("properties")
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .$if(db.kind === "postgres", (query) => query.forUpdate())
+      .executeTakeFirst();
+    if (!row) throw tableGone();
+    const merged = { ...JSON.parse(row.properties), ...properties };
+    await t
+      .updateTable("tables")
+      .set({ properties: JSON.stringify(merged) })
+      .where("key", "=", key)
+      .execute();
+    return merged;
+  });
+}
+
 export async function dropTable(
   db: CatalogDatabase,
   self: string,

@@ -136,10 +136,10 @@ async function create(
 async function fill(services: Services, wanted: Wanted, declared: TableRecord): Promise<Reply> {
   checkLocation(wanted.location, declared.location);
   const { version } = await writeFirstVersion(services, wanted);
-  const properties = { ...declared.properties, ...wanted.properties };
-  if (Object.keys(wanted.properties).length > 0) {
-    await services.catalog.setTableProperties(declared.key, properties);
-  }
+  const properties =
+    Object.keys(wanted.properties).length === 0
+      ? declared.properties
+      : await services.catalog.mergeTableProperties(declared.key, wanted.properties);
   return createdReply(services, { ...declared, properties }, version);
 }
 

@@ -56,10 +56,10 @@ export const updateTable = operation({
         updates,
         ...(predicate !== undefined && { predicate }),
       });
-      const properties = { ...record.properties, ...payload.properties };
-      if (payload.properties !== undefined) {
-        await services.catalog.setTableProperties(record.key, properties);
-      }
+      const properties =
+        payload.properties === undefined
+          ? record.properties
+          : await services.catalog.mergeTableProperties(record.key, payload.properties);
       return {
         kind: "json",
         value: { updated_rows: numUpdatedRows, version, properties },

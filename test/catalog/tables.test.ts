@@ -122,6 +122,24 @@ describe("tables", () => {
       await expect(catalog.setTableProperties(key, {})).rejects.toMatchObject({ code: 14 });
     });
 
+    it("keep properties that others set at the same time", async () => {
+      const open = newCatalog();
+      const store = await open.open();
+      const other = await open.open("tool");
+      const { key } = await makeTable(store, ["t"], { a: "0", kept: "1" });
+      const names = Array.from({ length: 20 }, (_, n) => `p${n}`);
+      await Promise.all(
+        names.map((name, n) =>
+          (n % 2 ? store : other).catalog.mergeTableProperties(key, { a: "1", [name]: "2" }),
+        ),
+      );
+      const all = { a: "1", kept: "1", ...Object.fromEntries(names.map((name) => [name, "2"])) };
+      expect((await store.catalog.table(["t"])).properties).toEqual(all);
+      expect(await store.catalog.mergeTableProperties(key, { a: "3" })).toEqual({ ...all, a: "3" });
+      await store.catalog.dropTable(["t"]);
+      await expect(store.catalog.mergeTableProperties(key, {})).rejects.toMatchObject({ code: 14 });
+    });
+
     it("of child namespaces go where LanceDB looks for them", async () => {
       const store = await newCatalog().open();
       await store.catalog.createNamespace(["a"], "create", {});

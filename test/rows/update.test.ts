@@ -62,6 +62,24 @@ describe("update", () => {
     expect(properties).toEqual({ a: "1", b: "3" });
   });
 
+  it("keeps the properties that updates at the same time set", async () => {
+    await serving.client.createTable("shared", items(1), { properties: '{"kept":"1"}' });
+    const names = Array.from({ length: 8 }, (_, n) => `p${n}`);
+    const replies = await Promise.all(
+      names.map((name) =>
+        update("shared", { updates: [["price", "1"]], properties: { [name]: "2" } }),
+      ),
+    );
+    for (const [n, reply] of replies.entries()) {
+      expect(reply.json.properties).toMatchObject({ kept: "1", [`p${n}`]: "2" });
+    }
+    const { properties } = await serving.client.ok("/v1/table/shared/describe");
+    expect(properties).toEqual({
+      kept: "1",
+      ...Object.fromEntries(names.map((name) => [name, "2"])),
+    });
+  });
+
   it.each<[string, object, number, number, RegExp]>([
     ["an unknown column", { updates: [["nope", "1"]] }, 404, 12, /nope/],
     ["an unknown column in a value", { updates: [["price", "nope"]] }, 404, 12, /nope/],
