@@ -31,8 +31,9 @@ export class DigestedUpload implements Sink, OnceBody {
       this.#complete = resolve;
       this.#broken = reject;
     });
-    // The handler is told too, by the upload.
+    // The handler is told too, by the upload; one that has read none of it is only told here.
     this.digest.catch(() => {});
+    exchange.onAbort(() => this.#broken(new Error("the client went away before its body's end")));
   }
 
   push(chunk: Uint8Array): void {
