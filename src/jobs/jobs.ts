@@ -75,6 +75,11 @@ export interface JobRequest {
   table: string;
   name: string;
   spec: string;
+  /**
+   * How many jobs of this table and name that ended before are kept, besides those that transactions
+   * tell of. Absent: all, for their time.
+   */
+  kept?: number;
 }
 
 /** Jobs as handlers see them. One at a time runs on a table. */

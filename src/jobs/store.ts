@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Selectable, sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
-import type { CatalogDatabase } from "../catalog/database.js";
+import type { CatalogDatabase, Write } from "../catalog/database.js";
 import { keepOutcomes } from "../catalog/outcomes.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
@@ -21,6 +21,10 @@ import type {
 
 /** Ended jobs are forgotten after this time, ms. */
 const KEPT = 7 * 24 * 3600 * 1000;
+/** How often those are looked for, ms. */
+const PRUNE_EVERY = 60_000;
+/** Jobs that are forgotten at a time because there are newer ones. */
+const MOST_FORGOTTEN = 1_000;
 const MAX_ATTEMPTS = 3;
 /** Jobs whose row errors are told at a time. */
 const MOST_WITH_ERRORS = 20;
@@ -30,6 +34,7 @@ const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
 /** Job rows. Every change of state is one statement, so that two servers never run one job twice. */
 export class JobStore {
   #lastQueued = 0;
+  #lastPruned = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly db: CatalogDatabase,
@@ -37,7 +42,7 @@ export class JobStore {
   ) {}
 
   /** See `Jobs.enqueue`. */
-  async enqueue({ kind, table, name, spec }: JobRequest): Promise<JobRecord> {
+  async enqueue({ kind, table, name, spec, kept }: JobRequest): Promise<JobRecord> {
     // Jobs of one millisecond keep their order.
     this.#lastQueued = Math.max(Date.now(), this.#lastQueued + 1);
     const now = this.#lastQueued;
@@ -61,7 +66,10 @@ export class JobStore {
         .catch((error) => {
           throw violation(error) === "foreign-key" ? tableGone() : error;
         });
-      if (queued) return jobRecord(queued);
+      if (queued) {
+        if (kept !== undefined) await forgetOlder(t, table, name, kept);
+        return jobRecord(queued);
+      }
       const active = await t
         .selectFrom("jobs")
         .selectAll()
@@ -78,10 +86,22 @@ export class JobStore {
   async list(table: string): Promise<JobRecord[]> {
     const query = this.db.read
       .selectFrom("jobs")
-      .selectAll()
+      .innerJoin(
+        (e) =>
+          e
+            .selectFrom("jobs")
+            .select((e) => ["name", e.fn.max("created_at").as("last")] as const)
+            .where("table_key", "=", table)
+            .groupBy("name")
+            .as("newest"),
+        (join) =>
+          join.onRef("jobs.name", "=", "newest.name").onRef("jobs.created_at", "=", "newest.last"),
+      )
+      .selectAll("jobs")
       .where("table_key", "=", table)
       .orderBy("created_at")
       .orderBy("id");
+    // Several servers may have queued some in one millisecond.
     const newest = new Map<string, Selectable<JobsRow>>();
     for (const row of await available(query.execute())) {
       newest.delete(row.name);
@@ -302,6 +322,8 @@ export class JobStore {
    */
   async recover(): Promise<void> {
     const now = Date.now();
+    const prunes = now - this.#lastPruned >= PRUNE_EVERY;
+    if (prunes) this.#lastPruned = now;
     await this.db.write(async (t) => {
       await t
         .updateTable("jobs")
@@ -322,9 +344,12 @@ export class JobStore {
         .where("state", "=", "RUNNING")
         .where("owner", "not in", this.servers.alive())
         .execute();
+      if (!prunes) return;
       await t
         .deleteFrom("jobs")
         .where("state", "in", ENDED)
+        // What ended before that time was made before it: the index has no time of the end.
+        .where("created_at", "<", now - KEPT)
         .where("updated_at", "<", now - KEPT)
         .execute();
     });
@@ -342,6 +367,32 @@ export class JobStore {
     );
     return numUpdatedRows > 0n;
   }
+}
+
+/** Leaves the newest `kept` of the jobs of one name that have ended, and those of transactions. */
+async function forgetOlder(t: Write, table: string, name: string, kept: number): Promise<void> {
+  await t
+    .deleteFrom("jobs")
+    .where("id", "in", (e) =>
+      e
+        .selectFrom("jobs")
+        .select("id")
+        .where("table_key", "=", table)
+        .where("name", "=", name)
+        .where("state", "in", ENDED)
+        .where(({ exists, not, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("transactions").select("id").whereRef("transactions.id", "=", "jobs.id"),
+            ),
+          ),
+        )
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .offset(kept)
+        .limit(MOST_FORGOTTEN),
+    )
+    .execute();
 }
 
 const jobRecord = (row: Selectable<JobsRow>): JobRecord => ({

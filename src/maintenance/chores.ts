@@ -6,6 +6,9 @@ import { specName } from "../operations/job-request.js";
 /** Kinds of the jobs that keep tables fit. */
 export const chores: ReadonlySet<string> = new Set(["maintenance", "clean_up"]);
 
+/** Chores of one name that are kept: a busy table has one every few seconds, and nobody asked for them. */
+const KEPT = 20;
+
 /** Queues the job that puts fragments together and lets indexes cover new rows. */
 export const queueMaintenance = (
   jobs: Pick<Jobs, "enqueue">,
@@ -30,5 +33,5 @@ function queue(
 ): Promise<JobRecord> {
   const spec = JSON.stringify(wanted);
   // No name that an index could have: clients would find the index being made.
-  return jobs.enqueue({ kind, table, name: specName(kind, spec), spec });
+  return jobs.enqueue({ kind, table, name: specName(kind, spec), spec, kept: KEPT });
 }

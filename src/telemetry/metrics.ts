@@ -28,7 +28,7 @@ async function measure({ engine, jobs, maintenance, config }: Services): Promise
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
   const byState = new Gauge({
     name: "joust_jobs",
-    help: "Jobs by kind and state, over all servers; ended ones are kept for seven days",
+    help: "Jobs by kind and state, over all servers; ended ones are kept for seven days, of maintenance the newest 20",
     labelNames: ["kind", "state"],
     registers,
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { OpenCatalog } from "../../src/catalog/open.js";
 import { JoustError } from "../../src/errors.js";
-import type { JobKind, JobProgress, JobRecord, Jobs } from "../../src/jobs/jobs.js";
+import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startJobs } from "../../src/jobs/runner.js";
 import { makeTable, onEachDatabase, quiet } from "../catalog/each-database.js";
 import { eventually } from "../harness/eventually.js";
@@ -135,6 +135,37 @@ describe("jobs", () => {
       await reaches(jobs, (same[0] as JobRecord).id, "DONE");
       const next = await jobs.enqueue(request("wait"));
       expect(next.id).not.toBe(same[0]?.id);
+    });
+
+    it("are listed by the newest of each name", async () => {
+      const { store, table, request } = await setUp();
+      const jobs = start(store);
+      const newest: JobRecord[] = [];
+      for (const name of ["b", "a", "b", "c", "a"]) {
+        const { id } = await jobs.enqueue(request("quick", name));
+        newest.push(await reaches(jobs, id, "DONE"));
+      }
+      expect(await jobs.list(table.key)).toEqual(newest.slice(2));
+      expect(await jobs.list("other")).toEqual([]);
+    });
+
+    it("that nobody asked for are kept up to a number of each name", async () => {
+      const { store, table, request } = await setUp();
+      const jobs = start(store);
+      const quick = async (name: string, more: Pick<JobRequest, "kept"> = {}) => {
+        const { id } = await jobs.enqueue({ ...request("quick", name), ...more });
+        return reaches(jobs, id, "DONE");
+      };
+      const other = await quick("other");
+      const recorded = await quick("chore");
+      await store.transactions.record({ properties: {}, job: recorded.id });
+      const chores: JobRecord[] = [];
+      for (let n = 0; n < 6; n++) chores.push(await quick("chore", { kept: 3 }));
+      const { items } = await jobs.listAll({});
+      // What ended before the last one was queued is counted.
+      const kept = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();
+      expect(items.map(({ job }) => job.id)).toEqual(kept);
+      expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, kept[0]]);
     });
 
     it("run one at a time on a table, and two over all", async () => {
