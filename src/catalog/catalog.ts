@@ -94,7 +94,8 @@ export interface Catalog {
   publishTable(key: string): Promise<void>;
   /**
    * Gives up a name whose table could not be made; its files are then removed by the caller, who calls
-   * `releaseTable`. False when the table is live after all: the answer to its publication was lost.
+   * `releaseTable`. False when the files must stay: the table is live after all (the answer to its
+   * publication was lost), or another server has taken it over.
    */
   withdrawTable(key: string): Promise<boolean>;
   /** Nothing is left of a table that was reserved. */

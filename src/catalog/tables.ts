@@ -58,20 +58,25 @@ export async function publishTable(db: CatalogDatabase, key: string): Promise<vo
   if (numUpdatedRows === 0n) throw tableGone();
 }
 
-/** Takes a table that is not live out of its namespace; false when it is live. */
+/**
+ * Takes a table that is not live out of its namespace; false when it is live, or not `self`'s any more:
+ * another server may have removed it, and its location may be another table's by now.
+ */
 export async function withdrawTable(
   db: CatalogDatabase,
   self: string,
   key: string,
 ): Promise<boolean> {
   return db.write(async (t) => {
-    const live = await t
+    const own = await t
       .selectFrom("tables")
       .select("key")
       .where("key", "=", key)
-      .where("state", "=", "live")
+      .where("state", "<>", "live")
+      .where("owner", "=", self)
+      .$if(db.kind === "postgres", (query) => query.forUpdate())
       .executeTakeFirst();
-    if (live) return false;
+    if (!own) return false;
     await hideTables(t, self, [key]);
     return true;
   });
@@ -149,12 +154,19 @@ export async function dropTable(
   return tableRecord(dropped);
 }
 
-/** Takes tables out of their namespaces and cancels their jobs; the files are `self`'s to remove. */
+/**
+ * Takes tables out of their namespaces and cancels their jobs; the files are `self`'s to remove, those
+ * of a table in the making its maker's.
+ */
 export async function hideTables(t: Write, self: string, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;
   await t
     .updateTable("tables")
-    .set({ state: "dropped", namespace: null, owner: self })
+    .set((e) => ({
+      state: "dropped",
+      namespace: null,
+      owner: e.case().when("state", "=", "live").then(self).else(e.ref("owner")).end(),
+    }))
     .where("key", "in", keys)
     .execute();
   await t

@@ -31,6 +31,30 @@ describe("after a server is gone", () => {
       expect(await catalog.table(["live"])).toEqual(live);
     });
 
+    it("what was taken over from it stays with others when it is back", async () => {
+      const open = newCatalog();
+      // A tool is on no list of servers, as one that was silent for too long.
+      const lapsed = (await open.open("tool")).catalog;
+      const { catalog } = await open.open();
+      const { key, location } = await lapsed.reserveTable(["t"], nothing);
+      expect((await catalog.unfinishedTables()).map((table) => table.key)).toEqual([key]);
+      expect(await lapsed.withdrawTable(key)).toBe(false);
+      await catalog.forgetTable(key);
+      expect((await makeTable({ catalog }, ["t"])).location).toBe(location);
+      expect(await lapsed.withdrawTable(key)).toBe(false);
+    });
+
+    it("a table in the making stays its maker's when its namespace is dropped", async () => {
+      const open = newCatalog();
+      const maker = (await open.open("tool")).catalog;
+      const { catalog } = await open.open();
+      await catalog.createNamespace(["n"], "create", {});
+      const { key } = await maker.reserveTable(["n", "t"], nothing);
+      await catalog.dropNamespace(["n"], { missing: "fail", behavior: "cascade" });
+      expect(await catalog.withdrawTable(key)).toBe(false);
+      expect(await maker.withdrawTable(key)).toBe(true);
+    });
+
     it("files that could not be removed are tried again, and block no name", async () => {
       const { catalog } = await newCatalog().open();
       const { key, location } = await catalog.reserveTable(["t"], nothing);
