@@ -126,7 +126,9 @@ class Watch implements Maintenance {
 
   async #lookAtAll(): Promise<void> {
     const { catalog, settings, log } = this.options;
-    if (!settings.on || !(await catalog.takeDuty("maintenance round", ROUND))) return;
+    // A server that is off looks for tables that are on by themselves: no round for one that is on.
+    const round = settings.on ? "maintenance round" : "maintenance round of tables that ask for it";
+    if (!(await catalog.takeDuty(round, ROUND))) return;
     let pageToken: string | undefined;
     do {
       const page = await catalog.listAllTables(

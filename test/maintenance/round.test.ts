@@ -34,3 +34,33 @@ it("a table that nobody writes to is caught up with all the same", {
   expect(after.maintenance.last_maintained_millis).toBeGreaterThan(0);
   expect(after.num_rows).toBe(30);
 });
+
+it("a server that maintains nothing by itself catches up with a table that asks for it", {
+  timeout: 60_000,
+}, async () => {
+  const root = tempDir("round");
+  onTestFinished(() => removeDir(root));
+  const before = await startServer({ root });
+  await before.client.createTable("plain", items(10));
+  await before.client.createTable("asks", items(10), {
+    properties: '{"joust.maintenance":"on"}',
+  });
+  for (let n = 0; n < 20; n++) {
+    for (const table of ["plain", "asks"]) {
+      await before.client.insert(table, items(1, { from: 100 + n }));
+    }
+  }
+  // Before it has a look at what was written.
+  await before.kill();
+
+  const server = await startServer({ root, args: ["--maintenance", "off"] });
+  onTestFinished(async () => void (await server.stop()));
+  await eventually("it is compacted", async () => {
+    const now = await stats(server.client, "asks");
+    return now.fragment_stats.num_fragments === 1 && now.maintenance.state === "idle";
+  });
+  expect((await stats(server.client, "plain")).maintenance).toMatchObject({
+    state: "off",
+    compaction_due: true,
+  });
+});
