@@ -119,8 +119,8 @@ async function create(
     if (!hasCode(error, ErrorCode.TableAlreadyExists)) throw error;
     const declared = await findDeclared(services, wanted.id);
     if (declared) return fill(services, wanted, declared);
-    if (mode === "create") throw error;
-    // It was not there a moment ago.
+    if (mode === "create" && (await find(services, wanted.id))) throw error;
+    // It was not there a moment ago, or is not there yet: what makes it may fail.
     throw new JoustError(
       ErrorCode.ConcurrentModification,
       "another request creates a table of that name right now: try again",

@@ -1,10 +1,15 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
-import { describe, expect, it } from "vitest";
+import Database from "libsql";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { emptyStream, items, stream, type } from "../harness/arrow.js";
+import { ARROW_STREAM } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
+import { head } from "../harness/socket.js";
 import { useServer } from "../harness/use-server.js";
 
 const serving = useServer();
@@ -246,13 +251,48 @@ describe("a create that fails leaves nothing", () => {
     expect(again.json.version).toBe(1);
   });
 
+  it("asks for patience while another request makes the table", async () => {
+    const body = items(5);
+    const key = { "idempotency-key": randomUUID() };
+    const { hostname, port } = new URL(serving.server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write(
+      head(
+        "POST /v1/table/slow/create HTTP/1.1",
+        "Host: x",
+        `Authorization: Bearer ${serving.server.key}`,
+        `Idempotency-Key: ${key["idempotency-key"]}`,
+        `Content-Type: ${ARROW_STREAM}`,
+        `Content-Length: ${body.byteLength}`,
+      ),
+    );
+    socket.write(body.subarray(0, body.byteLength / 2));
+    const catalog = new Database(join(serving.root, ".joust", "catalog.db"));
+    onTestFinished(() => void catalog.close());
+    await eventually("the name is reserved", () =>
+      catalog.prepare("select key from tables where name = 'slow'").get(),
+    );
+    expectFailure(await create("slow", body, {}, key), 409, 14, /right now/);
+    expectFailure(await create("slow", items(1)), 409, 14, /right now/);
+    socket.destroy();
+    await eventually("the repetition makes it", async () => {
+      const reply = await create("slow", body, {}, key);
+      return reply.status === 200;
+    });
+    expectFailure(await create("slow", items(1)), 409, 5, /already exists/);
+  });
+
   it("one of many at the same time wins", async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) => create("contested", items(at + 1))),
     );
     const won = replies.filter((reply) => reply.status === 200);
     expect(won).toHaveLength(1);
-    for (const reply of replies) if (reply.status !== 200) expectFailure(reply, 409, 5);
+    for (const reply of replies) {
+      if (reply.status === 200) continue;
+      // Conflict while the winner's is not there yet.
+      expectFailure(reply, 409, reply.json.code === 14 ? 14 : 5);
+    }
     expect(await serving.client.count("contested")).toBe(
       replies.findIndex((reply) => reply.status === 200) + 1,
     );
