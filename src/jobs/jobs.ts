@@ -80,13 +80,16 @@ export interface JobRequest {
    * tell of. Absent: all, for their time.
    */
   kept?: number;
+  /** What it comes to depends on when it begins: one that runs already will not do. */
+  afresh?: boolean;
 }
 
 /** Jobs as handlers see them. One at a time runs on a table. */
 export interface Jobs {
   /**
    * Queues a job. An active job of the same table and name is given back as it is when it has the
-   * same spec (clients send again); with another spec that is code 7.
+   * same spec (clients send again); with another spec that is code 7. Of jobs that are wanted afresh
+   * only one that waits is given back; beside one that runs, one more waits for its end.
    */
   enqueue(request: JobRequest): Promise<JobRecord>;
   /** The newest job of each name, oldest first. */

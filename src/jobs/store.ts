@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Selectable, sql, type Updateable } from "kysely";
+import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
 import type { CatalogDatabase, Write } from "../catalog/database.js";
 import { keepOutcomes } from "../catalog/outcomes.js";
@@ -16,6 +16,7 @@ import type {
   JobProgress,
   JobRecord,
   JobRequest,
+  JobState,
   ListedJob,
 } from "./jobs.js";
 
@@ -42,41 +43,43 @@ export class JobStore {
   ) {}
 
   /** See `Jobs.enqueue`. */
-  async enqueue({ kind, table, name, spec, kept }: JobRequest): Promise<JobRecord> {
+  async enqueue({ kind, table, name, spec, kept, afresh }: JobRequest): Promise<JobRecord> {
     // Jobs of one millisecond keep their order.
     this.#lastQueued = Math.max(Date.now(), this.#lastQueued + 1);
     const now = this.#lastQueued;
+    const job = {
+      id: randomUUID(),
+      kind,
+      table_key: table,
+      name,
+      spec,
+      state: "QUEUED",
+      attempts: 0,
+      created_at: now,
+      updated_at: now,
+    } as const;
+    // One job of a name is active, and one of a table runs: a second name is enough for one that waits.
+    const names = afresh ? [name, `${name}:next`] : [name];
     return this.db.write(async (t) => {
-      const queued = await t
-        .insertInto("jobs")
-        .values({
-          id: randomUUID(),
-          kind,
-          table_key: table,
-          name,
-          spec,
-          state: "QUEUED",
-          attempts: 0,
-          created_at: now,
-          updated_at: now,
-        })
-        .onConflict((c) => c.doNothing())
-        .returningAll()
-        .executeTakeFirst()
-        .catch((error) => {
-          throw violation(error) === "foreign-key" ? tableGone() : error;
-        });
-      if (queued) {
+      const newest = (states: readonly JobState[]) =>
+        t
+          .selectFrom("jobs")
+          .selectAll()
+          .where("table_key", "=", table)
+          .where("name", "in", names)
+          .where("state", "in", states)
+          .orderBy("created_at", "desc")
+          .limit(1)
+          .executeTakeFirst();
+      const waiting = afresh && (await newest(["QUEUED"]));
+      if (waiting) return jobRecord(waiting);
+      for (const free of names) {
+        const queued = await insertJob(t, { ...job, name: free });
+        if (!queued) continue;
         if (kept !== undefined) await forgetOlder(t, table, name, kept);
         return jobRecord(queued);
       }
-      const active = await t
-        .selectFrom("jobs")
-        .selectAll()
-        .where("table_key", "=", table)
-        .where("name", "=", name)
-        .where("state", "in", ACTIVE)
-        .executeTakeFirst();
+      const active = await newest(ACTIVE);
       if (active?.kind === kind && active.spec === spec) return jobRecord(active);
       throw beingMade(name);
     });
@@ -368,6 +371,18 @@ export class JobStore {
     return numUpdatedRows > 0n;
   }
 }
+
+/** Undefined when a job of that name is active. @throws code 4 when the table is gone */
+const insertJob = (t: Write, job: Insertable<JobsRow>): Promise<Selectable<JobsRow> | undefined> =>
+  t
+    .insertInto("jobs")
+    .values(job)
+    .onConflict((c) => c.doNothing())
+    .returningAll()
+    .executeTakeFirst()
+    .catch((error) => {
+      throw violation(error) === "foreign-key" ? tableGone() : error;
+    });
 
 /** Leaves the newest `kept` of the jobs of one name that have ended, and those of transactions. */
 async function forgetOlder(t: Write, table: string, name: string, kept: number): Promise<void> {

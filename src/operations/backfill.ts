@@ -50,6 +50,7 @@ export const alterTableBackfillColumns = operation({
         table: record.key,
         name: specName("backfill", spec),
         spec,
+        afresh: true,
       });
       return { kind: "json", status: 202, value: { job_id: job.id } };
     });

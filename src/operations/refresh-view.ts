@@ -97,5 +97,6 @@ export function enqueueRefresh(
   wanted: RefreshSpec,
 ): Promise<JobRecord> {
   const spec = JSON.stringify(wanted);
-  return jobs.enqueue({ kind: "refresh", table, name: specName("refresh", spec), spec });
+  const name = specName("refresh", spec);
+  return jobs.enqueue({ kind: "refresh", table, name, spec, afresh: true });
 }

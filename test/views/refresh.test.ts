@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
-import { doneJob, endedJob } from "../jobs/waiting.js";
+import { doneJob, endedJob, slowly } from "../jobs/waiting.js";
 import { viewing } from "./viewing.js";
 
 const serving = useServer();
@@ -15,13 +16,31 @@ beforeAll(async () => {
 });
 
 describe("a refresh", () => {
-  it("that is asked for twice while it waits or runs is one job", async () => {
+  it("that is asked for twice while it waits is one job", async () => {
     await byQuery("once", "SELECT id FROM t");
     const answers = await Promise.all(Array.from({ length: 10 }, () => refresh("once")));
     const ids = new Set(answers.map((answer) => answer.json.job_id));
     expect(ids.size).toBeLessThan(10);
     for (const id of ids) await doneJob(serving.client, id);
   });
+
+  it("that is asked for after a write reads it, though another one runs already", async () => {
+    await serving.client.createTable("growing", items(60_000));
+    const first = (await byQuery("late", `SELECT id, ${slowly("name")} AS c FROM growing`)).json;
+    await eventually("it runs", async () => {
+      const { job_state } = await serving.client.ok("/v1/jobs/describe", first);
+      return job_state === "IN_PROGRESS";
+    });
+    // It has opened the table by then.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await serving.client.insert("growing", items(1, { from: 60_000 }));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => refresh("late")));
+    const ids = new Set(answers.map((answer) => answer.json.job_id));
+    expect(ids.size).toBe(1);
+    expect(ids).not.toContain(first.job_id);
+    for (const id of ids) await doneJob(serving.client, id);
+    expect(await serving.client.count("late")).toBe(60_001);
+  }, 30_000);
 
   it("fails with the reason when a table is gone, and leaves the rows there are", async () => {
     await serving.client.createTable("doomed", items(10));
