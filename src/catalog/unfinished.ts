@@ -54,14 +54,18 @@ export interface Removal {
   /** What reaching the root needs; a table's own options come on top. */
   storageOptions: Record<string, string>;
   log: Logger;
+  /** Ends what this process does with a table, which may have outlasted what another server waited for it. */
+  letGo?: (table: TableRecord) => Promise<void>;
 }
 
 /** Removes the files of tables that were left half made or half removed. */
 export async function removeUnfinished(removal: Removal): Promise<void> {
-  const { catalog, engine, storageOptions, log } = removal;
+  const { catalog, engine, storageOptions, log, letGo } = removal;
   for (const table of await catalog.unfinishedTables()) {
     const about = { table: table.id.join("$") };
     try {
+      // What still writes would put files back after the removal.
+      await letGo?.(table);
       await engine.removeTable(table.location, { ...storageOptions, ...table.storageOptions });
       await catalog.forgetTable(table.key);
       log.info(about, "removed the remains of a table");

@@ -20,7 +20,7 @@ import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
 import { watchDrops } from "../operations/table-removal.js";
-import { leaveTable } from "../operations/table-writes.js";
+import { leaveTable, letGo } from "../operations/table-writes.js";
 import { Prewarming } from "../prewarm/prewarming.js";
 import { Rehearsal } from "../prewarm/rehearsal.js";
 import { prewarmTables } from "../prewarm/table.js";
@@ -87,7 +87,6 @@ async function startOn(
     ],
     log,
   });
-  const unwatch = watchUnfinished(unfinished);
   const { transactions, uploads, requests } = store;
   const upkeep = startMaintenance({
     engine,
@@ -111,6 +110,7 @@ async function startOn(
     threads: workers,
     log,
   };
+  const unwatch = watchUnfinished({ ...unfinished, letGo: (table) => letGo(services, table) });
   const unwatchUploads = watchUploads(services);
   const unwatchDrops = watchDrops(services);
 

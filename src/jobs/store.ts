@@ -72,7 +72,7 @@ export class JobStore {
           .limit(1)
           .executeTakeFirst();
       const waiting = afresh && (await newest(["QUEUED"]));
-      if (waiting) return jobRecord(waiting);
+      if (waiting && waiting.kind === kind && waiting.spec === spec) return jobRecord(waiting);
       for (const free of names) {
         const queued = await insertJob(t, { ...job, name: free });
         if (!queued) continue;

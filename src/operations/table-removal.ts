@@ -47,10 +47,13 @@ export function watchDrops(
 ): () => Promise<void> {
   const { catalog, log } = services;
   const leave = async () => {
-    for (const table of await catalog.droppedElsewhere()) {
+    const dropped = await catalog.droppedElsewhere();
+    // One that is written to for long keeps nobody waiting for the others.
+    const left = dropped.map(async (table) => {
       await letGo(services, table);
       await catalog.leaveTable(table.key);
-    }
+    });
+    await Promise.all(left);
   };
   let leaving: Promise<void> | undefined;
   const timer = setInterval(() => {

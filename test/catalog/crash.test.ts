@@ -77,6 +77,20 @@ describe("after a server is gone", () => {
       expect(removed).toEqual([location]);
     });
 
+    it("files are removed once this server has ended what it did with them", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await catalog.reserveTable(["t"], nothing);
+      await catalog.abandonTable(key);
+      const done: string[] = [];
+      const letGo = async (table: { key: string }) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        done.push(`left ${table.key}`);
+      };
+      const engine = { removeTable: async () => void done.push("removed") };
+      await removeUnfinished({ catalog, engine, storageOptions: {}, log: quiet, letGo });
+      expect(done).toEqual([`left ${key}`, "removed"]);
+    });
+
     it("another server's tables in the making are left alone while it lives", async () => {
       const open = newCatalog();
       const first = await open.open();
