@@ -15,7 +15,7 @@ export const queueMaintenance = (
   { key }: Pick<TableRecord, "key">,
 ): Promise<JobRecord> => queue(jobs, key, "maintenance", {});
 
-/** Queues the job that removes versions older than `keepVersionsMs`. */
+/** Queues the job that removes versions `keepVersionsMs` after the next one came. */
 export const queueCleanUp = (
   jobs: Pick<Jobs, "enqueue">,
   { key }: Pick<TableRecord, "key">,
