@@ -135,6 +135,8 @@ async function emptyNamespace(
         e.and([e("namespace", ">=", below.from), e("namespace", "<", below.to)]),
       ]),
     )
+    // What is in the making now is not published before it is hidden.
+    .$if(db.kind === "postgres", (query) => query.forUpdate())
     .execute();
   await hideTables(
     t,

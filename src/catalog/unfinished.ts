@@ -81,15 +81,17 @@ export async function removeUnfinished(removal: Removal): Promise<void> {
 
 /** Does so again and again; gives back how to stop. */
 export function watchUnfinished(removal: Removal): () => Promise<void> {
-  let running = Promise.resolve();
+  let running: Promise<void> | undefined;
   const timer = setInterval(() => {
-    running = running
-      .then(() => removeUnfinished(removal))
-      .catch((err) => removal.log.warn({ err }, "remains of tables could not be looked for"));
+    running ??= removeUnfinished(removal)
+      .catch((err) => removal.log.warn({ err }, "remains of tables could not be looked for"))
+      .finally(() => {
+        running = undefined;
+      });
   }, LEASE);
   timer.unref();
-  return () => {
+  return async () => {
     clearInterval(timer);
-    return running;
+    await running;
   };
 }

@@ -71,16 +71,18 @@ export class JobStore {
           .orderBy("created_at", "desc")
           .limit(1)
           .executeTakeFirst();
-      const waiting = afresh && (await newest(["QUEUED"]));
-      if (waiting && waiting.kind === kind && waiting.spec === spec) return jobRecord(waiting);
+      const isWanted = (job?: Selectable<JobsRow>) => job?.kind === kind && job.spec === spec;
       for (const free of names) {
+        // At each step: another server may have queued it just now.
+        const waiting = afresh ? await newest(["QUEUED"]) : undefined;
+        if (waiting && isWanted(waiting)) return jobRecord(waiting);
         const queued = await insertJob(t, { ...job, name: free });
         if (!queued) continue;
         if (kept !== undefined) await forgetOlder(t, table, name, kept);
         return jobRecord(queued);
       }
-      const active = await newest(ACTIVE);
-      if (active?.kind === kind && active.spec === spec) return jobRecord(active);
+      const active = await newest(afresh ? ["QUEUED"] : ACTIVE);
+      if (active && isWanted(active)) return jobRecord(active);
       throw beingMade(name);
     });
   }

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { TableRecord } from "../catalog/catalog.js";
+import type { DroppedTable, TableRecord } from "../catalog/catalog.js";
 import type { Services } from "../services.js";
 import { storageOptions } from "./open-table.js";
 import { stringMap, transactionId } from "./schemas.js";
@@ -46,27 +46,38 @@ export function watchDrops(
   services: Pick<Services, "catalog" | "jobs" | "engine" | "threads" | "log">,
 ): () => Promise<void> {
   const { catalog, log } = services;
-  const leave = async () => {
-    const dropped = await catalog.droppedElsewhere();
-    // One that is written to for long keeps nobody waiting for the others.
-    const left = dropped.map(async (table) => {
+  // One that is written to for long keeps nobody waiting for the others.
+  const leaving = new Map<string, Promise<void>>();
+  const leave = async (table: DroppedTable) => {
+    try {
       await letGo(services, table);
       await catalog.leaveTable(table.key);
-    });
-    await Promise.all(left);
+    } catch (err) {
+      log.warn({ err }, "a table that another server dropped could not be left");
+    } finally {
+      leaving.delete(table.key);
+    }
   };
-  let leaving: Promise<void> | undefined;
+  const look = async () => {
+    try {
+      for (const table of await catalog.droppedElsewhere()) {
+        if (!leaving.has(table.key)) leaving.set(table.key, leave(table));
+      }
+    } catch (err) {
+      log.warn({ err }, "tables that other servers dropped could not be looked for");
+    }
+  };
+  let looking: Promise<void> | undefined;
   const timer = setInterval(() => {
-    leaving ??= leave()
-      .catch((err) => log.warn({ err }, "tables that other servers dropped could not be left"))
-      .finally(() => {
-        leaving = undefined;
-      });
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
   }, INTERVAL);
   timer.unref();
   return async () => {
     clearInterval(timer);
-    await leaving;
+    await looking;
+    await Promise.all(leaving.values());
   };
 }
 

@@ -12,6 +12,7 @@ use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
 use super::{columns, expression, text, vector};
 use crate::error::{Error, Result};
+use crate::nearest::gone;
 use crate::rows::QUERY_INDEX;
 
 /// Bytes of a batch, however wide the rows are: Lance's own batches have 8,192 rows.
@@ -136,7 +137,12 @@ async fn search_by_vector(
 ) -> Result<bool> {
     let search = VectorSearch::of(dataset, query, dimension).await?;
     search.set(scanner)?;
-    Ok(matches!(query.vector, Vectors::Many(_)) && !search.column.holds_several)
+    let batch = matches!(query.vector, Vectors::Many(_)) && !search.column.holds_several;
+    if batch && gone::may_be_held(dataset) {
+        // It takes what a filter leaves for rows of the table, and a scalar index holds others too.
+        scanner.use_scalar_index(false);
+    }
+    Ok(batch)
 }
 
 /// Limit and offset over the whole result. In a batch each vector has its own: see the answer.

@@ -83,10 +83,6 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
                 staged.into_iter().for_each(|one| one.written(&committed));
                 return Some(committed);
             }
-            Err(error) if columns_changed(&error) => {
-                again(&table, staged);
-                return None;
-            }
             Err(error) if !may_try_alone(&error) && !is_broken(&staged).await => {
                 let error = Error::from(error);
                 staged
@@ -170,6 +166,7 @@ async fn is_broken(staged: &[Staged]) -> bool {
 fn may_try_alone(error: &lance::Error) -> bool {
     use lance::Error as L;
     is_version_gone(error)
+        || columns_changed(error)
         || matches!(
             error,
             L::CommitConflict { .. }

@@ -310,6 +310,7 @@ async fn rows_that_a_compaction_has_removed_are_not_found_in_the_place_of_others
         let pair = Pair::new(0..300, 64 << 20).await;
         pair.index(kind, "l2").await;
         pair.scalar_index("name", "FTS").await;
+        pair.scalar_index("id", "BTREE").await;
         pair.asking.delete("id % 2 = 1").await.unwrap();
         pair.compact().await;
         let vector: Vec<f32> = (0..DIMENSION as i64)
@@ -326,6 +327,7 @@ async fn rows_that_a_compaction_has_removed_are_not_found_in_the_place_of_others
             serde_json::json!({ "vector": vector, "columns": { "id": "id + 0" } }),
             serde_json::json!({ "vector": [vector, vector] }),
             serde_json::json!({ "vector": [vector, vector], "columns": { "id": "id + 0" } }),
+            serde_json::json!({ "vector": [vector, vector], "columns": { "id": "id + 0" }, "filter": "id < 280" }),
             serde_json::json!({ "vector": vector, "full_text_query": { "string_query": { "query": "name" } } }),
         ] {
             let mut query = serde_json::json!({ "k": 8, "columns": ["id"] });
