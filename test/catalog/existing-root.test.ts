@@ -99,7 +99,7 @@ describe("a server killed in the middle of a create", () => {
     );
     socket.write(body.subarray(0, body.length - 100));
     await eventually("files are being written", () => readdirSync(root).length > 1);
-    expectFailure(await server.client.post("/v1/table/n$t/create", items(1)), 409, 5);
+    expectFailure(await server.client.post("/v1/table/n$t/create", items(1)), 409, 14);
     expectFailure(await server.client.post("/v1/table/n$t/describe", {}), 404, 4);
     await server.kill();
     socket.destroy();
