@@ -142,6 +142,8 @@ class JobRunner implements Jobs {
 
   /** Stops jobs and waits for them. */
   async #end(which: (running: Running) => boolean): Promise<void> {
+    // One that was claimed a moment ago is about to run.
+    await this.#filling;
     const ending = [...this.#running.values()].filter(which);
     for (const { abort } of ending) abort.abort();
     const waiting = new AbortController();
