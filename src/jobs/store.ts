@@ -1,14 +1,14 @@
-import { randomUUID } from "node:crypto";
-import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { type Selectable, sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
-import type { CatalogDatabase, Write } from "../catalog/database.js";
+import type { CatalogDatabase } from "../catalog/database.js";
 import { keepOutcomes } from "../catalog/outcomes.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
 import type { JobsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode } from "../errors.js";
+import { forgetLongEnded } from "./history.js";
 import type {
   JobCount,
   JobErrors,
@@ -16,21 +16,16 @@ import type {
   JobProgress,
   JobRecord,
   JobRequest,
-  JobState,
   ListedJob,
 } from "./jobs.js";
+import { queueJob } from "./queueing.js";
+import { ACTIVE, ENDED, jobRecord } from "./record.js";
 
-/** Ended jobs are forgotten after this time, ms. */
-const KEPT = 7 * 24 * 3600 * 1000;
-/** How often those are looked for, ms. */
+/** How often jobs that ended long ago are looked for, ms. */
 const PRUNE_EVERY = 60_000;
-/** Jobs that are forgotten at a time because there are newer ones. */
-const MOST_FORGOTTEN = 1_000;
 const MAX_ATTEMPTS = 3;
 /** Jobs whose row errors are told at a time. */
 const MOST_WITH_ERRORS = 20;
-const ACTIVE = ["QUEUED", "RUNNING"] as const;
-const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
 
 /** Job rows. Every change of state is one statement, so that two servers never run one job twice. */
 export class JobStore {
@@ -43,48 +38,11 @@ export class JobStore {
   ) {}
 
   /** See `Jobs.enqueue`. */
-  async enqueue({ kind, table, name, spec, kept, afresh }: JobRequest): Promise<JobRecord> {
+  enqueue(request: JobRequest): Promise<JobRecord> {
     // Jobs of one millisecond keep their order.
     this.#lastQueued = Math.max(Date.now(), this.#lastQueued + 1);
     const now = this.#lastQueued;
-    const job = {
-      id: randomUUID(),
-      kind,
-      table_key: table,
-      name,
-      spec,
-      state: "QUEUED",
-      attempts: 0,
-      created_at: now,
-      updated_at: now,
-    } as const;
-    // One job of a name is active, and one of a table runs: a second name is enough for one that waits.
-    const names = afresh ? [name, `${name}:next`] : [name];
-    return this.db.write(async (t) => {
-      const newest = (states: readonly JobState[]) =>
-        t
-          .selectFrom("jobs")
-          .selectAll()
-          .where("table_key", "=", table)
-          .where("name", "in", names)
-          .where("state", "in", states)
-          .orderBy("created_at", "desc")
-          .limit(1)
-          .executeTakeFirst();
-      const isWanted = (job?: Selectable<JobsRow>) => job?.kind === kind && job.spec === spec;
-      for (const free of names) {
-        // At each step: another server may have queued it just now.
-        const waiting = afresh ? await newest(["QUEUED"]) : undefined;
-        if (waiting && isWanted(waiting)) return jobRecord(waiting);
-        const queued = await insertJob(t, { ...job, name: free });
-        if (!queued) continue;
-        if (kept !== undefined) await forgetOlder(t, table, name, kept);
-        return jobRecord(queued);
-      }
-      const active = await newest(afresh ? ["QUEUED"] : ACTIVE);
-      if (active && isWanted(active)) return jobRecord(active);
-      throw beingMade(name);
-    });
+    return this.db.write((t) => queueJob(t, request, now));
   }
 
   /** The newest job of each name, oldest first. */
@@ -349,14 +307,7 @@ export class JobStore {
         .where("state", "=", "RUNNING")
         .where("owner", "not in", this.servers.alive())
         .execute();
-      if (!prunes) return;
-      await t
-        .deleteFrom("jobs")
-        .where("state", "in", ENDED)
-        // What ended before that time was made before it: the index has no time of the end.
-        .where("created_at", "<", now - KEPT)
-        .where("updated_at", "<", now - KEPT)
-        .execute();
+      if (prunes) await forgetLongEnded(t, now);
     });
   }
 
@@ -373,67 +324,3 @@ export class JobStore {
     return numUpdatedRows > 0n;
   }
 }
-
-/** Undefined when a job of that name is active. @throws code 4 when the table is gone */
-const insertJob = (t: Write, job: Insertable<JobsRow>): Promise<Selectable<JobsRow> | undefined> =>
-  t
-    .insertInto("jobs")
-    .values(job)
-    .onConflict((c) => c.doNothing())
-    .returningAll()
-    .executeTakeFirst()
-    .catch((error) => {
-      throw violation(error) === "foreign-key" ? tableGone() : error;
-    });
-
-/** Leaves the newest `kept` of the jobs of one name that have ended, and those of transactions. */
-async function forgetOlder(t: Write, table: string, name: string, kept: number): Promise<void> {
-  await t
-    .deleteFrom("jobs")
-    .where("id", "in", (e) =>
-      e
-        .selectFrom("jobs")
-        .select("id")
-        .where("table_key", "=", table)
-        .where("name", "=", name)
-        .where("state", "in", ENDED)
-        .where(({ exists, not, selectFrom }) =>
-          not(
-            exists(
-              selectFrom("transactions").select("id").whereRef("transactions.id", "=", "jobs.id"),
-            ),
-          ),
-        )
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .offset(kept)
-        .limit(MOST_FORGOTTEN),
-    )
-    .execute();
-}
-
-const jobRecord = (row: Selectable<JobsRow>): JobRecord => ({
-  id: row.id,
-  kind: row.kind,
-  table: row.table_key,
-  name: row.name,
-  spec: row.spec,
-  state: row.state,
-  paused: row.paused === 1,
-  ...(row.progress !== null && { progress: JSON.parse(row.progress) }),
-  ...(row.error_code !== null && {
-    error: { code: row.error_code as ErrorCode, message: row.error_message ?? "" },
-  }),
-  ...(row.result !== null && { result: JSON.parse(row.result) }),
-  createdMillis: row.created_at,
-  updatedMillis: row.updated_at,
-});
-
-const beingMade = (name: string): JoustError =>
-  new JoustError(
-    ErrorCode.TableIndexAlreadyExists,
-    `${JSON.stringify(name)} is being made by another job: wait for it, or drop it first`,
-  );
-
-const tableGone = (): JoustError =>
-  new JoustError(ErrorCode.TableNotFound, "the table was dropped while this request was at work");

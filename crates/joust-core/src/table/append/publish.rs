@@ -100,7 +100,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
                 one.written(&committed);
                 made = Some(committed);
             }
-            Err(error) if columns_changed(&error) => again(&table, vec![one]),
+            Err(error) if columns_changed(&error) => again(&table, one.uploads),
             // Only an upload that wrote files of its own can have taken so long.
             Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
             Err(error) => refuse(one.uploads, &refused(error)),
@@ -134,10 +134,10 @@ async fn commit(
 
 /// Has rows written again for the columns that the table has by now. Those that were not kept in memory are
 /// the client's to send again.
-fn again(table: &Table, staged: Vec<Staged>) {
-    let uploads = staged.into_iter().flat_map(|one| one.uploads);
-    let (kept, gone): (Vec<_>, Vec<_>) =
-        uploads.partition(|upload| matches!(upload.rows, Rows::Gathered { .. }));
+fn again(table: &Table, uploads: Vec<Waiting>) {
+    let (kept, gone): (Vec<_>, Vec<_>) = uploads
+        .into_iter()
+        .partition(|upload| matches!(upload.rows, Rows::Gathered { .. }));
     refuse(gone, &columns_are_others());
     if !kept.is_empty() && table.handle.appends.take_back(kept) {
         tokio::spawn(commit_all(table.clone()));
