@@ -127,6 +127,7 @@ export interface Catalog {
    * when there is a version. Ends with `confirmTable` or `releaseFirstVersion`.
    */
   claimFirstVersion(key: string): Promise<boolean>;
+  /** Does not fail: see sure-writes.ts. */
   releaseFirstVersion(key: string): Promise<void>;
   /** A declared table has a version now. */
   confirmTable(key: string): Promise<void>;
@@ -139,7 +140,7 @@ export interface Catalog {
   forgetTable(key: string): Promise<void>;
   /**
    * The files of a reserved or dropped table could not be removed: frees the name, and leaves the
-   * files to whoever asks for unfinished tables next.
+   * files to whoever asks for unfinished tables next. Does not fail: see sure-writes.ts.
    */
   abandonTable(key: string): Promise<void>;
   /** Moves no files. Code 1 when the target namespace is absent, 5 when the name is taken. */

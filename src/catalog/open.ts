@@ -57,14 +57,16 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     const sealedIds = new SealedIds(await secret(db, "transaction-ids"));
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();
+    const catalog = new SqlCatalog(db, servers, root);
     return {
-      catalog: new SqlCatalog(db, servers, root),
+      catalog,
       keys: new SqlKeyStore(db),
       jobs: new JobStore(db, servers),
       transactions: new TransactionStore(db, sealedIds),
       uploads: new UploadStore(db, servers),
       requests: new RequestStore(db, servers),
       async close() {
+        await catalog.close();
         try {
           if (role === "server") await servers.leave();
         } finally {

@@ -16,6 +16,7 @@ import {
   releaseFirstVersion,
 } from "./registration.js";
 import type { Servers } from "./servers.js";
+import { SureWrites } from "./sure-writes.js";
 import {
   deleteRow,
   dropTable,
@@ -31,6 +32,7 @@ import { abandonTable, claimUnfinished } from "./unfinished.js";
 /** The catalog in SQL: each method is one statement or one transaction of the files beside this. */
 export class SqlCatalog implements Catalog {
   readonly #cache: ReturnType<typeof tableCache>;
+  readonly #sure = new SureWrites();
 
   constructor(
     private readonly db: CatalogDatabase,
@@ -123,7 +125,9 @@ export class SqlCatalog implements Catalog {
   }
 
   releaseFirstVersion(key: string) {
-    return releaseFirstVersion(this.db, this.servers, key);
+    return this.#sure.write(`release ${key}`, () =>
+      releaseFirstVersion(this.db, this.servers, key),
+    );
   }
 
   confirmTable(key: string) {
@@ -151,7 +155,7 @@ export class SqlCatalog implements Catalog {
   }
 
   abandonTable(key: string) {
-    return abandonTable(this.db, key);
+    return this.#sure.write(`abandon ${key}`, () => abandonTable(this.db, this.servers.self, key));
   }
 
   unfinishedTables() {
@@ -172,6 +176,11 @@ export class SqlCatalog implements Catalog {
 
   othersGone(key: string) {
     return othersGone(this.db, this.servers, key);
+  }
+
+  /** Ends what it still tries to tell the database. */
+  close(): Promise<void> {
+    return this.#sure.close();
   }
 
   /** Takes in what other tools put into the root; see adopt-found.ts. */

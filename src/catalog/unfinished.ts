@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Engine } from "../../native/index.js";
+import { concurrently } from "../concurrently.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Catalog, TableRecord } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
@@ -8,10 +9,12 @@ import { LEASE, type Servers } from "./servers.js";
 
 /** The owner of tables that are left to anybody. */
 const NOBODY = "";
+/** Tables whose files are removed at the same time. */
+const CONCURRENCY = 16;
 
 /**
- * Takes over the tables that were abandoned, and those that servers which are gone left reserved or dropped. They are in no
- * namespace any more, so that their records' `id` is only the name.
+ * Takes over the tables that were abandoned, and those that servers which are gone left reserved or
+ * dropped. They are in no namespace any more, so that their records' `id` is only the name.
  */
 export async function claimUnfinished(
   db: CatalogDatabase,
@@ -36,14 +39,16 @@ export async function claimUnfinished(
   return rows.map(tableRecord);
 }
 
-/** Gives a table that is not live back to whoever claims next, and its name to everybody. */
-export async function abandonTable(db: CatalogDatabase, key: string): Promise<void> {
+/** Gives `self`'s table that is not live to whoever claims next, and its name to everybody. */
+export async function abandonTable(db: CatalogDatabase, self: string, key: string): Promise<void> {
   await db.write((t) =>
     t
       .updateTable("tables")
       .set({ state: "dropped", namespace: null, owner: NOBODY })
       .where("key", "=", key)
       .where("state", "<>", "live")
+      // Another server may have taken it over: the files are that one's to remove.
+      .where("owner", "=", self)
       .execute(),
   );
 }
@@ -61,7 +66,7 @@ export interface Removal {
 /** Removes the files of tables that were left half made or half removed. */
 export async function removeUnfinished(removal: Removal): Promise<void> {
   const { catalog, engine, storageOptions, log, letGo } = removal;
-  for (const table of await catalog.unfinishedTables()) {
+  await concurrently(await catalog.unfinishedTables(), CONCURRENCY, async (table) => {
     const about = { table: table.id.join("$") };
     try {
       // What still writes would put files back after the removal.
@@ -76,7 +81,7 @@ export async function removeUnfinished(removal: Removal): Promise<void> {
       );
       await catalog.abandonTable(table.key);
     }
-  }
+  });
 }
 
 /** Does so again and again; gives back how to stop. */

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { DroppedTable, TableRecord } from "../catalog/catalog.js";
+import { concurrently } from "../concurrently.js";
 import type { Services } from "../services.js";
 import { storageOptions } from "./open-table.js";
 import { stringMap, transactionId } from "./schemas.js";
@@ -32,10 +33,7 @@ export async function removeHidden(
   services: Services,
   records: readonly TableRecord[],
 ): Promise<void> {
-  for (let at = 0; at < records.length; at += CONCURRENCY) {
-    const some = records.slice(at, at + CONCURRENCY);
-    await Promise.all(some.map((record) => removeOne(services, record)));
-  }
+  await concurrently(records, CONCURRENCY, (record) => removeOne(services, record));
 }
 
 /** How often tables are looked for that other servers dropped, ms. */

@@ -1,6 +1,15 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { TableRecord } from "../../src/catalog/catalog.js";
+import type { CatalogDatabase } from "../../src/catalog/database.js";
+import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
 import { removeUnfinished } from "../../src/catalog/unfinished.js";
 import { makeTable, onEachDatabase, quiet } from "./each-database.js";
+
+/** Lets all writes of a catalog fail, until it is restored. */
+function away(catalog: SqlCatalog) {
+  const db: CatalogDatabase = Reflect.get(catalog, "db");
+  return vi.spyOn(db, "write").mockRejectedValue(new Error("the catalog is away"));
+}
 
 const nothing = { properties: {}, storageOptions: {} };
 
@@ -75,6 +84,42 @@ describe("after a server is gone", () => {
       await removeUnfinished(removal);
       await removeUnfinished(removal);
       expect(removed).toEqual([location]);
+    });
+
+    it("a name that could not be given up while the catalog was away is free when it is back", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key, location } = await catalog.reserveTable(["t"], nothing);
+      const write = away(catalog);
+      await catalog.abandonTable(key);
+      write.mockRestore();
+      await vi.waitFor(() => makeTable({ catalog }, ["t"]), { timeout: 20_000 });
+      const left = await catalog.unfinishedTables();
+      expect(left.map((table) => table.location)).toEqual([location]);
+    });
+
+    it("a declared table can be written after the catalog was away", async () => {
+      const { catalog } = await newCatalog().open();
+      const { declared } = await catalog.changeTables({
+        declare: [{ id: ["t"], properties: {} }],
+      });
+      const [{ key }] = declared as [TableRecord];
+      expect(await catalog.claimFirstVersion(key)).toBe(true);
+      const write = away(catalog);
+      await catalog.releaseFirstVersion(key);
+      write.mockRestore();
+      await vi.waitFor(async () => expect(await catalog.claimFirstVersion(key)).toBe(true), {
+        timeout: 20_000,
+      });
+    });
+
+    it("a table that another server took over is not given up", async () => {
+      const open = newCatalog();
+      const lapsed = (await open.open("tool")).catalog;
+      const { catalog } = await open.open();
+      const { key } = await lapsed.reserveTable(["t"], nothing);
+      expect((await catalog.unfinishedTables()).map((table) => table.key)).toEqual([key]);
+      await lapsed.abandonTable(key);
+      expect(await catalog.unfinishedTables()).toEqual([]);
     });
 
     it("files are removed once this server has ended what it did with them", async () => {

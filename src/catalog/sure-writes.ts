@@ -1,0 +1,49 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** How often a write is tried again, ms. */
+const RETRY_EVERY = 1_000;
+
+/**
+ * Writes by which this server lets go of something. They are needed most when something else has failed,
+ * and that often is the catalog: without another attempt a name would be taken for as long as this server
+ * lives.
+ */
+export class SureWrites {
+  readonly #open = new Map<string, () => Promise<void>>();
+  readonly #closed = new AbortController();
+  #retrying: Promise<void> | undefined;
+
+  /** Does it at once, or when the catalog is back; does not fail. `name` tells it from all others. */
+  async write(name: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch {
+      this.#open.set(name, work);
+      this.#retrying ??= this.#retry();
+    }
+  }
+
+  /** What is still open others see to, once this server is gone. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#retrying;
+  }
+
+  async #retry(): Promise<void> {
+    const { signal } = this.#closed;
+    while (this.#open.size > 0) {
+      await delay(RETRY_EVERY, undefined, { ref: false, signal }).catch(() => {});
+      if (signal.aborted) break;
+      for (const [name, work] of this.#open) {
+        try {
+          await work();
+          this.#open.delete(name);
+        } catch {
+          // Still away, which the servers' heartbeat logs.
+          break;
+        }
+      }
+    }
+    this.#retrying = undefined;
+  }
+}
