@@ -14,6 +14,7 @@ use lance_io::object_store::{ObjectStore, ObjectStoreParams, StorageOptionsAcces
 use object_store::path::Path;
 
 use crate::cache::Caches;
+use crate::durability::removed;
 use crate::engine::StorageOptions;
 use crate::error::{Error, Result};
 
@@ -198,11 +199,14 @@ pub(crate) async fn remove(
     const TRIES: usize = 3;
     for attempt in 1..=TRIES {
         match store.remove_dir_all(base.clone()).await {
-            Err(error) if error.is_not_found() => return Ok(()),
+            Ok(()) => break,
+            Err(error) if error.is_not_found() => break,
             Err(error) if attempt == TRIES => return Err(error.into()),
             Err(_) => {}
-            Ok(()) => return Ok(()),
         }
+    }
+    if caches.durability().syncs(location) {
+        removed(&base).await.map_err(lance::Error::from)?;
     }
     Ok(())
 }

@@ -110,6 +110,15 @@ fn sync_all(
     Ok(())
 }
 
+/// Brings to the disk that there is nothing at a path any more: the directory that held it, or, where that
+/// is gone too, the next above.
+pub(super) fn sync_removal(path: &Path, sync: SyncFn) -> Result<()> {
+    match path.ancestors().skip(1).find(|above| above.is_dir()) {
+        Some(holder) => sync(holder),
+        None => Ok(()),
+    }
+}
+
 fn remember(known: &Named, named: Vec<Identity>) {
     if named.is_empty() {
         return;

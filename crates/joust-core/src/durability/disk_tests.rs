@@ -112,3 +112,21 @@ async fn everybody_who_waits_is_told_the_same() {
         assert_eq!(waiting.end().await.unwrap_err().raw_os_error(), Some(2));
     }
 }
+
+#[test]
+fn a_removal_is_synced_where_the_name_was() {
+    let place = tempfile::tempdir().unwrap();
+    let base = place.path();
+    create_dir(base.join("t.lance")).unwrap();
+    for (gone, expected) in [
+        ("t.lance/_refs/tags/v1.json", "t.lance"),
+        ("other.lance", ""),
+    ] {
+        sync_removal(&base.join(gone), record).unwrap();
+        let synced = SYNCED.with(|synced| std::mem::take(&mut *synced.lock()));
+        assert_eq!(
+            synced,
+            [base.join(expected).components().collect::<PathBuf>()]
+        );
+    }
+}

@@ -76,6 +76,14 @@ impl Durability {
     }
 }
 
+/// Waits until the disk has it that there is nothing at a path any more: what was told, or recorded, as gone
+/// would be back after a power cut.
+pub(crate) async fn removed(path: &Path) -> std::io::Result<()> {
+    let path = local::local(path);
+    let synced = tokio::task::spawn_blocking(move || disk::sync_removal(&path, disk::to_disk));
+    synced.await.map_err(std::io::Error::other)?
+}
+
 /// Begins to bring the files of new rows to the disk, which a commit would else do. `base`: where the table,
 /// or its branch, has its files.
 pub(crate) fn settle(base: &Path, rows: &Transaction) -> Settling {
