@@ -194,10 +194,15 @@ pub(crate) async fn remove(
     storage_options: StorageOptions,
 ) -> Result<()> {
     let (store, base) = store(caches, location, storage_options).await?;
+    remove_all(&store, &base).await
+}
+
+/// Removes everything under a path; succeeds when there is nothing.
+pub(crate) async fn remove_all(store: &ObjectStore, path: &Path) -> Result<()> {
     // A file that appears while a directory is emptied keeps it from going.
     const TRIES: usize = 3;
     for attempt in 1..=TRIES {
-        match store.remove_dir_all(base.clone()).await {
+        match store.remove_dir_all(path.clone()).await {
             Err(error) if error.is_not_found() => return Ok(()),
             Err(error) if attempt == TRIES => return Err(error.into()),
             Err(_) => {}

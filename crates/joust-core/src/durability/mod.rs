@@ -13,8 +13,10 @@ mod disk;
 mod files;
 mod fitting;
 mod hint;
+mod life;
 mod local;
 mod marked;
+mod on_branch;
 mod short_files;
 mod turns;
 mod written;
@@ -31,7 +33,10 @@ use object_store::path::Path;
 use around::With;
 pub(crate) use disk::Settling;
 pub(crate) use fitting::{columns_changed, written_for};
+pub(crate) use life::{Branches, Reference};
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
+use on_branch::CommitOnBranch;
+pub(crate) use on_branch::OnBranch;
 pub(crate) use short_files::ShortFiles;
 pub(crate) use turns::Turns;
 
@@ -55,8 +60,13 @@ impl Durability {
         stores
     }
 
-    /// How versions of a table at `location` are committed; `None` is Lance's own way.
-    pub(crate) fn commit_handler(self, location: &str) -> Option<Arc<dyn CommitHandler>> {
+    /// How versions of a table at `location`, or of a branch of it, are committed; `None` is Lance's own
+    /// way.
+    pub(crate) fn commit_handler(
+        self,
+        location: &str,
+        branch: Option<Arc<OnBranch>>,
+    ) -> Option<Arc<dyn CommitHandler>> {
         let inner: Arc<dyn CommitHandler> = match scheme(location).as_ref() {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
             "file" if !cfg!(unix) => return None,
@@ -65,8 +75,16 @@ impl Durability {
             "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };
-        let marked = Arc::new(With(marked::MarkedCommit(inner)));
-        let in_turn = Arc::new(With(turns::CommitInTurn(marked)));
+        let marked: Arc<dyn CommitHandler> = Arc::new(With(marked::MarkedCommit(inner)));
+        // Nobody waits for a turn in here, so who deletes the branch waits for no turn either.
+        let living = match branch {
+            Some(branch) => Arc::new(With(CommitOnBranch {
+                branch,
+                inner: marked,
+            })),
+            None => marked,
+        };
+        let in_turn = Arc::new(With(turns::CommitInTurn(living)));
         Some(Arc::new(With(fitting::FittingCommit(in_turn))))
     }
 
