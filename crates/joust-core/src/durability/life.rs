@@ -70,6 +70,18 @@ impl Life {
         self.commits.write().await
     }
 
+    /// Whether the branch is there still, as its reference tells; ends the life when it is not.
+    pub async fn goes_on(&self, reference: &Reference) -> Result<bool> {
+        if !self.is_over() {
+            let found = reference.read().await?;
+            if found.is_some_and(|found| self.is_of(&found)) {
+                return Ok(!self.is_over());
+            }
+        }
+        self.end();
+        Ok(false)
+    }
+
     /// Whether it is the life of the branch whose reference says so. The first that is asked for decides.
     pub fn is_of(&self, identity: &Identity) -> bool {
         self.identity.get_or_init(|| identity.clone()) == identity

@@ -58,15 +58,10 @@ impl OnBranch {
     /// Does a commit while nobody deletes the branch. Code 22 when it is deleted.
     pub async fn commit<C: Future>(&self, commit: C) -> Result<C::Output> {
         let _shared = self.life.among_commits().await;
-        let is_there = !self.is_over() && {
-            let found = self.reference.read().await?;
-            found.is_some_and(|found| self.life.is_of(&found))
-        };
-        if !is_there {
-            self.life.end();
-            return Err(unknown_branch(&self.name));
+        match self.life.goes_on(&self.reference).await? {
+            true => Ok(commit.await),
+            false => Err(unknown_branch(&self.name)),
         }
-        Ok(commit.await)
     }
 }
 

@@ -68,7 +68,7 @@ pub use write::Written;
 use crate::durability::OnBranch;
 use crate::names::unknown_branch;
 use crate::view::check_not_view;
-use crate::{Code, Engine, Result};
+use crate::{Engine, Result};
 
 /// A table's address. Cheap to clone; clones share the open dataset.
 #[derive(Clone)]
@@ -182,10 +182,14 @@ impl Table {
             Err(error) => error,
             done => return done,
         };
-        let is_gone = life.is_over()
-            || error.code() == Code::Internal
-                && self.handle.reference(name).await?.read().await?.is_none();
-        Err(if is_gone { unknown_branch(name) } else { error })
+        let goes_on = async {
+            let reference = self.handle.reference(name).await?;
+            life.goes_on(&reference).await
+        };
+        Err(match goes_on.await {
+            Ok(false) => unknown_branch(name),
+            _ => error,
+        })
     }
 
     /// A copy of the newest version for a change that commits to it.
