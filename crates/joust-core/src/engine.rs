@@ -1,14 +1,14 @@
 //! The engine: one set of caches and threads for every table of a process.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::Result;
 use crate::cache::Caches;
-use crate::durability::Durability;
+use crate::durability::{Branches, Durability};
 use crate::ipc::{self, Upload, UploadReader};
 use crate::memory::{Budget, Memory};
 use crate::root::{self, RootContents};
@@ -67,6 +67,8 @@ struct Shared {
     caches: Arc<Caches>,
     memory: Memory,
     handles: Mutex<HashMap<Address, Arc<Handle>>>,
+    /// By location.
+    branches: Mutex<HashMap<String, Weak<Branches>>>,
     /// Whose files are at a location, as far as callers have said.
     lives: Mutex<HashMap<String, String>>,
 }
@@ -93,6 +95,7 @@ impl Engine {
                 caches: Arc::new(caches),
                 memory: Memory::new(budget),
                 handles: Mutex::default(),
+                branches: Mutex::default(),
                 lives: Mutex::default(),
             }),
         }
@@ -142,6 +145,7 @@ impl Engine {
                 storage_options,
                 self.shared.caches.clone(),
                 self.shared.options.staleness,
+                self.shared.branches(location),
             ))
         });
         let handle = handle.clone();
@@ -194,6 +198,21 @@ impl Engine {
 }
 
 impl Shared {
+    /// The branches of the table at a location, whichever handles on it there are.
+    fn branches(&self, location: &str) -> Arc<Branches> {
+        let mut known = self.branches.lock();
+        if let Some(branches) = known.get(location).and_then(Weak::upgrade) {
+            return branches;
+        }
+        // Now and then: most are of tables that are open.
+        if known.len() == known.capacity() {
+            known.retain(|_, branches| branches.strong_count() > 0);
+        }
+        let branches = Arc::default();
+        known.insert(location.to_string(), Arc::downgrade(&branches));
+        branches
+    }
+
     fn close(&self, location: &str) {
         self.handles.lock().retain(|address, handle| {
             let other = address.location != location;

@@ -1,7 +1,7 @@
 //! Names that clients give to columns, tags and branches, checked before Lance sees them: it stores some
 //! that it can't read back.
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// Columns that the engine adds to answers.
 const ANSWER_COLUMNS: &[&str] = &["_distance", "_score", "query_index"];
@@ -65,6 +65,14 @@ pub fn check_reference(kind: Reference, name: &str) -> Result<()> {
         "`{}` is no {what} name; use up to {MAX_REFERENCE} letters, digits, `.`, `_` and `-`",
         short(name)
     )))
+}
+
+/// The failure of what is asked of a branch that there is not.
+pub fn unknown_branch(name: &str) -> Error {
+    Error::new(
+        Code::TableBranchNotFound,
+        format!("there is no branch `{}`", short(name)),
+    )
 }
 
 /// The beginning of a name, for a message.

@@ -14,7 +14,6 @@ use lance_io::object_store::{ObjectStore, ObjectStoreParams, StorageOptionsAcces
 use object_store::path::Path;
 
 use crate::cache::Caches;
-use crate::durability::removed;
 use crate::engine::StorageOptions;
 use crate::error::{Error, Result};
 
@@ -195,18 +194,21 @@ pub(crate) async fn remove(
     storage_options: StorageOptions,
 ) -> Result<()> {
     let (store, base) = store(caches, location, storage_options).await?;
+    remove_all(&store, &base).await?;
+    caches.durability().removed(location, &base).await
+}
+
+/// Removes everything under a path; succeeds when there is nothing.
+pub(crate) async fn remove_all(store: &ObjectStore, path: &Path) -> Result<()> {
     // A file that appears while a directory is emptied keeps it from going.
     const TRIES: usize = 3;
     for attempt in 1..=TRIES {
-        match store.remove_dir_all(base.clone()).await {
-            Ok(()) => break,
-            Err(error) if error.is_not_found() => break,
+        match store.remove_dir_all(path.clone()).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_not_found() => return Ok(()),
             Err(error) if attempt == TRIES => return Err(error.into()),
             Err(_) => {}
         }
-    }
-    if caches.durability().syncs(location) {
-        removed(&base).await.map_err(lance::Error::from)?;
     }
     Ok(())
 }

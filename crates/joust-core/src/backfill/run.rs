@@ -51,7 +51,8 @@ impl Table {
         let _memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
-        let mut newest = self.newest().await?;
+        let table = self.begun().await?;
+        let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::of(&newest, backfill)?);
         let mut staging = Staging::new(&newest).await?;
@@ -79,7 +80,7 @@ impl Table {
                 Err(error) if error.code() == Code::ConcurrentModification => {
                     staging.committing = false;
                     work.set_committing(false);
-                    newest = self.newest().await?;
+                    newest = table.newest().await?;
                 }
                 Err(error) => return Err(error),
             }

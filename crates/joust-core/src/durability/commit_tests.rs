@@ -82,12 +82,12 @@ fn a_scheme_is_the_same_in_any_letters() {
     for location in ["/a/t.lance", "file:///a/t.lance", "FILE:///a/t.lance"] {
         assert!(Durability::Synced.syncs(location), "{location}");
         assert!(!Durability::Os.syncs(location), "{location}");
-        assert!(Durability::Os.commit_handler(location).is_some());
+        assert!(Durability::Os.commit_handler(location, None).is_some());
     }
     assert!(!Durability::Synced.syncs("S3://a/t.lance"));
     assert!(
         Durability::Synced
-            .commit_handler("S3://a/t.lance")
+            .commit_handler("S3://a/t.lance", None)
             .is_some()
     );
 }

@@ -13,8 +13,10 @@ mod disk;
 mod files;
 mod fitting;
 mod hint;
+mod life;
 mod local;
 mod marked;
+mod on_branch;
 mod short_files;
 mod turns;
 mod written;
@@ -28,10 +30,15 @@ use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
 use lance_table::transaction::Transaction;
 use object_store::path::Path;
 
+use crate::error::Result;
+
 use around::With;
 pub(crate) use disk::Settling;
 pub(crate) use fitting::{columns_changed, written_for};
+pub(crate) use life::{Branches, Reference};
 pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
+use on_branch::CommitOnBranch;
+pub(crate) use on_branch::OnBranch;
 pub(crate) use short_files::ShortFiles;
 pub(crate) use turns::Turns;
 
@@ -55,8 +62,13 @@ impl Durability {
         stores
     }
 
-    /// How versions of a table at `location` are committed; `None` is Lance's own way.
-    pub(crate) fn commit_handler(self, location: &str) -> Option<Arc<dyn CommitHandler>> {
+    /// How versions of a table at `location`, or of a branch of it, are committed; `None` is Lance's own
+    /// way.
+    pub(crate) fn commit_handler(
+        self,
+        location: &str,
+        branch: Option<Arc<OnBranch>>,
+    ) -> Option<Arc<dyn CommitHandler>> {
         let inner: Arc<dyn CommitHandler> = match scheme(location).as_ref() {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
             "file" if !cfg!(unix) => return None,
@@ -65,8 +77,16 @@ impl Durability {
             "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };
-        let marked = Arc::new(With(marked::MarkedCommit(inner)));
-        let in_turn = Arc::new(With(turns::CommitInTurn(marked)));
+        let marked: Arc<dyn CommitHandler> = Arc::new(With(marked::MarkedCommit(inner)));
+        // Nobody waits for a turn in here, so who deletes the branch waits for no turn either.
+        let living = match branch {
+            Some(branch) => Arc::new(With(CommitOnBranch {
+                branch,
+                inner: marked,
+            })),
+            None => marked,
+        };
+        let in_turn = Arc::new(With(turns::CommitInTurn(living)));
         Some(Arc::new(With(fitting::FittingCommit(in_turn))))
     }
 
@@ -74,14 +94,18 @@ impl Durability {
     pub(crate) fn syncs(self, location: &str) -> bool {
         cfg!(unix) && self == Self::Synced && scheme(location) == "file"
     }
-}
 
-/// Waits until the disk has it that there is nothing at a path any more: what was told, or recorded, as gone
-/// would be back after a power cut.
-pub(crate) async fn removed(path: &Path) -> std::io::Result<()> {
-    let path = local::local(path);
-    let synced = tokio::task::spawn_blocking(move || disk::sync_removal(&path, disk::to_disk));
-    synced.await.map_err(std::io::Error::other)?
+    /// Waits, where commits of that table do too, until the disk has it that there is nothing at a path any
+    /// more: what was told, or recorded, as gone would be back after a power cut.
+    pub(crate) async fn removed(self, location: &str, path: &Path) -> Result<()> {
+        if !self.syncs(location) {
+            return Ok(());
+        }
+        let path = local::local(path);
+        let synced = tokio::task::spawn_blocking(move || disk::sync_removal(&path, disk::to_disk));
+        let synced = synced.await.map_err(std::io::Error::other).flatten();
+        Ok(synced.map_err(lance::Error::from)?)
+    }
 }
 
 /// Begins to bring the files of new rows to the disk, which a commit would else do. `base`: where the table,

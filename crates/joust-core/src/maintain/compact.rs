@@ -56,6 +56,7 @@ impl Table {
     /// Compacts the table in one commit. Groups of fragments that others change meanwhile are left as
     /// they are. Dropping the future leaves all as it was, unless the commit is under way.
     pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
+        let table = self.begun().await?;
         let memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
@@ -68,7 +69,7 @@ impl Table {
                 true => Some(changing.lock().await),
                 false => None,
             };
-            let source = self.newest().await?;
+            let source = table.newest().await?;
             let source_version = source.version_id();
             if let Some(below) = compact.below {
                 options.excluded_fragment_ids = excluded(&source, below, &options).await?;
@@ -86,7 +87,7 @@ impl Table {
                 Some(turn) => turn,
                 None => changing.lock().await,
             };
-            let committed = self.commit_unchanged(rewritten, &plan, work).await?;
+            let committed = table.commit_unchanged(rewritten, &plan, work).await?;
             drop(turn);
             if let Some((version, metrics)) = committed {
                 return Ok(Compacted {

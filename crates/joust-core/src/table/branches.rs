@@ -1,14 +1,24 @@
 //! Branches: lines of versions beside the main one.
+//!
+//! A branch is there exactly when it is listed, which is when it has its reference. Lance writes that last
+//! and removes it first, so there may be files without one: they are nobody's. In this process one branch of
+//! a table is made or deleted at a time.
 
 use std::collections::HashMap;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use lance::dataset::refs::BranchContents;
+use lance::dataset::refs::{BranchContents, TagContents, check_valid_branch};
 
+use super::branch_files::{BranchFiles, lies_among};
 use super::references::listed;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
-use crate::names::{Reference, check_reference, short};
+use crate::names::{self, check_reference, unknown_branch};
+
+/// A branch that has a version of this age and no reference may still be on its way in another process,
+/// which writes the one right after the other.
+const BEING_MADE: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// A line of versions that began at a version of another.
 #[derive(Debug, Clone)]
@@ -39,7 +49,9 @@ impl Table {
 
     /// Begins a branch at a version of this one; at the newest when `version` is `None`.
     pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
-        check_reference(Reference::Branch, name)?;
+        check_reference(names::Reference::Branch, name)?;
+        check_valid_branch(name)?;
+        let _turn = self.handle.branches().changing.lock().await;
         let source = self
             .dataset(ReadOptions {
                 version,
@@ -48,9 +60,18 @@ impl Table {
             })
             .await?;
         let mut dataset = source.as_ref().clone();
-        if listed(|| dataset.list_branches()).await?.contains_key(name) {
+        let branches = listed(|| dataset.list_branches()).await?;
+        if branches.contains_key(name) {
             return Err(taken(name));
         }
+        let among = |other: &&String| lies_among(name, other) || lies_among(other, name);
+        if let Some(other) = branches.keys().find(among) {
+            return Err(Error::invalid(format!(
+                "`{name}` and the branch `{other}` would lie among each other's files; choose another \
+                 name"
+            )));
+        }
+        self.clear_remains(name).await?;
         let reference = (self.handle.branch(), Some(source.version_id()));
         let created = dataset.create_branch(name, reference, None).await;
         match created {
@@ -58,48 +79,84 @@ impl Table {
             Err(lance::Error::RefConflict { .. } | lance::Error::DatasetAlreadyExists { .. }) => {
                 Err(taken(name))
             }
+            // The branch that this one was to begin on.
+            Err(lance::Error::RefNotFound { .. }) => {
+                Err(unknown_branch(self.handle.branch().unwrap_or_default()))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Removes a branch and what only it holds.
+    /// Removes files under the name of a branch that is not listed: of one that a crash left half made, or
+    /// that came to be there after the branch was deleted. Lance would take them for a branch.
+    async fn clear_remains(&self, name: &str) -> Result<()> {
+        let files = self.branch_files(name).await?;
+        if !files.exist().await? {
+            return Ok(());
+        }
+        let reference = self.handle.reference(name).await?;
+        let patience = Instant::now() + BEING_MADE;
+        while Instant::now() < patience && files.have_version_since(BEING_MADE).await? {
+            if reference.read().await?.is_some() {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        if reference.read().await?.is_some() {
+            return Err(taken(name));
+        }
+        files.remove().await
+    }
+
+    /// Removes a branch and what only it holds. What is being written to it fails with code 22, and so
+    /// does what comes later, until there is another branch of that name.
     pub async fn delete_branch(&self, name: &str) -> Result<()> {
         if name == "main" {
             return Err(Error::invalid(
                 "the main branch can't be deleted; drop the table instead",
             ));
         }
-        let mut dataset = self.newest().await?.as_ref().clone();
-        let unknown = || {
-            Error::new(
-                Code::TableBranchNotFound,
-                format!("there is no branch `{}`", short(name)),
-            )
+        let _turn = self.handle.branches().changing.lock().await;
+        let dataset = self.newest().await?;
+        let branches = listed(|| dataset.list_branches()).await?;
+        let Some(contents) = branches.get(name) else {
+            return Err(unknown_branch(name));
         };
-        if !listed(|| dataset.list_branches()).await?.contains_key(name) {
-            return Err(unknown());
+        if let Some(other) = branches.keys().find(|other| lies_among(other, name)) {
+            return Err(Error::new(
+                Code::InvalidTableState,
+                format!("the branch `{other}` lies among the files of `{name}`; delete it first"),
+            ));
         }
-        dataset
-            .delete_branch(name)
-            .await
-            .map_err(|error| match error {
-                lance::Error::RefConflict { .. } => Error::new(
-                    Code::InvalidTableState,
-                    format!(
-                        "other branches began on `{name}` or tags point to it; delete those first"
-                    ),
-                ),
-                // Somebody else was faster.
-                error
-                    if error.is_not_found()
-                        || matches!(error, lance::Error::RefNotFound { .. }) =>
-                {
-                    unknown()
-                }
-                error => error.into(),
-            })?;
+        let life = self.handle.branches().life(name);
+        let commits = life.without_commits().await;
+        let tags = dataset.tags();
+        let tags = listed(|| tags.list()).await?;
+        let is_tagged = |tag: &TagContents| tag.branch.as_deref() == Some(name);
+        let later = contents.identifier.collect_referenced_versions(&branches);
+        if !later.is_empty() || tags.values().any(is_tagged) {
+            return Err(Error::new(
+                Code::InvalidTableState,
+                format!("other branches began on `{name}` or tags point to it; delete those first"),
+            ));
+        }
+        let files = self.branch_files(name).await?;
+        let reference = self.handle.reference(name).await?;
+        let removed = reference.remove().await?;
+        life.end();
+        drop(commits);
         self.on_branch(Some(name)).handle.close();
-        Ok(())
+        if !removed {
+            // Another process was faster, and removes the files.
+            return Err(unknown_branch(name));
+        }
+        self.removed(reference.path()).await?;
+        files.remove().await
+    }
+
+    async fn branch_files(&self, name: &str) -> Result<BranchFiles> {
+        let (store, table) = self.handle.store().await?;
+        Ok(BranchFiles::of(store, &table, name))
     }
 }
 

@@ -16,6 +16,10 @@ impl Table {
 
     /// Live rows, or those for which a SQL predicate is true. Without a predicate the manifest knows.
     pub async fn count_rows(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
+        self.while_there(self.counted(predicate, options)).await
+    }
+
+    async fn counted(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
         let dataset = self.dataset(options).await?;
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);

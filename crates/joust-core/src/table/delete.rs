@@ -15,6 +15,10 @@ pub struct Deleted {
 impl Table {
     /// Deletes the rows for which a SQL predicate is true.
     pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
+        self.while_there(self.delete_rows(predicate)).await
+    }
+
+    async fn delete_rows(&self, predicate: &str) -> Result<Deleted> {
         let _turn = self.handle.changing.lock().await;
         if let Some(earlier) = self.earlier().await? {
             return self.deleted_earlier(&earlier).await;

@@ -23,37 +23,20 @@ use parking_lot::Mutex;
 
 use super::ReadOptions;
 use super::append::Queue;
+use super::current::Current;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
-use crate::durability::Turns;
+use crate::durability::{Branches, OnBranch, Reference, Turns};
 use crate::engine::StorageOptions;
 use crate::error::{Code, Error, Result};
-use crate::names::{Reference, is_reference, short};
+use crate::names::{self, is_reference, unknown_branch};
 use crate::root::store;
 use crate::text::TextCaches;
 
 /// How long a remote table is checked by successor alone.
 const FULL_CHECK: Duration = Duration::from_secs(5);
 
-static NEXT_STAMP: AtomicU64 = AtomicU64::new(1);
 static CLOCK: AtomicU64 = AtomicU64::new(1);
-
-/// A dataset that was the newest when it was handed out.
-#[derive(Clone)]
-pub struct Current {
-    pub dataset: Arc<Dataset>,
-    /// Unique in this process to the dataset it came with.
-    pub stamp: u64,
-}
-
-impl Current {
-    fn new(dataset: Dataset) -> Self {
-        Self {
-            dataset: Arc::new(dataset),
-            stamp: NEXT_STAMP.fetch_add(1, Ordering::Relaxed),
-        }
-    }
-}
 
 struct Open {
     current: Current,
@@ -71,6 +54,8 @@ pub struct Handle {
     storage_options: StorageOptions,
     caches: Arc<Caches>,
     staleness: Duration,
+    /// The table's, which all handles on it share.
+    branches: Arc<Branches>,
     /// `None` on a remote store.
     directory: Option<VersionsDirectory>,
     open: Mutex<Option<Open>>,
@@ -92,6 +77,7 @@ impl Handle {
         storage_options: StorageOptions,
         caches: Arc<Caches>,
         staleness: Duration,
+        branches: Arc<Branches>,
     ) -> Self {
         Self {
             directory: VersionsDirectory::of(&location, branch.as_deref()),
@@ -100,6 +86,7 @@ impl Handle {
             storage_options,
             caches,
             staleness,
+            branches,
             open: Mutex::new(None),
             refreshing: tokio::sync::Mutex::new(()),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
@@ -141,9 +128,21 @@ impl Handle {
         self.caches.session()
     }
 
-    /// How versions are committed here; `None` is Lance's own way.
+    /// How versions of a table that is about to be created here are committed; `None` is Lance's own way.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
-        self.caches.durability().commit_handler(&self.location)
+        let durability = self.caches.durability();
+        durability.commit_handler(&self.location, None)
+    }
+
+    /// The table's branches.
+    pub(crate) fn branches(&self) -> &Branches {
+        &self.branches
+    }
+
+    /// What makes a branch of the table one.
+    pub(crate) async fn reference(&self, branch: &str) -> Result<Reference> {
+        let (store, table) = self.store().await?;
+        Ok(Reference::of(store, &table, branch))
     }
 
     /// What queries keep.
@@ -167,11 +166,11 @@ impl Handle {
     }
 
     /// The newest version, when that is known without waiting for storage.
-    pub fn peek(&self) -> Option<Current> {
+    pub(crate) fn peek(&self) -> Option<Current> {
         let now = CLOCK.fetch_add(1, Ordering::Relaxed);
         self.last_used.store(now, Ordering::Relaxed);
         let mut open = self.open.lock();
-        let open = open.as_mut()?;
+        let open = open.as_mut().filter(|open| !open.current.is_over())?;
         let newest = match &self.directory {
             Some(directory) => match directory.confirm(&open.current.dataset, open.seen) {
                 Some(seen) => {
@@ -187,7 +186,7 @@ impl Handle {
 
     /// The newest version. What was learnt before `not_before`, or of versions before `min_version`
     /// only, does not count.
-    pub async fn current(
+    pub(crate) async fn current(
         &self,
         not_before: Option<SystemTime>,
         min_version: Option<u64>,
@@ -203,6 +202,7 @@ impl Handle {
         // Somebody else may have refreshed while this caller waited for its turn.
         if let Some(open) = self.open.lock().as_ref()
             && open.checked >= asked
+            && !open.current.is_over()
         {
             return Ok(open.current.clone());
         }
@@ -239,20 +239,23 @@ impl Handle {
         let (before, known) = {
             let open = self.open.lock();
             let open = open.as_ref();
-            let same = open.filter(|open| !Seen::is_other_directory(open.seen, seen));
+            let same = open.filter(|open| {
+                !Seen::is_other_directory(open.seen, seen) && !open.current.is_over()
+            });
             (
                 open.map(|open| open.current.stamp),
                 same.map(|open| (open.current.clone(), open.fully_checked)),
             )
         };
         let (current, fully_checked) = match &known {
-            None => (Current::new(self.load(self.caches.session()).await?), asked),
+            None => (self.load(self.caches.session()).await?, asked),
             Some((known, fully_checked)) => self.newer_than(known, *fully_checked, asked).await?,
         };
         let mut open = self.open.lock();
         // A commit of this process may have been published while the storage was asked.
         if let Some(open) = open.as_ref()
             && before != Some(open.current.stamp)
+            && open.current.is_same_branch(current.branch.as_ref())
             && open.current.dataset.version_id() > current.dataset.version_id()
         {
             return Ok(open.current.clone());
@@ -289,33 +292,45 @@ impl Handle {
             }
             found => found?,
         };
-        let (before, after) = (known.dataset.manifest(), found.manifest());
-        let current = if after.version > before.version {
-            Current::new(found)
-        } else if after.version == before.version && after.timestamp_nanos == before.timestamp_nanos
+        let (before, after) = (known.dataset.manifest(), found.dataset.manifest());
+        let is_same = found.is_same_branch(known.branch.as_ref());
+        let current = if is_same && after.version > before.version {
+            found
+        } else if is_same
+            && after.version == before.version
+            && after.timestamp_nanos == before.timestamp_nanos
         {
             known.clone()
         } else {
-            // The same address holds another table now: start over with caches of its own.
-            Current::new(self.load(self.caches.session()).await?)
+            // The same address holds another table, or branch, now: start over with caches of its own.
+            self.load(self.caches.session()).await?
         };
         Ok((current, now))
     }
 
-    async fn load(&self, session: Arc<Session>) -> Result<Dataset> {
+    /// Opens what is there. A branch is there as long as it has its reference, whatever its directory holds.
+    async fn load(&self, session: Arc<Session>) -> Result<Current> {
+        let branch = match &self.branch {
+            None => None,
+            Some(name) if !is_reference(names::Reference::Branch, name) => {
+                return Err(unknown_branch(name));
+            }
+            Some(name) => {
+                let reference = self.reference(name).await?;
+                Some(OnBranch::open(&self.branches, name, reference).await?)
+            }
+        };
+        let durability = self.caches.durability();
         let mut builder = DatasetBuilder::from_uri(&self.location)
             .with_session(session)
             .with_storage_options(self.storage_options.clone());
-        if let Some(handler) = self.commit_handler() {
+        if let Some(handler) = durability.commit_handler(&self.location, branch.clone()) {
             builder = builder.with_commit_handler(handler);
         }
-        if let Some(branch) = &self.branch {
-            if !is_reference(Reference::Branch, branch) {
-                return Err(unknown_branch(branch));
-            }
-            builder = builder.with_branch(branch, None);
+        if let Some(name) = &self.branch {
+            builder = builder.with_branch(name, None);
         }
-        builder.load().await.map_err(|error| match &self.branch {
+        let dataset = builder.load().await.map_err(|error| match &self.branch {
             Some(branch)
                 if error.is_not_found() || matches!(error, lance::Error::RefNotFound { .. }) =>
             {
@@ -324,8 +339,9 @@ impl Handle {
             None if error.is_not_found() => {
                 Error::new(Code::TableNotFound, "the table's files do not exist")
             }
-            _ => error.into(),
-        })
+            _ => Error::from(error),
+        })?;
+        Ok(Current::new(dataset, branch))
     }
 
     /// One version: the newest when `version` is `None`.
@@ -368,14 +384,20 @@ impl Handle {
     pub fn publish(&self, dataset: Dataset) {
         let now = Instant::now();
         let mut open = self.open.lock();
+        // What is open may be another branch that has the name by now.
+        if self.branch.is_some() && !is_one_session(open.as_ref(), &dataset) {
+            *open = None;
+            return;
+        }
         if let Some(open) = open.as_ref()
             && open.current.dataset.version_id() >= dataset.version_id()
         {
             return;
         }
+        let branch = open.as_ref().and_then(|open| open.current.branch.clone());
         let fully_checked = open.as_ref().map_or(now, |open| open.fully_checked);
         *open = Some(Open {
-            current: Current::new(dataset),
+            current: Current::new(dataset, branch),
             // Others may have written since: not proven to be the newest, but the same directory.
             seen: self
                 .directory
@@ -388,9 +410,8 @@ impl Handle {
     }
 }
 
-fn unknown_branch(branch: &str) -> Error {
-    Error::new(
-        Code::TableBranchNotFound,
-        format!("there is no branch `{}`", short(branch)),
-    )
+/// Whether a dataset comes from what is open: each is opened with a session of its own, which its later
+/// versions keep.
+fn is_one_session(open: Option<&Open>, dataset: &Dataset) -> bool {
+    open.is_some_and(|open| Arc::ptr_eq(&open.current.dataset.session(), &dataset.session()))
 }

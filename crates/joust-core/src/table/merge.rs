@@ -62,6 +62,10 @@ pub struct Merged {
 impl Table {
     /// Merges the upload's rows, in one commit.
     pub async fn merge_insert(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
+        self.while_there(self.merge_rows(upload, merge)).await
+    }
+
+    async fn merge_rows(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
         let (_, batches) = decode(upload).await?;
         // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
         // Longer ones meet the others' commits as they come, and are tried again where they must be.

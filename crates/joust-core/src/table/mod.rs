@@ -4,11 +4,13 @@
 
 mod append;
 mod blobs;
+mod branch_files;
 mod branches;
 mod clone;
 mod columns;
 mod computed;
 mod count;
+mod current;
 mod data_type;
 mod delete;
 mod describe;
@@ -33,6 +35,7 @@ mod update;
 mod versions;
 mod write;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -43,6 +46,7 @@ pub use branches::Branch;
 pub use clone::CloneSource;
 pub use columns::{Alteration, NewColumn};
 pub(crate) use computed::{COMPUTED, EXPRESSION};
+use current::Current;
 pub use delete::Deleted;
 pub use describe::Description;
 pub use difference::{ColumnFacts, Difference, RowDifference};
@@ -61,6 +65,8 @@ pub use versions::Version;
 pub(crate) use write::Watch;
 pub use write::Written;
 
+use crate::durability::OnBranch;
+use crate::names::unknown_branch;
 use crate::view::check_not_view;
 use crate::{Engine, Result};
 
@@ -71,6 +77,8 @@ pub struct Table {
     engine: Engine,
     /// The request that changes are made for, where it asked to be made once.
     attempt: Option<Arc<Attempt>>,
+    /// The branch that work began on, for work that looks at newer versions before its end.
+    began_on: Option<Arc<OnBranch>>,
 }
 
 /// Which state of a table to read.
@@ -100,6 +108,7 @@ impl Table {
             handle,
             engine,
             attempt: None,
+            began_on: None,
         }
     }
 
@@ -130,8 +139,27 @@ impl Table {
 
     /// The newest version, whatever a remote store's staleness allows to readers: writes start here.
     pub(crate) async fn newest(&self) -> Result<Arc<Dataset>> {
+        Ok(self.current().await?.dataset)
+    }
+
+    async fn current(&self) -> Result<Current> {
         let now = SystemTime::now();
-        Ok(self.handle.current(Some(now), None).await?.dataset)
+        let current = self.handle.current(Some(now), None).await?;
+        match &self.began_on {
+            Some(branch) if !current.is_same_branch(Some(branch)) => {
+                Err(unknown_branch(self.handle.branch().unwrap_or_default()))
+            }
+            _ => Ok(current),
+        }
+    }
+
+    /// The same table, for work whose files are a branch's: it fails (code 22) once the branch is deleted,
+    /// also where another one has the name by then.
+    pub(crate) async fn begun(&self) -> Result<Self> {
+        Ok(Self {
+            began_on: self.current().await?.branch,
+            ..self.clone()
+        })
     }
 
     /// The newest version, for a change of rows, columns or metadata. A materialized view takes none:
@@ -140,6 +168,34 @@ impl Table {
         let newest = self.newest().await?;
         check_not_view(&newest)?;
         Ok(newest)
+    }
+
+    /// Does work that may be cut short: when it fails because the branch was deleted meanwhile, and its files
+    /// with it, that is what the failure says (code 22).
+    pub(crate) async fn while_there<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let Some(name) = self.handle.branch() else {
+            return work.await;
+        };
+        // Before the work begins: another branch may have the name when it has ended.
+        let life = self.handle.branches().life(name);
+        let error = match work.await {
+            Err(error) => error,
+            done => return done,
+        };
+        let goes_on = async {
+            let reference = self.handle.reference(name).await?;
+            life.goes_on(&reference).await
+        };
+        Err(match goes_on.await {
+            Ok(false) => unknown_branch(name),
+            _ => error,
+        })
+    }
+
+    /// Waits, where that is promised, until the disk has it that a file of the table's is gone.
+    async fn removed(&self, path: &object_store::path::Path) -> Result<()> {
+        let durability = self.handle.caches().durability();
+        durability.removed(self.handle.location(), path).await
     }
 
     /// A copy of the newest version for a change that commits to it.

@@ -37,7 +37,12 @@ impl Table {
                 .fold(table.clone().join("tree"), Path::join),
             None => table,
         };
-        let newest = self.newest().await.ok();
+        let (newest, branch) = match self.current().await {
+            Ok(current) => (Some(current.dataset), current.branch),
+            // A branch is made by a request of its own.
+            Err(error) if error.code() == Code::TableBranchNotFound => return Err(error),
+            Err(_) => (None, None),
+        };
         if let Some(newest) = &newest {
             check_not_view(newest)?;
         }
@@ -67,7 +72,12 @@ impl Table {
         self.check(&store, &staged, version, newest.as_deref())
             .await?;
         if staged != place {
-            match store.put_if_absent(&place, bytes.clone().into()).await {
+            let put = store.put_if_absent(&place, bytes.clone().into());
+            let put = match branch {
+                Some(branch) => branch.commit(put).await?,
+                None => put.await,
+            };
+            match put {
                 Ok(()) => {}
                 Err(object_store::Error::AlreadyExists { .. }) => {
                     if read(&store, &place).await?.as_ref() != Some(&bytes) {

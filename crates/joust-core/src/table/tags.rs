@@ -51,6 +51,7 @@ impl Table {
     /// Names a version of this branch.
     pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
         check_reference(Reference::Tag, name)?;
+        let _turn = self.handle.branches().changing.lock().await;
         self.dataset_at(version).await?;
         let dataset = self.newest().await?;
         let created = dataset
@@ -63,6 +64,7 @@ impl Table {
     /// Moves a tag to another version of this branch.
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
         self.tag(name).await?;
+        let _turn = self.handle.branches().changing.lock().await;
         self.dataset_at(version).await?;
         let dataset = self.newest().await?;
         let updated = dataset

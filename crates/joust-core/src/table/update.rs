@@ -35,6 +35,10 @@ impl Table {
                 "`updates` is empty; give at least one [column, expression]",
             ));
         }
+        self.while_there(self.update_rows(update)).await
+    }
+
+    async fn update_rows(&self, update: Update) -> Result<Updated> {
         let _turn = self.handle.changing.lock().await;
         if let Some(earlier) = self.earlier().await? {
             return Ok(earlier.updated());

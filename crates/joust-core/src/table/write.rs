@@ -82,7 +82,8 @@ impl Table {
 
     async fn replace(&self, upload: UploadReader, dataset: Arc<Dataset>) -> Result<Written> {
         let params = onto(&dataset, WriteMode::Overwrite);
-        self.insert(upload, dataset.into(), params).await
+        let insert = self.insert(upload, dataset.into(), params);
+        self.while_there(insert).await
     }
 
     async fn insert(

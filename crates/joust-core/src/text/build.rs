@@ -71,6 +71,7 @@ async fn attempt_build(
     analysis: &Analysis,
     on_progress: &OnProgress,
 ) -> Result<()> {
+    let table = &table.begun().await?;
     let dataset = table.newest().await?;
     let mut progress = Progress {
         stage: "index_text".to_string(),

@@ -50,6 +50,7 @@ async fn round(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Op
 
 /// Makes a segment of the rows that are in none.
 async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+    let table = &table.begun().await?;
     let dataset = table.newest().await?;
     let index = own(table, &dataset, name).await?;
     let mut covered = RoaringBitmap::new();
@@ -98,6 +99,7 @@ async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result
 
 /// Merges segments of about one size, if there are enough, or those that are mostly dead.
 async fn rewrite(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+    let table = &table.begun().await?;
     let dataset = table.newest().await?;
     let index = own(table, &dataset, name).await?;
     let chosen = match alike(&index) {

@@ -35,7 +35,8 @@ impl Table {
     /// Runs the view's query and publishes its result. Dropping the future leaves the view as it was,
     /// unless the commit is under way.
     pub async fn refresh_view(&self, refresh: &Refresh, work: &Work) -> Result<Refreshed> {
-        let view = self.newest().await?;
+        let table = self.begun().await?;
+        let view = table.newest().await?;
         let definition = Definition::of(&view)?;
         let mut sources = Vec::with_capacity(refresh.sources.len());
         for source in &refresh.sources {
@@ -63,7 +64,7 @@ impl Table {
             .collect();
         let properties = watermark(&refresh.sources, &source_versions);
         Ok(Refreshed {
-            version: self.replace_fragments(fragments, properties).await?,
+            version: table.replace_fragments(fragments, properties).await?,
             rows_written,
             source_versions,
         })

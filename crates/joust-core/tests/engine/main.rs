@@ -2,6 +2,7 @@
 //! minutes.
 
 mod appends;
+mod branches;
 mod changes;
 mod compaction;
 mod nearest;

@@ -22,8 +22,11 @@ use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
 use crate::durability::ShortFiles;
 use crate::error::{Error, Result};
+use crate::names::unknown_branch;
 use crate::table::Table;
+use crate::table::current::Current;
 use crate::table::write::{onto, refused};
+use crate::view::check_not_view;
 
 /// The part of a commit's time that the next one is put off, at most, for clients to come again.
 const PATIENCE: u32 = 2;
@@ -64,18 +67,36 @@ pub(super) async fn commit_all(table: Table) {
 /// Writes the rows of a group to files; `None` when all of it was refused.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     // Columns that somebody was told of are there, whatever is being committed.
-    let version = match table.changeable().await {
-        Ok(newest) => newest,
+    let current = async {
+        let current = table.current().await?;
+        check_not_view(&current.dataset)?;
+        Ok::<_, Error>(current)
+    };
+    let current = match current.await {
+        Ok(current) => current,
         Err(error) => {
             refuse(group, &error);
             return None;
         }
     };
+    let version = current.dataset.clone();
+    let group = on_this_branch(group, &current);
     let mut staged = Vec::new();
     for (schema, uploads) in by_schema(group, &mut staged) {
         stage(table, &version, &schema, uploads, &mut staged).await;
     }
     (!staged.is_empty()).then_some(Group { version, staged })
+}
+
+/// The uploads but those whose files went with a branch that was deleted: another one has the name by now.
+fn on_this_branch(group: Vec<Waiting>, current: &Current) -> Vec<Waiting> {
+    let (here, gone): (Vec<_>, Vec<_>) = group.into_iter().partition(|upload| match &upload.rows {
+        Rows::Gathered { .. } => true,
+        Rows::Staged { branch, .. } => current.is_same_branch(branch.as_ref()),
+    });
+    let name = current.dataset.manifest().branch.as_deref();
+    refuse(gone, &unknown_branch(name.unwrap_or_default()));
+    here
 }
 
 /// The same group for the columns that the table has by now. Files that were written for others would be

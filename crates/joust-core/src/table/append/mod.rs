@@ -30,6 +30,10 @@ use queue::{Rows, Waiting};
 impl Table {
     /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
     pub async fn append(&self, upload: UploadReader) -> Result<Written> {
+        self.while_there(self.append_rows(upload)).await
+    }
+
+    async fn append_rows(&self, upload: UploadReader) -> Result<Written> {
         if let Some(earlier) = self.earlier().await? {
             return Ok(earlier.written());
         }
@@ -52,7 +56,8 @@ impl Table {
 
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
         let _memory = self.memory_for_writing().await?;
-        let newest = self.changeable().await?;
+        let table = self.begun().await?;
+        let newest = table.changeable().await?;
         let mut params = onto(&newest, WriteMode::Append);
         params.file_writer_options = self.file_options(&batches.schema());
         let watch = Arc::new(Watch::default());
@@ -69,6 +74,7 @@ impl Table {
         self.enqueue(Rows::Staged {
             transaction: Box::new(transaction),
             version: newest,
+            branch: table.began_on,
             num_rows,
         })
         .await

@@ -70,6 +70,8 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
     // Only rows were added since: what was written for one version was written for the other.
     if let Some(last) = last
         && last.version_id() == version.version_id() + 1
+        // Not one of a branch that was deleted meanwhile and had this one's name.
+        && Arc::ptr_eq(&last.session(), &version.session())
     {
         let transactions = staged.iter_mut().map(|one| &mut one.transaction);
         transactions

@@ -35,6 +35,7 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
     let rows = Rows::Staged {
         transaction: Box::new(transaction.clone()),
         version: version.clone(),
+        branch: None,
         num_rows: 1,
     };
     let (waiting, answer) = Waiting::new(rows, |_| None);

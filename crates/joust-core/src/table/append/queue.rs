@@ -10,7 +10,7 @@ use lance::dataset::transaction::Transaction;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-use crate::durability::Mark;
+use crate::durability::{Mark, OnBranch};
 use crate::error::{Code, Error, Result};
 use crate::memory::Reservation;
 use crate::table::Written;
@@ -36,6 +36,8 @@ pub(super) enum Rows {
         transaction: Box<Transaction>,
         /// The version that they were written for.
         version: Arc<Dataset>,
+        /// The branch that they are beside.
+        branch: Option<Arc<OnBranch>>,
         num_rows: u64,
     },
 }
