@@ -152,6 +152,10 @@ impl Queue {
         !std::mem::replace(&mut state.committing, true)
     }
 
+    pub(super) fn waiting(&self) -> usize {
+        self.state.lock().waiting.len()
+    }
+
     /// Waits until `count` uploads wait.
     pub(super) async fn many(&self, count: usize) {
         loop {
