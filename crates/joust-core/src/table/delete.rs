@@ -3,6 +3,7 @@
 use lance::dataset::DeleteBuilder;
 
 use super::Table;
+use super::turn::Begun;
 use crate::error::{Error, Result};
 
 /// A committed delete.
@@ -15,14 +16,12 @@ pub struct Deleted {
 impl Table {
     /// Deletes the rows for which a SQL predicate is true.
     pub async fn delete(&self, predicate: &str) -> Result<Deleted> {
-        let _turn = self.handle.changing.lock().await;
-        if let Some(earlier) = self.earlier().await? {
-            return self.deleted_earlier(&earlier).await;
-        }
-        let dataset = self.changeable().await?;
-        let _memory = self.memory_for_change(&dataset).await?;
-        let predicate = crate::query::predicate(&dataset, predicate)?;
-        let delete = DeleteBuilder::new(dataset, predicate).execute();
+        let change = match self.begin_change(0).await? {
+            Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
+            Begun::Now(change) => change,
+        };
+        let predicate = crate::query::predicate(&change.dataset, predicate)?;
+        let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();
         let deleted = self
             .as_attempt(|| 0, delete)
             .await

@@ -29,6 +29,7 @@ mod references;
 mod restore;
 mod stats;
 mod tags;
+mod turn;
 mod update;
 mod versions;
 mod write;

@@ -8,6 +8,7 @@ use lance::dataset::UpdateBuilder;
 use lance_datafusion::planner::Planner;
 
 use super::Table;
+use super::turn::Begun;
 use crate::error::{Error, Result};
 use crate::query::{canonical_column, expression};
 
@@ -35,18 +36,17 @@ impl Table {
                 "`updates` is empty; give at least one [column, expression]",
             ));
         }
-        let _turn = self.handle.changing.lock().await;
-        if let Some(earlier) = self.earlier().await? {
-            return Ok(earlier.updated());
-        }
-        let dataset = self.changeable().await?;
-        let _memory = self.memory_for_change(&dataset).await?;
-        let set = resolve(&dataset, &update.set)?;
-        check_independent(&dataset, &set)?;
+        let change = match self.begin_change(0).await? {
+            Begun::Before(earlier) => return Ok(earlier.updated()),
+            Begun::Now(change) => change,
+        };
+        let dataset = &change.dataset;
+        let set = resolve(dataset, &update.set)?;
+        check_independent(dataset, &set)?;
         let before = dataset.version_id();
         let mut builder = UpdateBuilder::new(dataset.clone());
         if let Some(predicate) = &update.predicate {
-            let predicate = crate::query::predicate(&dataset, predicate)?;
+            let predicate = crate::query::predicate(dataset, predicate)?;
             builder = builder.update_where(&predicate).map_err(Error::of_input)?;
         }
         for (column, value) in &set {
