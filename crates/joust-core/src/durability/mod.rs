@@ -16,6 +16,7 @@ mod hint;
 mod local;
 mod marked;
 mod short_files;
+mod to_the_end;
 mod turns;
 mod written;
 
@@ -31,8 +32,9 @@ use object_store::path::Path;
 use around::With;
 pub(crate) use disk::Settling;
 pub(crate) use fitting::{columns_changed, written_for};
-pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
+pub(crate) use marked::{Mark, find, marked, versions_gone};
 pub(crate) use short_files::ShortFiles;
+pub(crate) use to_the_end::{Ended, to_the_end};
 pub(crate) use turns::Turns;
 
 /// What an answered write means on a local disk.
@@ -65,7 +67,9 @@ impl Durability {
             "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };
-        let marked = Arc::new(With(marked::MarkedCommit(inner)));
+        // Inside of the marks: it has to know the transaction as it is written.
+        let lasting = Arc::new(With(to_the_end::LastingCommit(inner)));
+        let marked = Arc::new(With(marked::MarkedCommit(lasting)));
         let in_turn = Arc::new(With(turns::CommitInTurn(marked)));
         Some(Arc::new(With(fitting::FittingCommit(in_turn))))
     }

@@ -4,6 +4,7 @@ use lance::dataset::DeleteBuilder;
 
 use super::Table;
 use super::turn::Begun;
+use crate::durability::Ended;
 use crate::error::{Error, Result};
 
 /// A committed delete.
@@ -22,10 +23,14 @@ impl Table {
         };
         let predicate = crate::query::predicate(&change.dataset, predicate)?;
         let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();
-        let deleted = self
-            .as_attempt(|| 0, delete)
-            .await
-            .map_err(Error::of_input)?;
+        let ended = self.as_change(|| 0, delete).await;
+        let deleted = match ended.map_err(Error::of_input)? {
+            Ended::Told(deleted) => deleted,
+            Ended::Unheard(version) => {
+                let made = self.unheard(version, 0).await?;
+                return self.deleted_earlier(&made).await;
+            }
+        };
         let result = Deleted {
             version: deleted.new_dataset.version_id(),
             num_deleted_rows: deleted.num_deleted_rows,

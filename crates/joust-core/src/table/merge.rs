@@ -10,6 +10,7 @@ use super::gather::{Gathered, gather, whole};
 use super::once::counted;
 use super::turn::Begun;
 use super::write::Watch;
+use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::query::{expression, unknown_column};
@@ -126,10 +127,17 @@ impl Table {
         let job = builder.try_build().map_err(Error::of_input)?;
         let watch = Arc::new(Watch::default());
         let merging = job.execute(watch.clone().over(batches));
-        let (merged, stats) = self
-            .as_attempt(counted(&watch), merging)
+        let ended = self
+            .as_change(counted(&watch), merging)
             .await
             .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
+        let (merged, stats) = match ended {
+            Ended::Told(told) => told,
+            Ended::Unheard(version) => {
+                let made = self.unheard(version, watch.rows()).await?;
+                return self.merged_earlier(&made, &merge).await;
+            }
+        };
         let version = self.committed(Arc::unwrap_or_clone(merged));
         Ok(Merged {
             version,

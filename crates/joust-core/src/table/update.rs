@@ -9,6 +9,7 @@ use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::turn::Begun;
+use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::query::{canonical_column, expression};
 
@@ -53,10 +54,11 @@ impl Table {
             builder = builder.set(column, value).map_err(Error::of_input)?;
         }
         let job = builder.build().map_err(Error::of_input)?;
-        let updated = self
-            .as_attempt(|| 0, job.execute())
-            .await
-            .map_err(Error::of_input)?;
+        let ended = self.as_change(|| 0, job.execute()).await;
+        let updated = match ended.map_err(Error::of_input)? {
+            Ended::Told(updated) => updated,
+            Ended::Unheard(version) => return Ok(self.unheard(version, 0).await?.updated()),
+        };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
         self.handle.publish(dataset);
