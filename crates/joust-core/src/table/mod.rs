@@ -7,6 +7,7 @@ mod blobs;
 mod branches;
 mod clone;
 mod columns;
+mod committed_parts;
 mod computed;
 mod count;
 mod data_type;

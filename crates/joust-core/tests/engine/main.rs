@@ -5,4 +5,5 @@ mod appends;
 mod changes;
 mod compaction;
 mod nearest;
+mod parts;
 mod tables;
