@@ -127,10 +127,11 @@ export declare class Table {
    */
   commitParts(commit: PartsCommit): Promise<number>
   /**
-   * The version that the commit of a write made, null if none was made; `began`: the version that
-   * the write's parts were written against.
+   * The version that the commit of a write made, or the oldest after it that is not cleaned up and has
+   * the rows; null if none was made. `began`: the version that the write's parts were written against;
+   * `parts`: `contents` of each. Code 14 when that can't be told any more.
    */
-  committedParts(id: string, began: number): Promise<number | null>
+  committedParts(id: string, began: number, parts: Array<Buffer>): Promise<number | null>
   /** Removes the files of parts that will not be committed. */
   removeParts(parts: Array<Buffer>): Promise<void>
   /** Runs a query. `body` is its JSON as it came, copied before the call returns. */

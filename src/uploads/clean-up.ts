@@ -17,11 +17,14 @@ export async function removeRemains(services: Services, remains: Remains): Promi
     if (record === undefined) return;
     const table = onBranch(tableHandle(services, record), upload.branch);
     if (remains.doubtful) {
-      const version = await table.committedParts(upload.id, upload.version).catch((error) => {
+      const made = table.committedParts(upload.id, upload.version, parts);
+      const version = await made.catch((error) => {
+        // A branch that was deleted took these files with it. Where nobody can tell any more whether they
+        // were committed, no version has them, and they go with others that none has.
         if (hasCode(error, ErrorCode.TableBranchNotFound)) return undefined;
+        if (hasCode(error, ErrorCode.ConcurrentModification)) return undefined;
         throw error;
       });
-      // A branch that was deleted took these files with it.
       if (version === undefined) return await remains.removed();
       if (version !== null) return await services.uploads.committed(upload.id, version);
       if (!(await remains.claim())) return;

@@ -213,6 +213,31 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
     await allIsGivenBack();
   }, 120_000);
 
+  it("refuses changes of one table that find no memory together, not one after the other", async () => {
+    const leaving = new AbortController();
+    const held = Array.from({ length: 16 }, () =>
+      server.client.open("/v1/table/uploads/query", {
+        body: { vector: { single_vector: [] }, k: 1_000_000 },
+        signal: leaving.signal,
+      }),
+    );
+    await Promise.all(held);
+    const change = (n: number) =>
+      server.client.post("/v1/table/uploads/update", {
+        predicate: `id = ${n}`,
+        updates: [["id", "id + 0"]],
+      });
+    const changes = Promise.all([1, 2, 3].map(change));
+    await eventually("all wait", async () => (await memory()).waiting === 3);
+    for (const refused of await changes) {
+      expect([refused.status, refused.json.code]).toEqual([429, 21]);
+    }
+    leaving.abort();
+    await allIsGivenBack();
+    expect((await change(1)).status).toBe(200);
+    await allIsGivenBack();
+  }, 120_000);
+
   it("refuses a record batch that there can never be memory for", async () => {
     const chunks = [...new BigStream(1).chunks()];
     const [schema, batch] = chunks as [Uint8Array, Uint8Array];

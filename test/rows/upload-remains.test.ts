@@ -35,6 +35,8 @@ it("files of an upload are removed only when it is certain that they are nobody'
   expect(await doneTo(async () => null, false)).toEqual([]);
   expect(await doneTo(async () => 7)).toEqual(["committed"]);
   expect(await doneTo(failing(ErrorCode.ServiceUnavailable))).toEqual([]);
+  // Nobody can tell any more: no version has them, and they go with others that none has.
+  expect(await doneTo(failing(ErrorCode.ConcurrentModification))).toEqual(["forgotten"]);
   // The branch took them with it.
   expect(await doneTo(failing(ErrorCode.TableBranchNotFound))).toEqual(["forgotten"]);
 });

@@ -4,6 +4,7 @@ import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
+import { expectFailure } from "../harness/failure.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
@@ -18,6 +19,16 @@ function edit(sql: string): void {
   const database = new Database(join(root, ".joust", "catalog.db"));
   database.exec(sql);
   database.close();
+}
+
+/** What the catalog keeps of an upload's only part. */
+function kept(upload_id: string): string {
+  const database = new Database(join(root, ".joust", "catalog.db"), { readonly: true });
+  const part = database
+    .prepare("select contents from upload_parts where upload_id = ?")
+    .get(upload_id) as { contents: string };
+  database.close();
+  return part.contents;
 }
 
 async function insertPart(server: Server, upload_id: string): Promise<void> {
@@ -70,6 +81,41 @@ describe("a server that starts", () => {
       return reply.status === 200 && reply.json.version === version;
     });
     expect(await third.client.count("t")).toBe(rows);
+    await third.stop();
+  });
+
+  it("finds a commit whose version was deleted meanwhile, and tells when it can't", async () => {
+    const first = await startServer({ root });
+    await first.client.createTable("gone", items(1));
+    const write = "/v1/table/gone/multipart_write";
+    const upload_id = (await first.client.ok(`${write}/create`)).upload_id;
+    await first.client.ok("/v1/table/gone/insert/", items(2, { from: 100 }), { upload_id });
+    const parts = kept(upload_id);
+    const { version } = await first.client.ok(`${write}/complete`, undefined, { upload_id });
+    await first.client.insert("gone", items(1, { from: 200 }));
+    const forget = (server: Server, from: number) =>
+      server.client.ok("/v1/table/gone/version/delete", {
+        ranges: [{ start_version: from, end_version: from + 1 }],
+      });
+    await forget(first, version);
+    await first.stop();
+    const untold = `update uploads set state = 'committing', owner = 'gone', result = null where id = '${upload_id}';
+      insert into upload_parts values ('kept', '${upload_id}', 'a', '${parts}')`;
+    edit(untold);
+
+    const second = await startServer({ root, key: first.key });
+    const again = await second.client.ok(`${write}/complete`, undefined, { upload_id });
+    expect(again.version).toBe(version + 1);
+    expect(await second.client.count("gone")).toBe(4);
+    await second.client.ok("/v1/table/gone/delete", { predicate: "id >= 100" });
+    await forget(second, version + 1);
+    await second.stop();
+    edit(untold);
+
+    const third = await startServer({ root, key: first.key });
+    const unknown = await third.client.post(`${write}/complete`, undefined, { upload_id });
+    expectFailure(unknown, 409, 14, /look at the table/);
+    expect(await third.client.count("gone")).toBe(1);
     await third.stop();
   });
 });

@@ -6,6 +6,7 @@
 //! for the server's own log.
 
 mod storage;
+mod unknown;
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,6 +100,7 @@ impl Error {
     fn blame_input(mut self) -> Self {
         if let (Code::Internal, Some(source)) = (self.code, &self.source)
             && !is_storage_failure(source.as_ref())
+            && unknown::outcome(source.as_ref()).is_none()
         {
             self.code = Code::InvalidInput;
             self.message = clean(&source.to_string());
@@ -133,7 +135,8 @@ impl From<lance::Error> for Error {
         if is_exhausted(&error) {
             return exhausted();
         }
-        if let Some((code, message)) = storage::failure(&error) {
+        if let Some((code, message)) = unknown::outcome(&error).or_else(|| storage::failure(&error))
+        {
             return Self {
                 code,
                 message,
@@ -169,10 +172,6 @@ impl From<lance::Error> for Error {
             | L::TooMuchWriteContention { .. } => (
                 Code::ConcurrentModification,
                 "another writer changed the table at the same time; read it again and retry".into(),
-            ),
-            L::Timeout { .. } => (
-                Code::ServiceUnavailable,
-                "the storage did not answer in time; try again".into(),
             ),
             L::Backpressure { .. } => (
                 Code::Throttling,

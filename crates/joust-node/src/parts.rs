@@ -77,17 +77,20 @@ impl Table {
         )
     }
 
-    /// The version that the commit of a write made, null if none was made; `began`: the version that
-    /// the write's parts were written against.
+    /// The version that the commit of a write made, or the oldest after it that is not cleaned up and has
+    /// the rows; null if none was made. `began`: the version that the write's parts were written against;
+    /// `parts`: `contents` of each. Code 14 when that can't be told any more.
     #[napi(ts_return_type = "Promise<number | null>")]
     pub fn committed_parts<'env>(
         &self,
         env: &'env Env,
         id: String,
         began: f64,
+        parts: Vec<Buffer>,
     ) -> napi::Result<PromiseRaw<'env, Option<f64>>> {
         let table = self.inner.clone();
-        let work = async move { table.committed_parts(&id, version_number(began)).await };
+        let (began, parts) = (version_number(began), bytes(parts));
+        let work = async move { table.committed_parts(&id, began, &parts).await };
         promise(env, work, |version| version.map(|version| version as f64))
     }
 

@@ -99,7 +99,7 @@ async function commit(services: Services, table: Table, name: UploadName): Promi
   if ("version" in found) return found.version;
   const { upload, overwrite, parts, retried } = found;
   const { id, version: began } = upload;
-  const earlier = retried ? await table.committedParts(id, began) : null;
+  const earlier = retried ? await table.committedParts(id, began, parts) : null;
   const made = earlier ?? table.commitParts({ id, version: began, overwrite, parts });
   const version = await Promise.resolve(made).catch(async (error) => {
     if (lasting.has(asJoustError(error).code)) {

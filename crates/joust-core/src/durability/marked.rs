@@ -91,7 +91,11 @@ impl Around for MarkedCommit {
             .manifest_path(commit.base_path, version);
         let committed = commit.by(self.inner()).await;
         match (committed, marked) {
-            (Err(error), Some(marked)) => outcome(store, path, version, &marked.inner, error).await,
+            (Err(error), Some(marked)) => {
+                let is_own =
+                    |_: &Manifest, found: Option<&pb::Transaction>| found == Some(&marked.inner);
+                outcome(store, path, version, is_own, error).await
+            }
             (committed, _) => committed,
         }
     }
@@ -108,12 +112,13 @@ fn with_marks(mut transaction: Transaction, marks: &[Mark]) -> Transaction {
 
 /// Whether a commit that seems to have failed took place after all: a store may fail after it has
 /// written. Lance asks that too, but would not know its transaction again with the marks on it, take it
-/// for another writer's and commit a second time.
-async fn outcome(
+/// for another writer's and commit a second time. `is_own`: whether a manifest, with the change that made it,
+/// is that commit's.
+pub(super) async fn outcome(
     store: &ObjectStore,
     path: Path,
     version: u64,
-    transaction: &pb::Transaction,
+    is_own: impl Fn(&Manifest, Option<&pb::Transaction>) -> bool,
     error: CommitError,
 ) -> std::result::Result<ManifestLocation, CommitError> {
     let mut failure = None;
@@ -121,7 +126,7 @@ async fn outcome(
         match location(store, &path, version).await {
             Ok(None) => return Err(error),
             Ok(Some(location)) => match transaction_of(store, &location).await {
-                Ok((_, Some(found))) if found == *transaction => return Ok(location),
+                Ok((manifest, found)) if is_own(&manifest, found.as_ref()) => return Ok(location),
                 Ok(_) => return Err(error),
                 Err(cause) => failure = Some(cause),
             },

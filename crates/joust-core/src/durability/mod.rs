@@ -18,6 +18,7 @@ mod local;
 mod marked;
 mod on_branch;
 mod short_files;
+mod to_the_end;
 mod turns;
 mod written;
 
@@ -36,10 +37,11 @@ use around::With;
 pub(crate) use disk::Settling;
 pub(crate) use fitting::{columns_changed, written_for};
 pub(crate) use life::{Branches, Reference};
-pub(crate) use marked::{Found, Mark, find, marked, versions_gone};
+pub(crate) use marked::{Mark, find, marked, versions_gone};
 use on_branch::CommitOnBranch;
 pub(crate) use on_branch::OnBranch;
 pub(crate) use short_files::ShortFiles;
+pub(crate) use to_the_end::{Ended, to_the_end};
 pub(crate) use turns::Turns;
 
 /// What an answered write means on a local disk.
@@ -77,16 +79,16 @@ impl Durability {
             "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };
-        let marked: Arc<dyn CommitHandler> = Arc::new(With(marked::MarkedCommit(inner)));
         // Nobody waits for a turn in here, so who deletes the branch waits for no turn either.
         let living = match branch {
-            Some(branch) => Arc::new(With(CommitOnBranch {
-                branch,
-                inner: marked,
-            })),
-            None => marked,
+            Some(branch) => Arc::new(With(CommitOnBranch { branch, inner })),
+            None => inner,
         };
-        let in_turn = Arc::new(With(turns::CommitInTurn(living)));
+        // Around it: the branch stays as long as the commit goes on. Inside of the marks: it has to know the
+        // transaction as it is written.
+        let lasting = Arc::new(With(to_the_end::LastingCommit(living)));
+        let marked = Arc::new(With(marked::MarkedCommit(lasting)));
+        let in_turn = Arc::new(With(turns::CommitInTurn(marked)));
         Some(Arc::new(With(fitting::FittingCommit(in_turn))))
     }
 

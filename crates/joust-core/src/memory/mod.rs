@@ -6,6 +6,9 @@
 //! waits, a request for a few seconds and a job as long as it takes, so that many clients at once are
 //! slowed down and in the end refused (code 21) instead of the process being killed for memory.
 //!
+//! Nobody waits for memory who has a turn of a table: all who wait for that turn would wait too, however
+//! little they need. `table/turn.rs` says how a change of rows comes to both.
+//!
 //! What is taken:
 //!
 //! | for | bytes |
@@ -14,11 +17,13 @@
 //! | an upload that waits for a commit | its rows once more, for the files they become |
 //! | a long upload | [`Budget::writing`] for the buffers of its files |
 //! | a query | what its scan may read ahead and its sort may hold; no more than the table has |
-//! | an update, delete or merge | the same |
+//! | an update, delete or merge | the same, and [`Budget::writing`] |
+//! | columns that are filled, cast or promoted | the same |
+//! | a copy of a table through memory | what its transfers hold, at most [`Budget::job`] |
 //! | an index build, a compaction, a refresh | [`Budget::job`] |
 
 mod budget;
 mod pool;
 
 pub use budget::Budget;
-pub use pool::{Memory, Reservation, Usage, Use, Uses};
+pub use pool::{Memory, Patience, Reservation, Usage, Use, Uses};

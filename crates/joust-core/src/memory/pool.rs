@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -55,9 +55,14 @@ struct Pool {
     free: Semaphore,
     taken: [AtomicUsize; 4],
     waiting: AtomicUsize,
+    /// Bytes that those who wait hold meanwhile.
+    held: AtomicUsize,
     refused: AtomicU64,
     patience: Duration,
 }
+
+/// For how long a request may wait for memory, in one piece or in several.
+pub struct Patience(Duration);
 
 impl Memory {
     pub fn new(budget: Budget) -> Self {
@@ -70,6 +75,7 @@ impl Memory {
             free: Semaphore::new(budget.work),
             taken: Default::default(),
             waiting: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
             refused: AtomicU64::new(0),
             patience,
         }))
@@ -89,22 +95,48 @@ impl Memory {
     /// Takes memory for a request, in the order of asking. Code 21 when others hold it for too long.
     /// More than there is means all there is.
     pub async fn take(&self, purpose: Use, bytes: usize) -> Result<Reservation> {
+        self.take_holding(0, &mut self.patience(), purpose, bytes)
+            .await
+    }
+
+    /// What a request begins with.
+    pub fn patience(&self) -> Patience {
+        Patience(self.0.patience)
+    }
+
+    /// The same for one who holds so many bytes already and keeps them while it waits. Those who do hold
+    /// at most half of all there is, where there are several: more would wait for nobody but one another.
+    pub async fn take_holding(
+        &self,
+        held: usize,
+        patience: &mut Patience,
+        purpose: Use,
+        bytes: usize,
+    ) -> Result<Reservation> {
         if let Some(taken) = self.try_take(purpose, bytes) {
             return Ok(taken);
         }
-        let _waiting = Waiting::new(&self.0);
-        let wanted = self.0.free.acquire_many(self.permits(bytes));
-        match tokio::time::timeout(self.0.patience, wanted).await {
-            Ok(Ok(permit)) => Ok(self.reservation(purpose, permit)),
-            _ => {
-                self.0.refused.fetch_add(1, Ordering::Relaxed);
-                Err(Error::new(
-                    Code::Throttling,
-                    "other requests hold the memory that this one needs; send it again later, or \
-                     fewer at the same time",
-                ))
-            }
+        let waiting = Waiting::holding(&self.0, held);
+        if waiting.is_none() || patience.0.is_zero() {
+            return Err(self.refused());
         }
+        let began = Instant::now();
+        let wanted = self.0.free.acquire_many(self.permits(bytes));
+        let taken = tokio::time::timeout(patience.0, wanted).await;
+        patience.0 = patience.0.saturating_sub(began.elapsed());
+        match taken {
+            Ok(Ok(permit)) => Ok(self.reservation(purpose, permit)),
+            _ => Err(self.refused()),
+        }
+    }
+
+    fn refused(&self) -> Error {
+        self.0.refused.fetch_add(1, Ordering::Relaxed);
+        Error::new(
+            Code::Throttling,
+            "other requests hold the memory that this one needs; send it again later, or fewer at the \
+             same time",
+        )
     }
 
     /// Takes memory for a job, however long it takes. Requests do not wait behind it.
@@ -151,19 +183,31 @@ impl Memory {
     }
 }
 
-/// Counts one who waits, while it does.
-struct Waiting<'a>(&'a Pool);
+/// Counts one who waits, while it does, and what it holds.
+struct Waiting<'a> {
+    pool: &'a Pool,
+    held: usize,
+}
 
 impl<'a> Waiting<'a> {
     fn new(pool: &'a Pool) -> Self {
         pool.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(pool)
+        Self { pool, held: 0 }
+    }
+
+    /// `None` when those who wait would hold too much.
+    fn holding(pool: &'a Pool, held: usize) -> Option<Self> {
+        let mut waiting = Self::new(pool);
+        waiting.held = held;
+        let others = pool.held.fetch_add(held, Ordering::Relaxed);
+        (held == 0 || others == 0 || others + held <= pool.budget.work / 2).then_some(waiting)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.pool.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.pool.held.fetch_sub(self.held, Ordering::Relaxed);
     }
 }
 
@@ -248,6 +292,40 @@ mod tests {
         assert_eq!((usage.waiting, usage.refused), (0, 1));
         let (taken, ()) = tokio::join!(memory.take(Use::Query, 1), async { drop(held) });
         assert_eq!(taken.unwrap().bytes(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_no_longer_in_several_pieces_than_in_one() {
+        let memory = memory(100);
+        let mut patience = memory.patience();
+        let held = memory.try_take(Use::Upload, 100).unwrap();
+        let wait = memory.take_holding(0, &mut patience, Use::Change, 1);
+        assert!(wait.await.is_err());
+        let wait = memory.take_holding(0, &mut patience, Use::Change, 1);
+        let (refused, ()) = tokio::join!(wait, async { drop(held) });
+        assert_eq!(refused.err().unwrap().code(), Code::Throttling);
+        // What is there at once is not waited for.
+        let taken = memory.take_holding(0, &mut patience, Use::Change, 1);
+        assert_eq!(taken.await.unwrap().bytes(), 1);
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_with_memory_in_hand_do_not_hold_all_of_it() {
+        let memory = Memory::with_patience(*memory(100).budget(), Duration::from_secs(60));
+        let rows = [40, 30].map(|bytes| memory.try_take(Use::Upload, bytes).unwrap());
+        let [first, second] = rows.map(|rows| {
+            let memory = memory.clone();
+            async move {
+                let mut patience = memory.patience();
+                let wanted = memory.take_holding(rows.bytes(), &mut patience, Use::Change, 60);
+                wanted.await.map(|taken| taken.bytes())
+            }
+        });
+        let (first, second) = tokio::join!(first, second);
+        assert_eq!(second.unwrap_err().code(), Code::Throttling);
+        // The second one's rows were what the first one lacked.
+        assert_eq!(first.unwrap(), 60);
+        assert_eq!(memory.usage().taken, Uses::default());
     }
 
     #[tokio::test]

@@ -36,6 +36,7 @@ impl Table {
             }
         };
         let mut dataset = source.newest().await?.as_ref().clone();
+        let _memory = self.memory_for_copy(&dataset).await?;
         let params = store_params(self.handle.storage_options().clone());
         let copied = dataset
             .deep_clone(self.handle.location(), reference, Some(params))

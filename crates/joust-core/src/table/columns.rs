@@ -99,13 +99,20 @@ impl Table {
                  send two",
             ));
         }
-        let transform = if nulls.is_empty() {
-            NewColumnTransform::SqlExpressions(expressions)
+        // Nulls are not written.
+        let (transform, _memory) = if nulls.is_empty() {
+            let memory = self.memory_for_change(&dataset).await?;
+            (
+                NewColumnTransform::SqlExpressions(expressions),
+                Some(memory),
+            )
         } else {
-            NewColumnTransform::AllNulls(Arc::new(Schema::new(nulls)))
+            let nulls = Arc::new(Schema::new(nulls));
+            (NewColumnTransform::AllNulls(nulls), None)
         };
+        let batch = self.rows_at_once(&dataset);
         dataset
-            .add_columns(transform, None, None)
+            .add_columns(transform, None, batch)
             .await
             .map_err(Error::of_input)?;
         Ok(self.committed(dataset))
@@ -162,6 +169,11 @@ impl Table {
             }
             changes.push(change);
         }
+        // Values are written anew where they are cast.
+        let _memory = match changes.iter().any(|change| change.data_type.is_some()) {
+            true => Some(self.memory_for_change(&dataset).await?),
+            false => None,
+        };
         dataset
             .alter_columns(&changes)
             .await

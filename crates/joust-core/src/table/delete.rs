@@ -3,6 +3,8 @@
 use lance::dataset::DeleteBuilder;
 
 use super::Table;
+use super::turn::Begun;
+use crate::durability::Ended;
 use crate::error::{Error, Result};
 
 /// A committed delete.
@@ -19,18 +21,20 @@ impl Table {
     }
 
     async fn delete_rows(&self, predicate: &str) -> Result<Deleted> {
-        let _turn = self.handle.changing.lock().await;
-        if let Some(earlier) = self.earlier().await? {
-            return self.deleted_earlier(&earlier).await;
-        }
-        let dataset = self.changeable().await?;
-        let _memory = self.memory_for_change(&dataset).await?;
-        let predicate = crate::query::predicate(&dataset, predicate)?;
-        let delete = DeleteBuilder::new(dataset, predicate).execute();
-        let deleted = self
-            .as_attempt(|| 0, delete)
-            .await
-            .map_err(Error::of_input)?;
+        let change = match self.begin_change(0).await? {
+            Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
+            Begun::Now(change) => change,
+        };
+        let predicate = crate::query::predicate(&change.dataset, predicate)?;
+        let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();
+        let ended = self.as_change(|| 0, delete).await;
+        let deleted = match ended.map_err(Error::of_input)? {
+            Ended::Told(deleted) => deleted,
+            Ended::Unheard(version) => {
+                let made = self.unheard(version, 0).await?;
+                return self.deleted_earlier(&made).await;
+            }
+        };
         let result = Deleted {
             version: deleted.new_dataset.version_id(),
             num_deleted_rows: deleted.num_deleted_rows,

@@ -12,6 +12,12 @@ use crate::memory::{Reservation, Use};
 const FIXED: usize = 64 << 10;
 /// Bytes of an answer that are made before any is sent, and of batches on their way to it.
 const ANSWER: usize = 8 << 20;
+/// Files that Lance copies at the same time where they go through memory, and what it holds of each: what it
+/// reads at once, and ten parts of an upload with the next one.
+const TRANSFERS: usize = 4;
+const TRANSFER: usize = (16 << 20) + 11 * (5 << 20);
+/// Rows to which Lance computes values of a new column at once.
+const ROWS_AT_ONCE: usize = 1_024;
 
 impl Table {
     /// For the buffers of the files that an upload is written to.
@@ -45,14 +51,44 @@ impl Table {
             .await
     }
 
-    /// For an update, a delete or a merge: it reads rows, and writes those that change.
+    /// For a change that no turn is taken for: it reads rows, and writes what becomes of them.
     pub(crate) async fn memory_for_change(&self, dataset: &Dataset) -> Result<Reservation> {
-        let memory = self.engine().memory();
-        let budget = memory.budget();
+        let bytes = self.bytes_of_change(dataset);
+        self.engine().memory().take(Use::Change, bytes).await
+    }
+
+    /// What an update, a delete, a merge or a change of columns takes.
+    pub(super) fn bytes_of_change(&self, dataset: &Dataset) -> usize {
+        let budget = self.engine().memory().budget();
         let most = 2 * budget.read_ahead() + budget.sorting() + budget.writing();
-        memory
-            .take(Use::Change, FIXED + in_memory(dataset, most))
-            .await
+        FIXED + in_memory(dataset, most)
+    }
+
+    /// Rows to which values of a new column are computed at once, where they are too large for as many as
+    /// Lance would take.
+    pub(super) fn rows_at_once(&self, dataset: &Dataset) -> Option<u32> {
+        let rows = rows_in(dataset, self.engine().memory().budget().sorting());
+        let is_known = packed(dataset, usize::MAX) < usize::MAX;
+        (is_known && rows < ROWS_AT_ONCE).then_some(rows as u32)
+    }
+
+    /// For a copy of another table's files to here. Those of a local disk go past this process to another
+    /// local place.
+    pub(super) async fn memory_for_copy(&self, from: &Dataset) -> Result<Option<Reservation>> {
+        let (here, _) = self.handle.store().await?;
+        let there = from.object_store(None).await?;
+        if here.has_direct_local_paths() && there.has_direct_local_paths() {
+            return Ok(None);
+        }
+        let memory = self.engine().memory();
+        let most = (TRANSFERS * TRANSFER).min(memory.budget().job());
+        // How large the files of an index are is not in the manifest.
+        let bytes = match from.manifest().index_section {
+            Some(_) => most,
+            None => packed(from, most),
+        };
+        let taken = memory.take(Use::Change, FIXED + bytes).await?;
+        Ok(Some(taken))
     }
 
     /// For work that nobody waits for on a connection. It may take `bytes`, or its usual share when
@@ -85,14 +121,19 @@ pub(crate) fn rows_in(dataset: &Dataset, bytes: usize) -> usize {
 /// Bytes that a version's rows take when they are read, at most `most`.
 fn in_memory(dataset: &Dataset, most: usize) -> usize {
     /// What files hold is packed.
-    const UNPACKED: u64 = 4;
+    const UNPACKED: usize = 4;
+    packed(dataset, most).saturating_mul(UNPACKED).min(most)
+}
+
+/// Bytes of a version's files, at most `most`.
+fn packed(dataset: &Dataset, most: usize) -> usize {
     let mut bytes: u64 = 0;
     for fragment in dataset.manifest().fragments.iter() {
         for file in &fragment.files {
             let Some(size) = file.file_size_bytes.get() else {
                 return most;
             };
-            bytes += UNPACKED * size.get();
+            bytes += size.get();
         }
         if bytes >= most as u64 {
             return most;
@@ -100,3 +141,7 @@ fn in_memory(dataset: &Dataset, most: usize) -> usize {
     }
     bytes as usize
 }
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

@@ -8,7 +8,9 @@ use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMat
 use super::Table;
 use super::gather::{Gathered, gather, whole};
 use super::once::counted;
+use super::turn::Begun;
 use super::write::Watch;
+use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::query::{expression, unknown_column};
@@ -69,23 +71,22 @@ impl Table {
         let (_, batches) = decode(upload).await?;
         // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
         // Longer ones meet the others' commits as they come, and are tried again where they must be.
-        let (batches, _turn) = match gather(batches).await? {
+        let (batches, begun) = match gather(batches).await? {
             Gathered::Whole {
-                schema, batches, ..
-            } => (
-                whole(schema, batches),
-                Some(self.handle.changing.lock().await),
-            ),
-            Gathered::Long(batches) => (batches, None),
+                schema,
+                batches,
+                bytes,
+            } => (whole(schema, batches), self.begin_change(bytes).await?),
+            Gathered::Long(batches) => (batches, self.begin_beside_others().await?),
         };
-        if let Some(earlier) = self.earlier().await? {
-            return self.merged_earlier(&earlier, &merge).await;
-        }
-        let dataset = self.changeable().await?;
-        let _memory = self.memory_for_change(&dataset).await?;
+        let change = match begun {
+            Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,
+            Begun::Now(change) => change,
+        };
+        let dataset = &change.dataset;
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
-                return Err(unknown_column(&dataset, column));
+                return Err(unknown_column(dataset, column));
             }
         }
         if merge.on.is_empty() {
@@ -110,14 +111,14 @@ impl Table {
         };
         let missing = match &merge.when_not_matched_by_source_delete_filter {
             Some(filter) => {
-                let filter = crate::query::predicate(&dataset, filter)?;
-                WhenNotMatchedBySource::delete_if(&dataset, &filter).map_err(Error::of_input)?
+                let filter = crate::query::predicate(dataset, filter)?;
+                WhenNotMatchedBySource::delete_if(dataset, &filter).map_err(Error::of_input)?
             }
             None if merge.when_not_matched_by_source_delete => WhenNotMatchedBySource::Delete,
             None => WhenNotMatchedBySource::Keep,
         };
-        let mut builder =
-            MergeInsertBuilder::try_new(dataset.clone(), merge.on).map_err(Error::of_input)?;
+        let mut builder = MergeInsertBuilder::try_new(dataset.clone(), merge.on.clone())
+            .map_err(Error::of_input)?;
         builder
             .when_matched(matched)
             .when_not_matched(not_matched)
@@ -130,10 +131,17 @@ impl Table {
         let job = builder.try_build().map_err(Error::of_input)?;
         let watch = Arc::new(Watch::default());
         let merging = job.execute(watch.clone().over(batches));
-        let (merged, stats) = self
-            .as_attempt(counted(&watch), merging)
+        let ended = self
+            .as_change(counted(&watch), merging)
             .await
             .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
+        let (merged, stats) = match ended {
+            Ended::Told(told) => told,
+            Ended::Unheard(version) => {
+                let made = self.unheard(version, watch.rows()).await?;
+                return self.merged_earlier(&made, &merge).await;
+            }
+        };
         let version = self.committed(Arc::unwrap_or_clone(merged));
         Ok(Merged {
             version,

@@ -12,7 +12,7 @@ use lance_table::transaction::{Operation, Transaction};
 
 use super::write::{Watch, Written};
 use super::{Deleted, Merge, Merged, ReadOptions, Table, Updated};
-use crate::durability::{Found, Mark, find, marked, versions_gone};
+use crate::durability::{Ended, Mark, find, marked, to_the_end, versions_gone};
 use crate::error::{Code, Error, Result};
 
 /// A request that is to take effect once.
@@ -26,7 +26,9 @@ pub struct Attempt {
 
 /// What an earlier attempt committed.
 pub(crate) struct Earlier {
-    found: Found,
+    version: u64,
+    /// Rows that the request brought.
+    rows: u64,
     operation: Operation,
 }
 
@@ -52,6 +54,27 @@ impl Table {
         }
     }
 
+    /// The same for a change of rows that Lance tries again where others were faster.
+    pub(super) async fn as_change<T>(
+        &self,
+        rows: impl Fn() -> u64 + Send + Sync + 'static,
+        work: impl Future<Output = lance::Result<T>>,
+    ) -> lance::Result<Ended<T>> {
+        self.as_attempt(rows, to_the_end(work)).await
+    }
+
+    /// A change of rows that took effect as a version after Lance had given it up. `rows`: how many the
+    /// request brought.
+    pub(super) async fn unheard(&self, version: u64, rows: u64) -> Result<Earlier> {
+        let newest = self.newest().await?;
+        let transaction = newest.read_transaction_by_version(version).await?;
+        Ok(Earlier {
+            version,
+            rows,
+            operation: transaction.ok_or_else(versions_gone)?.operation,
+        })
+    }
+
     pub(super) fn mark(&self, rows: impl Fn() -> u64 + Send + Sync + 'static) -> Option<Mark> {
         let attempt = self.attempt.as_ref()?;
         Some(Mark::new(&attempt.id, rows))
@@ -75,12 +98,15 @@ impl Table {
         let Some(found) = find(&store, &base, &attempt.id, since).await? else {
             return Ok(None);
         };
-        let operation = Transaction::try_from(found.transaction.clone())?.operation;
-        Ok(Some(Earlier { found, operation }))
+        Ok(Some(Earlier {
+            version: found.version,
+            rows: found.rows,
+            operation: Transaction::try_from(found.transaction)?.operation,
+        }))
     }
 
     pub(super) async fn deleted_earlier(&self, earlier: &Earlier) -> Result<Deleted> {
-        let version = earlier.found.version;
+        let version = earlier.version;
         let (before, after) = (self.state(version - 1).await?, self.state(version).await?);
         Ok(Deleted {
             version,
@@ -89,7 +115,7 @@ impl Table {
     }
 
     pub(super) async fn merged_earlier(&self, earlier: &Earlier, merge: &Merge) -> Result<Merged> {
-        let version = earlier.found.version;
+        let version = earlier.version;
         let (before, after) = (self.state(version - 1).await?, self.state(version).await?);
         let written = earlier.rows_written();
         // Rows that the fragments of before lost: replaced ones, and deleted ones.
@@ -108,7 +134,7 @@ impl Table {
             num_updated_rows: updated,
             num_deleted_rows: lost.saturating_sub(updated),
             num_attempts: 1,
-            num_rows: earlier.found.rows,
+            num_rows: earlier.rows,
         })
     }
 
@@ -137,14 +163,14 @@ struct State {
 impl Earlier {
     pub fn written(&self) -> Written {
         Written {
-            version: self.found.version,
-            num_rows: self.found.rows,
+            version: self.version,
+            num_rows: self.rows,
         }
     }
 
     pub fn updated(&self) -> Updated {
         Updated {
-            version: self.found.version,
+            version: self.version,
             num_updated_rows: self.rows_written(),
         }
     }

@@ -134,25 +134,6 @@ impl Table {
         Ok(self.committed(committed))
     }
 
-    /// The version that the commit of a write made, if it was made; `began`: the version that the
-    /// write's parts were written against.
-    pub async fn committed_parts(&self, id: &str, began: u64) -> Result<Option<u64>> {
-        let dataset = self.newest().await?;
-        for version in (began + 1..=dataset.version_id()).rev() {
-            match dataset.read_transaction_by_version(version).await {
-                Ok(Some(transaction)) if transaction.uuid == id => return Ok(Some(version)),
-                Ok(_) => {}
-                // Cleaned up since.
-                Err(
-                    lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. },
-                ) => {}
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(None)
-    }
-
     /// Removes the files of parts that will not be committed.
     pub async fn remove_parts(&self, parts: &[Vec<u8>]) -> Result<()> {
         for part in parts {
@@ -202,7 +183,8 @@ fn encode(schema: &Schema, fragments: &[Fragment]) -> Result<Vec<u8>> {
     Ok(encoder.take())
 }
 
-fn read(contents: &[u8]) -> Result<(ArrowSchema, Vec<Fragment>)> {
+/// What [`Part::contents`] say.
+pub(super) fn read(contents: &[u8]) -> Result<(ArrowSchema, Vec<Fragment>)> {
     let mut schema = StreamReader::try_new(contents, None)?
         .schema()
         .as_ref()

@@ -29,25 +29,29 @@ impl Table {
                 "the table was changed meanwhile; compare the branches again",
             ));
         }
-        if !same_rows(&target, &source).await? {
+        let _memory = main.memory_for_change(&source).await?;
+        let read_ahead = self.engine().memory().budget().read_ahead() as u64;
+        if !same_rows(&target, &source, read_ahead).await? {
             return Err(Error::new(
                 Code::InvalidTableState,
                 "the branches do not have the same rows in the same order",
             ));
         }
         let mut scanner = source.scan();
-        scanner.project(columns)?;
+        scanner.project(columns)?.io_buffer_size(read_ahead);
         let values = scanner.try_into_stream().await?;
+        let batch = main.rows_at_once(&source);
         target
-            .add_columns(NewColumnTransform::Stream(values.into()), None, None)
+            .add_columns(NewColumnTransform::Stream(values.into()), None, batch)
             .await?;
         Ok(main.committed(target))
     }
 }
 
 /// Whether two datasets have the same rows in the same order.
-async fn same_rows(one: &Dataset, other: &Dataset) -> Result<bool> {
-    let (mut one, mut other) = (row_ids(one).await?, row_ids(other).await?);
+async fn same_rows(one: &Dataset, other: &Dataset, read_ahead: u64) -> Result<bool> {
+    let mut one = row_ids(one, read_ahead).await?;
+    let mut other = row_ids(other, read_ahead).await?;
     let (mut left, mut right) = (Vec::new(), Vec::new());
     loop {
         if left.is_empty() {
@@ -70,9 +74,11 @@ async fn same_rows(one: &Dataset, other: &Dataset) -> Result<bool> {
 
 async fn row_ids(
     dataset: &Dataset,
+    read_ahead: u64,
 ) -> Result<impl Stream<Item = lance::Result<RecordBatch>> + Unpin + use<>> {
     let mut scanner = dataset.scan();
     scanner.project::<&str>(&[])?.with_row_id();
+    scanner.io_buffer_size(read_ahead);
     Ok(scanner.try_into_stream().await?)
 }
 

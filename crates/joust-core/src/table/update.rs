@@ -8,6 +8,8 @@ use lance::dataset::UpdateBuilder;
 use lance_datafusion::planner::Planner;
 
 use super::Table;
+use super::turn::Begun;
+use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::query::{canonical_column, expression};
 
@@ -39,28 +41,28 @@ impl Table {
     }
 
     async fn update_rows(&self, update: Update) -> Result<Updated> {
-        let _turn = self.handle.changing.lock().await;
-        if let Some(earlier) = self.earlier().await? {
-            return Ok(earlier.updated());
-        }
-        let dataset = self.changeable().await?;
-        let _memory = self.memory_for_change(&dataset).await?;
-        let set = resolve(&dataset, &update.set)?;
-        check_independent(&dataset, &set)?;
+        let change = match self.begin_change(0).await? {
+            Begun::Before(earlier) => return Ok(earlier.updated()),
+            Begun::Now(change) => change,
+        };
+        let dataset = &change.dataset;
+        let set = resolve(dataset, &update.set)?;
+        check_independent(dataset, &set)?;
         let before = dataset.version_id();
         let mut builder = UpdateBuilder::new(dataset.clone());
         if let Some(predicate) = &update.predicate {
-            let predicate = crate::query::predicate(&dataset, predicate)?;
+            let predicate = crate::query::predicate(dataset, predicate)?;
             builder = builder.update_where(&predicate).map_err(Error::of_input)?;
         }
         for (column, value) in &set {
             builder = builder.set(column, value).map_err(Error::of_input)?;
         }
         let job = builder.build().map_err(Error::of_input)?;
-        let updated = self
-            .as_attempt(|| 0, job.execute())
-            .await
-            .map_err(Error::of_input)?;
+        let ended = self.as_change(|| 0, job.execute()).await;
+        let updated = match ended.map_err(Error::of_input)? {
+            Ended::Told(updated) => updated,
+            Ended::Unheard(version) => return Ok(self.unheard(version, 0).await?.updated()),
+        };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
         self.handle.publish(dataset);

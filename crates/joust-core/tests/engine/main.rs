@@ -6,4 +6,5 @@ mod branches;
 mod changes;
 mod compaction;
 mod nearest;
+mod parts;
 mod tables;

@@ -1,0 +1,55 @@
+//! Commits of which nobody knows whether they took place.
+
+use std::error::Error as StdError;
+
+use super::{Code, storage};
+
+/// The code and message of a failure after which a version may be there or not.
+pub(super) fn outcome(error: &(dyn StdError + 'static)) -> Option<(Code, String)> {
+    let error = error.downcast_ref::<lance::Error>()?;
+    let (code, cause) = match error.find_root() {
+        // Nothing else of Lance's gives up by itself.
+        lance::Error::Timeout { .. } => (
+            Code::ServiceUnavailable,
+            "the storage did not answer in time",
+        ),
+        _ if error.is_commit_status_unknown() => {
+            let known = storage::failure(error).map(|(code, _)| code);
+            (
+                known.unwrap_or(Code::Internal),
+                "the storage failed during the commit",
+            )
+        }
+        _ => return None,
+    };
+    let message = format!(
+        "{cause}, and nobody knows whether the change took effect: look at the table before you send it again"
+    );
+    Some((code, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::super::Error;
+    use super::*;
+
+    #[test]
+    fn a_commit_of_which_nobody_knows_is_not_told_as_one_that_failed() {
+        let unknown = |cause| lance::Error::commit_status_unknown_source(7, Box::new(cause));
+        let broken = io::Error::from_raw_os_error(5);
+        for (error, code) in [
+            (unknown(lance::Error::io("reset")), Code::Internal),
+            (
+                unknown(lance::Error::from(broken)),
+                Code::ServiceUnavailable,
+            ),
+            (lance::Error::timeout("too long"), Code::ServiceUnavailable),
+        ] {
+            let error = Error::of_input(error);
+            assert_eq!(error.code(), code);
+            assert!(error.message().contains("look at the table"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The turn of a change of rows, and the memory that it works with.
+//!
+//! Updates, deletes and short merges of a table take turns, and each takes memory. Nobody waits for the one
+//! while it holds the other. Who waited for memory in its turn would hold up all who come after it, one
+//! after the other; who waited for its turn with the memory of its work would keep from others, of other
+//! tables too, what it can't use yet. So whoever has the turn takes what memory is there at once or gives
+//! the turn back, and whoever has waited for memory takes a turn that is free at once or gives the memory
+//! back. Waiting for memory takes no longer in all than it takes other requests.
+//!
+//! The rows of a short merge are in memory while it waits for either: [`Memory::take_holding`] sees to it
+//! that such rows never take all there is. A job has its memory before it waits for any turn. Commits take
+//! turns of their own ([`Turns`](crate::durability::Turns)) after all that, and wait for no memory.
+//!
+//! [`Memory::take_holding`]: crate::memory::Memory::take_holding
+
+use std::sync::Arc;
+
+use lance::Dataset;
+use tokio::sync::MutexGuard;
+
+use super::Table;
+use super::once::Earlier;
+use crate::error::Result;
+use crate::memory::{Reservation, Use};
+
+/// How a request to change rows begins.
+pub(super) enum Begun<'a> {
+    /// An earlier attempt has made the change.
+    Before(Earlier),
+    Now(Change<'a>),
+}
+
+/// The right to change rows.
+pub(super) struct Change<'a> {
+    /// The newest version.
+    pub dataset: Arc<Dataset>,
+    /// Given back before the turn, so that it is there for whoever comes next.
+    _memory: Reservation,
+    _turn: Option<MutexGuard<'a, ()>>,
+}
+
+impl Table {
+    /// Waits for the turn and for memory; `held`: bytes of rows that wait with it.
+    pub(super) async fn begin_change(&self, held: usize) -> Result<Begun<'_>> {
+        let memory = self.engine().memory();
+        let mut patience = memory.patience();
+        let mut turn = self.handle.changing.lock().await;
+        let mut kept = None;
+        loop {
+            if let Some(earlier) = self.earlier().await? {
+                return Ok(Begun::Before(earlier));
+            }
+            let dataset = self.changeable().await?;
+            let bytes = self.bytes_of_change(&dataset);
+            if let Some(taken) = kept.take().or_else(|| memory.try_take(Use::Change, bytes)) {
+                return Ok(Begun::Now(Change {
+                    dataset,
+                    _memory: taken,
+                    _turn: Some(turn),
+                }));
+            }
+            drop(turn);
+            let wait = memory.take_holding(held, &mut patience, Use::Change, bytes);
+            let taken = wait.await?;
+            turn = match self.handle.changing.try_lock() {
+                Ok(turn) => {
+                    kept = Some(taken);
+                    turn
+                }
+                Err(_) => {
+                    drop(taken);
+                    self.handle.changing.lock().await
+                }
+            };
+        }
+    }
+
+    /// Waits for memory alone: for a change that takes as long as its client sends.
+    pub(super) async fn begin_beside_others(&self) -> Result<Begun<'_>> {
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(Begun::Before(earlier));
+        }
+        let dataset = self.changeable().await?;
+        Ok(Begun::Now(Change {
+            _memory: self.memory_for_change(&dataset).await?,
+            dataset,
+            _turn: None,
+        }))
+    }
+}
