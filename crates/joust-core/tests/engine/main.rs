@@ -6,3 +6,4 @@ mod changes;
 mod compaction;
 mod nearest;
 mod tables;
+mod texts;
