@@ -12,8 +12,8 @@ use crate::durability::Durability;
 use crate::ipc::{self, Upload, UploadReader};
 use crate::memory::{Budget, Memory};
 use crate::root::{self, RootContents};
-use crate::table::Table;
 use crate::table::handle::Handle;
+use crate::table::{Holds, Table};
 
 /// Locations of which it is remembered whose files are there.
 const LIVES: usize = 100_000;
@@ -69,6 +69,8 @@ struct Shared {
     handles: Mutex<HashMap<Address, Arc<Handle>>>,
     /// Whose files are at a location, as far as callers have said.
     lives: Mutex<HashMap<String, String>>,
+    /// Here and not in the handles, of which a table may have several in turn.
+    holds: Holds,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -94,6 +96,7 @@ impl Engine {
                 memory: Memory::new(budget),
                 handles: Mutex::default(),
                 lives: Mutex::default(),
+                holds: Holds::default(),
             }),
         }
     }
@@ -152,6 +155,11 @@ impl Engine {
     /// What requests and jobs take their memory from.
     pub fn memory(&self) -> &Memory {
         &self.shared.memory
+    }
+
+    /// Who needs an old version, and who removes it.
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.shared.holds
     }
 
     /// The two ends of an upload: see [`ipc::upload`].

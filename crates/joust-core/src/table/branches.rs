@@ -40,8 +40,8 @@ impl Table {
     /// Begins a branch at a version of this one; at the newest when `version` is `None`.
     pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
         check_reference(Reference::Branch, name)?;
-        let source = self
-            .dataset(ReadOptions {
+        let (source, _hold) = self
+            .hold(ReadOptions {
                 version,
                 not_before: Some(SystemTime::now()),
                 ..ReadOptions::default()
