@@ -12,8 +12,8 @@ use crate::durability::{Branches, Durability};
 use crate::ipc::{self, Upload, UploadReader};
 use crate::memory::{Budget, Memory};
 use crate::root::{self, RootContents};
-use crate::table::Table;
 use crate::table::handle::Handle;
+use crate::table::{Holds, Table};
 
 /// Locations of which it is remembered whose files are there.
 const LIVES: usize = 100_000;
@@ -71,6 +71,8 @@ struct Shared {
     branches: Mutex<HashMap<String, Weak<Branches>>>,
     /// Whose files are at a location, as far as callers have said.
     lives: Mutex<HashMap<String, String>>,
+    /// Here and not in the handles, of which a table may have several in turn.
+    holds: Holds,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -97,6 +99,7 @@ impl Engine {
                 handles: Mutex::default(),
                 branches: Mutex::default(),
                 lives: Mutex::default(),
+                holds: Holds::default(),
             }),
         }
     }
@@ -156,6 +159,11 @@ impl Engine {
     /// What requests and jobs take their memory from.
     pub fn memory(&self) -> &Memory {
         &self.shared.memory
+    }
+
+    /// Who needs an old version, and who removes it.
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.shared.holds
     }
 
     /// The two ends of an upload: see [`ipc::upload`].

@@ -51,7 +51,18 @@ pub async fn living(dataset: &Arc<Dataset>) -> lance::Result<Option<Arc<RowAddrM
     alive(dataset, fragments.map(|own| own.id as u32).collect()).await
 }
 
-/// The plan of a scan. A search through an index finds rows of the table only.
+/// Has a search for texts find rows of the table only.
+///
+/// It is told before it is planned, as a search by vector can't be that takes several at once: the plan of a
+/// search for texts has many kinds of parts, some of which take nothing later.
+pub async fn tell(scanner: &mut Scanner, dataset: &Arc<Dataset>) -> lance::Result<()> {
+    if let Some(living) = living(dataset).await? {
+        scanner.with_row_id_prefilter(living.as_ref().clone());
+    }
+    Ok(())
+}
+
+/// The plan of a scan. A search by vector through an index finds rows of the table only.
 pub async fn plan(
     scanner: &Scanner,
     dataset: &Arc<Dataset>,

@@ -40,7 +40,7 @@ async fn build(source: &Source, query: &Query) -> Result<Scanner> {
             Some("_distance")
         }
         (None, Some(text)) => {
-            search_by_text(&mut scanner, &dataset, query, text)?;
+            search_by_text(&mut scanner, &dataset, query, text).await?;
             Some("_score")
         }
         (None, None) => None,
@@ -67,7 +67,9 @@ pub async fn nearest(source: &Source, query: &Query) -> Result<Scanner> {
 /// Row ids and scores of the best rows by text: the other half.
 pub async fn texts(source: &Source, query: &Query, text: &TextQuery) -> Result<Scanner> {
     let mut scanner = filtered(source, query)?;
-    search_by_text(&mut scanner, &source.dataset, query, text).map_err(Error::of_input)?;
+    search_by_text(&mut scanner, &source.dataset, query, text)
+        .await
+        .map_err(Error::of_input)?;
     half(scanner, query, "_score").map_err(Error::of_input)
 }
 
@@ -101,9 +103,9 @@ fn filtered(source: &Source, query: &Query) -> Result<Scanner> {
     Ok(scanner)
 }
 
-fn search_by_text(
+async fn search_by_text(
     scanner: &mut Scanner,
-    dataset: &Dataset,
+    dataset: &Arc<Dataset>,
     query: &Query,
     text: &TextQuery,
 ) -> Result<()> {
@@ -116,6 +118,7 @@ fn search_by_text(
         ));
     }
     scanner.full_text_search(text::native(text, query.reach())?)?;
+    gone::tell(scanner, dataset).await?;
     Ok(())
 }
 

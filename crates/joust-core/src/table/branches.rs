@@ -52,8 +52,8 @@ impl Table {
         check_reference(names::Reference::Branch, name)?;
         check_valid_branch(name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        let source = self
-            .dataset(ReadOptions {
+        let (source, _hold) = self
+            .hold(ReadOptions {
                 version,
                 not_before: Some(SystemTime::now()),
                 ..ReadOptions::default()

@@ -19,22 +19,25 @@ impl Table {
     ///
     /// A failure leaves files for the caller to remove. Code 5 when there is a table here.
     pub async fn clone_from(&self, source: &Self, state: CloneSource) -> Result<u64> {
-        let reference = match (state.version, state.tag) {
+        let (source, version) = match (state.version, state.tag) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid(
                     "a version and a tag are both given; give one of them",
                 ));
             }
             // A tag may name a version of a branch.
-            (None, Some(tag)) => Ref::Tag(source.tag(&tag).await?.name),
-            (version, None) => {
-                let options = ReadOptions {
-                    version,
-                    ..ReadOptions::default()
-                };
-                Ref::from(source.dataset(options).await?.version_id())
+            (None, Some(tag)) => {
+                let tag = source.tag(&tag).await?;
+                (source.on_branch(tag.branch.as_deref()), Some(tag.version))
             }
+            (version, None) => (source.clone(), version),
         };
+        let options = ReadOptions {
+            version,
+            ..ReadOptions::default()
+        };
+        let (held, _hold) = source.hold(options).await?;
+        let reference = Ref::from((source.handle.branch(), Some(held.version_id())));
         let mut dataset = source.newest().await?.as_ref().clone();
         let _memory = self.memory_for_copy(&dataset).await?;
         let params = store_params(self.handle.storage_options().clone());

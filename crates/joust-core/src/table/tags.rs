@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lance::dataset::refs::TagContents;
+use lance::dataset::refs::{TagContents, tag_path};
 
 use super::references::listed;
 use super::{ReadOptions, Table};
@@ -52,25 +52,36 @@ impl Table {
     pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
         check_reference(Reference::Tag, name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        self.dataset_at(version).await?;
+        let (_, _hold) = self.hold(ReadOptions::at(version)).await?;
         let dataset = self.newest().await?;
-        let created = dataset
-            .tags()
-            .create(name, (self.handle.branch(), Some(version)))
-            .await;
+        let tags = dataset.tags();
+        let created = tags.create(name, (self.handle.branch(), Some(version)));
+        let created = created.await;
+        if let Err(gone) = self.still_there(version).await {
+            if created.is_ok() {
+                let _ = tags.delete(name).await;
+            }
+            return Err(gone);
+        }
         created.map_err(|error| explain(name, error))
     }
 
     /// Moves a tag to another version of this branch.
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
-        self.tag(name).await?;
+        let before = self.tag(name).await?;
         let _turn = self.handle.branches().changing.lock().await;
-        self.dataset_at(version).await?;
+        let (_, _hold) = self.hold(ReadOptions::at(version)).await?;
         let dataset = self.newest().await?;
-        let updated = dataset
-            .tags()
-            .update(name, (self.handle.branch(), Some(version)))
-            .await;
+        let tags = dataset.tags();
+        let updated = tags.update(name, (self.handle.branch(), Some(version)));
+        let updated = updated.await;
+        if let Err(gone) = self.still_there(version).await {
+            if updated.is_ok() {
+                let before = (before.branch.as_deref(), Some(before.version));
+                let _ = tags.update(name, before).await;
+            }
+            return Err(gone);
+        }
         updated.map_err(|error| explain_existing(name, error))
     }
 
@@ -81,12 +92,19 @@ impl Table {
             .tags()
             .delete(name)
             .await
-            .map_err(|error| explain_existing(name, error))
+            .map_err(|error| explain_existing(name, error))?;
+        let (_, base) = self.handle.store().await?;
+        self.removed(&tag_path(&base, name)).await
     }
 
-    /// Fails when there is no such version.
-    async fn dataset_at(&self, version: u64) -> Result<()> {
-        self.dataset(ReadOptions::at(version)).await.map(drop)
+    /// Fails when a version that a tag was just given to has been removed meanwhile, as another server
+    /// does it that knows of no hold.
+    async fn still_there(&self, version: u64) -> Result<()> {
+        match self.dataset(ReadOptions::at(version)).await {
+            Err(error) if error.code() == Code::TableVersionNotFound => Err(error),
+            // That it could not be looked at does not take the tag away.
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The versions of a table.
 
+use std::collections::HashSet;
+
 use futures::TryStreamExt;
 use lance::Dataset;
 use lance_table::io::commit::ManifestNamingScheme;
@@ -54,7 +56,18 @@ impl Table {
     /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is
     /// open); how many. The newest version and tagged ones can't be removed: then nothing is.
     pub async fn delete_versions(&self, ranges: &[(u64, Option<u64>)]) -> Result<u64> {
+        let removal = self.removal();
         let doomed = self.deletable(ranges).await?;
+        let free = removal.doom(doomed.iter().map(|version| version.version));
+        if let Some(held) = doomed.iter().find(|own| !free.contains(&own.version)) {
+            return Err(Error::new(
+                Code::ConcurrentModification,
+                format!(
+                    "version {} is just being restored, copied or given a tag or branch; try again",
+                    held.version
+                ),
+            ));
+        }
         let (store, _) = self.handle.store().await?;
         for version in &doomed {
             store
@@ -95,31 +108,40 @@ impl Table {
                 ),
             ));
         }
+        let mut named = self.named().await?.into_iter();
+        match named.find(|(version, _)| holds(*version)) {
+            Some((_, why)) => Err(Error::new(Code::InvalidTableState, why)),
+            None => Ok(()),
+        }
+    }
+
+    /// The versions of this branch that a tag or another branch names.
+    pub(crate) async fn named_versions(&self) -> Result<HashSet<u64>> {
+        let named = self.named().await?.into_iter();
+        Ok(named.map(|(version, _)| version).collect())
+    }
+
+    /// The same, each with what keeps it from being deleted.
+    async fn named(&self) -> Result<Vec<(u64, String)>> {
+        let own = self.handle.branch();
+        let mut named = Vec::new();
         for tag in self.list_tags().await? {
-            if tag.branch.as_deref() == self.handle.branch() && holds(tag.version) {
-                return Err(Error::new(
-                    Code::InvalidTableState,
-                    format!(
-                        "version {} has the tag `{}`; delete the tag first",
-                        tag.version, tag.name
-                    ),
-                ));
+            if tag.branch.as_deref() == own {
+                let (version, tag) = (tag.version, tag.name);
+                let why = format!("version {version} has the tag `{tag}`; delete the tag first");
+                named.push((version, why));
             }
         }
         for branch in self.list_branches().await? {
-            if branch.parent_branch.as_deref() == self.handle.branch()
-                && holds(branch.parent_version)
-            {
-                return Err(Error::new(
-                    Code::InvalidTableState,
-                    format!(
-                        "branch `{}` began at version {}; delete the branch first",
-                        branch.name, branch.parent_version
-                    ),
-                ));
+            if branch.parent_branch.as_deref() == own {
+                let (version, branch) = (branch.parent_version, branch.name);
+                let why = format!(
+                    "branch `{branch}` began at version {version}; delete the branch first"
+                );
+                named.push((version, why));
             }
         }
-        Ok(())
+        Ok(named)
     }
 }
 

@@ -8,3 +8,4 @@ mod compaction;
 mod nearest;
 mod parts;
 mod tables;
+mod texts;
