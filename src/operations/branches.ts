@@ -98,6 +98,8 @@ const deleteTableBranch = operation({
       const builds = buildsOn(await services.jobs.list(record.key), payload.name);
       for (const build of builds) await services.jobs.discard(record.key, build.name);
       await table.deleteBranch(payload.name);
+      // Another branch may have the name next: parts of an upload to this one are none of its.
+      await services.uploads.endBranch(record.key, payload.name);
     });
     return { kind: "json", value: {} };
   },

@@ -184,6 +184,12 @@ export class UploadStore implements Uploads {
     });
   }
 
+  async endBranch(table: string, branch: string): Promise<void> {
+    await this.db.write((t) =>
+      t.deleteFrom("uploads").where("table_key", "=", table).where("branch", "=", branch).execute(),
+    );
+  }
+
   async oldestVersion(table: string): Promise<number | undefined> {
     const { version } = await available(
       this.db.read

@@ -27,6 +27,13 @@ const count = (id: string) => (client: Client) => client.count(id);
 const rowsIfThere = (id: string) => async (client: Client) =>
   (await exists(client, id)) ? client.count(id) : "no table";
 
+/** Whether a branch is listed, and what it is as one reads it. */
+async function branchState(client: Client) {
+  const { branches } = await client.ok(`${path("t")}/branches/list`);
+  const reply = await client.post(`${path("t")}/count_rows`, { branch: "made" });
+  return [Object.keys(branches), reply.status === 200 ? reply.json : reply.json.code];
+}
+
 async function uploaded(client: Client): Promise<string> {
   const { upload_id } = await client.ok(`${path("t")}/multipart_write/create`);
   for (const from of [1_000, 2_000, 3_000]) {
@@ -132,6 +139,20 @@ export const operations: readonly CrashingOperation[] = [
     act: (client) => client.ok(`${path("t")}/tags/create`, { tag: "first", version: 1 }),
     state: async (client) =>
       Object.keys((await client.ok(`${path("t")}/tags/list`)).tags ?? {}).length,
+  },
+  {
+    name: "make a branch",
+    act: (client) => client.ok(`${path("t")}/branches/create`, { name: "made", from_version: 1 }),
+    state: branchState,
+  },
+  {
+    name: "delete a branch",
+    async prepare(client) {
+      await client.ok(`${path("t")}/branches/create`, { name: "made" });
+      await client.insert("t", items(10, { from: 200 }), { branch: "made" });
+    },
+    act: (client) => client.ok(`${path("t")}/branches/delete`, { name: "made" }),
+    state: branchState,
   },
   {
     name: "create a namespace",

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { items, stream, type, vectors } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
+import { expectFailure } from "../harness/failure.js";
 import { s3Missing } from "../harness/s3.js";
 import { useBucket } from "../harness/use-bucket.js";
 
@@ -66,6 +67,28 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
       // A commit of the one is what the other answers from at once.
       await other.client.insert("shared", items(5, { from: 30 }));
       expect(await serving.server.client.count("shared")).toBe(35);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it("writes nothing to a branch that another server has deleted, nor to the next of its name", async () => {
+    const { client } = serving.server;
+    await client.createTable("branched", items(2));
+    const path = "/v1/table/branched";
+    for (const name of ["a", "a/b"]) await client.ok(`${path}/branches/create`, { name });
+    await client.insert("branched", items(3, { from: 2 }), { branch: "a" });
+    const other = await serving.start("brancher");
+    try {
+      await other.client.ok(`${path}/branches/delete`, { name: "a" });
+      const late = await client.post(`${path}/insert`, items(1), { branch: "a" });
+      expectFailure(late, 404, 22, /branch/);
+      expect(Object.keys((await client.ok(`${path}/branches/list`)).branches)).toEqual(["a/b"]);
+      await other.client.ok(`${path}/branches/create`, { name: "a" });
+      for (const one of [client, other.client]) {
+        expect(await one.count("branched", { branch: "a" })).toBe(2);
+        expect(await one.count("branched", { branch: "a/b" })).toBe(2);
+      }
     } finally {
       await other.stop();
     }

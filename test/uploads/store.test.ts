@@ -68,6 +68,23 @@ describe("uploads in the catalog", () => {
       expect(await open.uploads.open(name)).toMatchObject({ version: 3 });
     });
 
+    it("end with their branch, and others do not", async () => {
+      const open = await newCatalog().open();
+      const { uploads } = open;
+      const { key: table } = await makeTable(open, ["t"]);
+      const begin = async (branch: string | undefined) => {
+        const id = await uploads.begin({ table, branch, version: 3 });
+        await uploads.keep(id, part("a"));
+        return { id, table, branch };
+      };
+      const [main, dev, other] = [await begin(undefined), await begin("dev"), await begin("dev/x")];
+      await uploads.endBranch(table, "dev");
+      await expect(uploads.open(dev)).rejects.toMatchObject({ code: 13 });
+      await expect(uploads.complete(dev)).rejects.toMatchObject({ code: 13 });
+      for (const one of [main, other]) expect(await uploads.open(one)).toMatchObject(one);
+      expect(await uploads.remains()).toEqual([]);
+    });
+
     it("take nothing once they are being committed, and tell a second try from the first", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();
