@@ -5,8 +5,9 @@ use std::sync::Arc;
 use lance::index::DatasetIndexExt;
 use lance_index::optimize::OptimizeOptions;
 
+use super::former_texts;
 use crate::error::{Code, Error, Result};
-use crate::index::{Kind, OnProgress, Reporter};
+use crate::index::{IndexDescription, Kind, OnProgress, Reporter};
 use crate::table::{ReadOptions, Table};
 use crate::text;
 
@@ -44,14 +45,7 @@ impl Table {
             if index.num_unindexed_rows == 0 {
                 continue;
             }
-            let options = match index.num_segments >= MOST_SEGMENTS {
-                true => OptimizeOptions::merge(index.num_segments as usize),
-                false => OptimizeOptions::append(),
-            };
-            let options = options
-                .index_names(vec![index.name.clone()])
-                .progress(Arc::new(Reporter::new(on_progress.clone())));
-            if let Some(version) = self.optimize(&options).await? {
+            if let Some(version) = self.optimize(index, &on_progress).await? {
                 done.published_version = Some(version);
                 done.indexes.push(index.name.clone());
             }
@@ -59,10 +53,24 @@ impl Table {
         Ok(done)
     }
 
-    async fn optimize(&self, options: &OptimizeOptions) -> Result<Option<u64>> {
+    async fn optimize(
+        &self,
+        index: &IndexDescription,
+        on_progress: &OnProgress,
+    ) -> Result<Option<u64>> {
         for _ in 0..ATTEMPTS {
             let mut dataset = self.newest().await?.as_ref().clone();
             let before = dataset.version_id();
+            let is_text = index.index_type == Kind::Inverted.name();
+            let in_one = index.num_segments >= MOST_SEGMENTS
+                || is_text && former_texts::are_held(&dataset, &index.name).await?;
+            let options = match in_one {
+                true => OptimizeOptions::merge(index.num_segments as usize),
+                false => OptimizeOptions::append(),
+            };
+            let options = &options
+                .index_names(vec![index.name.clone()])
+                .progress(Arc::new(Reporter::new(on_progress.clone())));
             let optimized = self
                 .handle()
                 .turns

@@ -7,6 +7,7 @@
 mod catch_up;
 mod clean_up;
 mod compact;
+mod former_texts;
 mod upkeep;
 
 pub use catch_up::CaughtUp;

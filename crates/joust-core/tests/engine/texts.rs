@@ -14,6 +14,7 @@ use arrow::datatypes::{Float32Type, Int64Type};
 use arrow::ipc::writer::StreamWriter;
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
+use joust_core::table::Update;
 use joust_core::{Engine, EngineOptions, Table, Work, ipc};
 use serde_json::{Value, json};
 
@@ -208,4 +209,40 @@ async fn the_texts_of_a_hybrid_search_are_those_of_the_table() {
     let found = found(&table, &query).await.unwrap();
     assert_eq!(found.len(), 5);
     assert!(found.iter().all(|id| stays(*id)), "{found:?}");
+}
+
+/// How many rows are found by a word of their titles.
+async fn by_word(table: &Table, word: &str) -> usize {
+    let query = json!({
+        "k": 1_000, "columns": ["id"],
+        "full_text_query": { "query": { "match": { "column": "title", "terms": word, "fuzziness": 0 } } },
+    });
+    found(table, &query).await.unwrap().len()
+}
+
+#[tokio::test]
+async fn changed_rows_are_found_by_what_they_say_now() {
+    let (table, _directory) = table().await;
+    let catch_up = || async { table.catch_up(Arc::new(|_| {})).await.unwrap() };
+    table.append(rows(60..90)).await.unwrap();
+    catch_up().await;
+    let before = by_word(&table, "pie").await;
+    let change = |predicate: &str, title: &str| Update {
+        set: vec![("title".into(), format!("'{title}'"))],
+        predicate: Some(predicate.into()),
+    };
+    // Rows of both parts, all of the second; then some of those once more.
+    for (predicate, title, changed) in [
+        ("id >= 45 AND id % 3 = 0 OR id >= 60", "plum cake", 35),
+        ("id >= 80", "quince jam", 10),
+    ] {
+        table.update(change(predicate, title)).await.unwrap();
+        for _ in 0..2 {
+            let (word, _) = title.split_once(' ').unwrap();
+            assert_eq!(by_word(&table, word).await, changed);
+            assert_eq!(by_word(&table, "pie").await, before - 35);
+            catch_up().await;
+        }
+    }
+    assert_eq!(by_word(&table, "plum").await, 25);
 }
