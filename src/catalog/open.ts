@@ -57,7 +57,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     const sealedIds = new SealedIds(await secret(db, "transaction-ids"));
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();
-    const catalog = new SqlCatalog(db, servers, root);
+    const catalog = new SqlCatalog(db, servers, root, log);
     return {
       catalog,
       keys: new SqlKeyStore(db),

@@ -1,4 +1,5 @@
 import type { RootContents } from "../../native/index.js";
+import type { Logger } from "../telemetry/logger.js";
 import { adoptFound } from "./adopt-found.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
@@ -32,13 +33,15 @@ import { abandonTable, claimUnfinished } from "./unfinished.js";
 /** The catalog in SQL: each method is one statement or one transaction of the files beside this. */
 export class SqlCatalog implements Catalog {
   readonly #cache: ReturnType<typeof tableCache>;
-  readonly #sure = new SureWrites();
+  readonly #sure: SureWrites;
 
   constructor(
     private readonly db: CatalogDatabase,
     private readonly servers: Servers,
     private readonly root: string,
+    log: Logger,
   ) {
+    this.#sure = new SureWrites(log);
     this.#cache = tableCache(db);
   }
 
@@ -120,7 +123,8 @@ export class SqlCatalog implements Catalog {
     return registerTable(this.db, this.servers.self, table, options);
   }
 
-  claimFirstVersion(key: string) {
+  async claimFirstVersion(key: string) {
+    await this.#sure.finish(`release ${key}`);
     return claimFirstVersion(this.db, this.servers, key);
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Logger } from "../telemetry/logger.js";
 
 /** How often a write is tried again, ms. */
 const RETRY_EVERY = 1_000;
@@ -13,14 +14,26 @@ export class SureWrites {
   readonly #closed = new AbortController();
   #retrying: Promise<void> | undefined;
 
+  constructor(private readonly log: Logger) {}
+
   /** Does it at once, or when the catalog is back; does not fail. `name` tells it from all others. */
   async write(name: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
-    } catch {
+    } catch (err) {
+      this.log.warn(
+        { err, write: name },
+        "a write of the catalog failed; trying again until it does not",
+      );
       this.#open.set(name, work);
       this.#retrying ??= this.#retry();
     }
+  }
+
+  /** Does what is open under a name before something follows that it would undo. */
+  async finish(name: string): Promise<void> {
+    await this.#open.get(name)?.();
+    this.#open.delete(name);
   }
 
   /** What is still open others see to, once this server is gone. */
@@ -39,8 +52,7 @@ export class SureWrites {
           await work();
           this.#open.delete(name);
         } catch {
-          // Still away, which the servers' heartbeat logs.
-          break;
+          // Still away, or of no help to the others.
         }
       }
     }

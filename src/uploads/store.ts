@@ -5,7 +5,7 @@ import { tableGone } from "../catalog/failures.js";
 import type { UploadsRow } from "../catalog/schema.js";
 import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
-import { timedId, timeOf } from "../catalog/timed-id.js";
+import { firstIdAt, timedId, timeOf } from "../catalog/timed-id.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type {
   Completion,
@@ -184,9 +184,14 @@ export class UploadStore implements Uploads {
     });
   }
 
-  async endBranch(table: string, branch: string): Promise<void> {
+  async endBranch(table: string, branch: string, before: number): Promise<void> {
     await this.db.write((t) =>
-      t.deleteFrom("uploads").where("table_key", "=", table).where("branch", "=", branch).execute(),
+      t
+        .deleteFrom("uploads")
+        .where("table_key", "=", table)
+        .where("branch", "=", branch)
+        .where("id", "<", firstIdAt(before))
+        .execute(),
     );
   }
 

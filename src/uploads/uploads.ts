@@ -77,8 +77,11 @@ export interface Uploads {
   committed(id: string, version: number): Promise<void>;
   /** Ends an upload that is in `state`; undefined when it is in another, or there is none. */
   abandon(name: UploadName, state: "open" | "committing"): Promise<Remains | undefined>;
-  /** Forgets the uploads on a branch that was deleted, and with it what their parts wrote. */
-  endBranch(table: string, branch: string): Promise<void>;
+  /**
+   * Forgets the uploads on a branch that was deleted, and with it what their parts wrote: those that began
+   * before a time, ms since the epoch.
+   */
+  endBranch(table: string, branch: string, before: number): Promise<void>;
   /** The oldest version that an upload in progress on the table's main branch began at. */
   oldestVersion(table: string): Promise<number | undefined>;
   /** What was left behind: uploads idle for a day, and files that could not be removed before. */

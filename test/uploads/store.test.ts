@@ -78,7 +78,7 @@ describe("uploads in the catalog", () => {
         return { id, table, branch };
       };
       const [main, dev, other] = [await begin(undefined), await begin("dev"), await begin("dev/x")];
-      await uploads.endBranch(table, "dev");
+      await uploads.endBranch(table, "dev", Date.now() + 1);
       await expect(uploads.open(dev)).rejects.toMatchObject({ code: 13 });
       await expect(uploads.complete(dev)).rejects.toMatchObject({ code: 13 });
       for (const one of [main, other]) expect(await uploads.open(one)).toMatchObject(one);

@@ -228,8 +228,8 @@ fn too_long() -> Error {
 pub(crate) fn versions_gone() -> Error {
     Error::new(
         Code::ConcurrentModification,
-        "the versions that would tell whether the first request of this key took effect are cleaned \
-         up; look at the table, and send what is missing under another key",
+        "the versions that would tell whether this request, or the first one of its key, took effect \
+         are cleaned up; look at the table, and send what is missing under another key",
     )
 }
 

@@ -12,6 +12,7 @@ use lance_io::local::to_local_path;
 use lance_io::object_store::ObjectStore;
 use object_store::path::Path;
 
+use crate::durability::Reference;
 use crate::error::Result;
 use crate::root::remove_all;
 
@@ -69,9 +70,15 @@ impl BranchFiles {
         )
     }
 
-    /// Removes all of them, and nothing of other branches.
-    pub async fn remove(&self) -> Result<()> {
-        for directory in self.directories().await? {
+    /// Removes all of them, and nothing of other branches; not of one either to which another process gives
+    /// the name meanwhile, which `reference` tells. Versions first: whoever makes a branch clears away the rest.
+    pub async fn remove(&self, reference: &Reference) -> Result<()> {
+        let mut directories = self.directories().await?;
+        directories.sort_by_key(|directory| directory.filename() != Some(VERSIONS));
+        for directory in directories {
+            if reference.read().await?.is_some() {
+                return Ok(());
+            }
             remove_all(&self.store, &directory).await?;
         }
         self.remove_empty();

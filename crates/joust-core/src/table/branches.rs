@@ -105,7 +105,7 @@ impl Table {
         if reference.read().await?.is_some() {
             return Err(taken(name));
         }
-        files.remove().await
+        files.remove(&reference).await
     }
 
     /// Removes a branch and what only it holds. What is being written to it fails with code 22, and so
@@ -151,7 +151,7 @@ impl Table {
             return Err(unknown_branch(name));
         }
         self.removed(reference.path()).await?;
-        files.remove().await
+        files.remove(&reference).await
     }
 
     async fn branch_files(&self, name: &str) -> Result<BranchFiles> {

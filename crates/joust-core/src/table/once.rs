@@ -198,7 +198,7 @@ fn uncounted(version: u64) -> Error {
     Error::new(
         Code::ConcurrentModification,
         format!(
-            "the first request of this key took effect as version {version}; how many rows it \
+            "the request took effect as version {version}; how many rows it \
              inserted and how many it updated is not known any more"
         ),
     )

@@ -39,8 +39,8 @@ impl Table {
         };
         let (newest, branch) = match self.current().await {
             Ok(current) => (Some(current.dataset), current.branch),
-            // A branch is made by a request of its own.
-            Err(error) if error.code() == Code::TableBranchNotFound => return Err(error),
+            // A branch is made by a request of its own, and only who has opened it may write to it.
+            Err(error) if self.handle.branch().is_some() => return Err(error),
             Err(_) => (None, None),
         };
         if let Some(newest) = &newest {

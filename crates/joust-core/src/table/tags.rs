@@ -68,8 +68,8 @@ impl Table {
 
     /// Moves a tag to another version of this branch.
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
-        let before = self.tag(name).await?;
         let _turn = self.handle.branches().changing.lock().await;
+        let before = self.tag(name).await?;
         let (_, _hold) = self.hold(ReadOptions::at(version)).await?;
         let dataset = self.newest().await?;
         let tags = dataset.tags();

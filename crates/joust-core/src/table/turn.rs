@@ -26,7 +26,7 @@ use crate::memory::{Reservation, Use};
 /// How a request to change rows begins.
 pub(super) enum Begun<'a> {
     /// An earlier attempt has made the change.
-    Before(Earlier),
+    Before(Box<Earlier>),
     Now(Change<'a>),
 }
 
@@ -48,7 +48,7 @@ impl Table {
         let mut kept = None;
         loop {
             if let Some(earlier) = self.earlier().await? {
-                return Ok(Begun::Before(earlier));
+                return Ok(Begun::Before(Box::new(earlier)));
             }
             let dataset = self.changeable().await?;
             let bytes = self.bytes_of_change(&dataset);
@@ -78,7 +78,7 @@ impl Table {
     /// Waits for memory alone: for a change that takes as long as its client sends.
     pub(super) async fn begin_beside_others(&self) -> Result<Begun<'_>> {
         if let Some(earlier) = self.earlier().await? {
-            return Ok(Begun::Before(earlier));
+            return Ok(Begun::Before(Box::new(earlier)));
         }
         let dataset = self.changeable().await?;
         Ok(Begun::Now(Change {

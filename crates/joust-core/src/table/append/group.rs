@@ -6,7 +6,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -29,6 +29,9 @@ use crate::view::check_not_view;
 
 /// The part of a commit's time that the next one is put off, at most, for clients to come again.
 const PATIENCE: u32 = 2;
+/// What clients that come again at once take longer than only over slow networks. A commit may have waited
+/// for others, and those who were answered may have gone.
+const MOST_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Commits groups until nothing waits, one after the other: a commit costs as much for one upload as for a
 /// hundred, so that two halves of those who wait, in turn, cost twice what all together do.
@@ -52,14 +55,14 @@ pub(super) async fn commit_all(table: Table) {
         if let Ok(Some(took)) = committed
             && all > 1
         {
-            let _ = timeout(took / PATIENCE, appends.many(all)).await;
+            let _ = timeout(MOST_PATIENCE.min(took / PATIENCE), appends.many(all)).await;
         }
     }
 }
 
 /// Writes the rows of a group to files; `None` when all of it was refused.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
-    // Columns that somebody was told of are there, whatever is being committed.
+    // Columns that somebody was told of are there.
     let current = async {
         let current = table.current().await?;
         check_not_view(&current.dataset)?;

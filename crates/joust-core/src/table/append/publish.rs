@@ -9,7 +9,6 @@ use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::transaction::Transaction;
 
-use super::group::commit_all;
 use super::queue::{Rows, Waiting};
 use crate::durability::{Settling, ShortFiles, columns_changed, marked, settled, written_for};
 use crate::error::{Code, Error};
@@ -85,9 +84,7 @@ fn again(table: &Table, uploads: Vec<Waiting>) {
         .into_iter()
         .partition(|upload| matches!(upload.rows, Rows::Gathered { .. }));
     refuse(gone, &columns_are_others());
-    if !kept.is_empty() && table.handle.appends.take_back(kept) {
-        tokio::spawn(commit_all(table.clone()));
-    }
+    table.handle.appends.take_back(kept);
 }
 
 fn columns_are_others() -> Error {

@@ -3,6 +3,7 @@ use arrow::ipc::writer::StreamWriter;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use tokio::sync::oneshot;
 
+use super::super::group::commit_all;
 use super::super::queue::Rows;
 use super::*;
 use crate::durability::settle;
@@ -101,6 +102,7 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
         staged: vec![file, memory, fitting],
     };
     publish(&table, group).await;
+    commit_all(table.clone()).await;
     let refused = file_answer.await.unwrap().unwrap_err();
     assert_eq!(refused.code(), Code::ConcurrentModification);
     assert!(memory_answer.await.unwrap().is_ok());

@@ -142,14 +142,13 @@ impl Queue {
         Ok(!std::mem::replace(&mut state.committing, true))
     }
 
-    /// Takes back what was taken, before all others; true as for `push`.
-    pub(super) fn take_back(&self, uploads: Vec<Waiting>) -> bool {
+    /// Takes back from who commits what it was given, before all others.
+    pub(super) fn take_back(&self, uploads: Vec<Waiting>) {
         let mut state = self.state.lock();
         state.bytes += uploads.iter().map(Waiting::bytes).sum::<usize>();
         for upload in uploads.into_iter().rev() {
             state.waiting.push_front(upload);
         }
-        !std::mem::replace(&mut state.committing, true)
     }
 
     pub(super) fn waiting(&self) -> usize {
