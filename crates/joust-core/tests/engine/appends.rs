@@ -224,7 +224,7 @@ async fn uploads_of_parts_of_the_columns_and_long_ones_share_a_table() {
     assert_eq!(count(&table, "a = 4 AND b = 4", None).await, 18);
 }
 
-/// Columns change also between the writing of rows and their commit.
+/// The next rows are written while those before them are committed, and columns change in between.
 #[tokio::test(flavor = "multi_thread")]
 async fn appends_that_follow_one_another_keep_every_row_once_while_columns_come_and_go() {
     const CLIENTS: i64 = 4;

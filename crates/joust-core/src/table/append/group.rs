@@ -5,6 +5,7 @@
 //! holds for the [commit](super::publish).
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,12 +13,12 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use futures::FutureExt;
+use futures::future::select;
 use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteMode};
-use tokio::time::timeout;
 
-use super::publish::{Group, Staged, publish, refuse};
+use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
 use crate::durability::ShortFiles;
 use crate::error::{Error, Result};
@@ -33,36 +34,43 @@ const PATIENCE: u32 = 2;
 /// for others, and those who were answered may have gone.
 const MOST_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Commits groups until nothing waits, one after the other: a commit costs as much for one upload as for a
-/// hundred, so that two halves of those who wait, in turn, cost twice what all together do.
+/// Commits groups until nothing waits. While one group is committed, the files of the next are written.
 ///
 /// Clients that were answered together send their next rows together, a moment after the first of
-/// them: who commits at once takes that first one alone. So the next group is taken when all that were
-/// answered have come again, beside those who wait by then, or a little later.
+/// them: who commits at once takes that first one alone, and all the others wait for two commits
+/// instead of one. So the next group is taken when as many have come again, or a little after the commit.
 pub(super) async fn commit_all(table: Table) {
     let appends = &table.handle.appends;
+    let mut publishing = Publishing::default();
     while let Some(group) = appends.take() {
         let size = group.len();
-        let committed = async {
-            let group = stage_all(&table, group).await?;
-            let started = Instant::now();
-            publish(&table, group).await;
-            Some(started.elapsed())
+        let made_ready = async {
+            let group = stage_all(&table, group).await;
+            publishing.end().await;
+            for_newest(&table, group?).await
         };
         // A panic is told by the end of the group's channels, and ends nothing else.
-        let committed = AssertUnwindSafe(committed).catch_unwind().await;
-        let all = size + appends.waiting();
-        if let Ok(Some(took)) = committed
-            && all > 1
-        {
-            let _ = timeout(MOST_PATIENCE.min(took / PATIENCE), appends.many(all)).await;
-        }
+        let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
+        publishing.end().await;
+        let Ok(Some(group)) = made_ready else {
+            continue;
+        };
+        let started = Instant::now();
+        publishing.begin(&table, group);
+        let committed = async {
+            publishing.end().await;
+            if size > 1 {
+                let patience = MOST_PATIENCE.min(started.elapsed() / PATIENCE);
+                tokio::time::sleep(patience).await;
+            }
+        };
+        select(pin!(appends.many(size)), pin!(committed)).await;
     }
 }
 
 /// Writes the rows of a group to files; `None` when all of it was refused.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
-    // Columns that somebody was told of are there.
+    // Columns that somebody was told of are there, whatever is being committed.
     let current = async {
         let current = table.current().await?;
         check_not_view(&current.dataset)?;
@@ -93,6 +101,18 @@ fn on_this_branch(group: Vec<Waiting>, current: &Current) -> Vec<Waiting> {
     let name = current.dataset.manifest().branch.as_deref();
     refuse(gone, &unknown_branch(name.unwrap_or_default()));
     here
+}
+
+/// The same group for the columns that the table has by now. Files that were written for others would be
+/// committed all the same, and their values taken for those of another column, or for none.
+async fn for_newest(table: &Table, group: Group) -> Option<Group> {
+    match table.changeable().await {
+        Ok(newest) if newest.schema() == group.version.schema() => Some(group),
+        _ => {
+            let uploads = group.staged.into_iter().flat_map(|one| one.uploads);
+            stage_all(table, uploads.collect()).await
+        }
+    }
 }
 
 /// The uploads in memory, those of one schema together; the others go to `staged` as they are.

@@ -2,8 +2,8 @@
 //!
 //! A commit costs milliseconds whatever it holds. So an upload, once it is here in full, waits in its
 //! table's [`Queue`] for whoever commits; that one takes all that waits, writes it as one set of
-//! fragments ([`group`]) and commits once ([`publish`]). While it is at it the next group gathers: one
-//! client alone waits for nothing, and the more clients write, the more share a commit.
+//! fragments ([`group`]) and commits once ([`publish`]). While it is at it the next group gathers and is
+//! written: one client alone waits for nothing, and the more clients write, the more share a commit.
 //!
 //! Long uploads write their own files as they arrive and share only the commit.
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::transaction::Transaction;
+use tokio::task::JoinHandle;
 
 use super::queue::{Rows, Waiting};
 use crate::durability::{Settling, ShortFiles, columns_changed, marked, settled, written_for};
@@ -33,35 +34,88 @@ pub(super) struct Group {
     pub staged: Vec<Staged>,
 }
 
-/// Commits a group and tells its clients.
-pub(super) async fn publish(table: &Table, group: Group) {
-    let Group { version, staged } = group;
+/// The commits of a table's groups, one after the other.
+#[derive(Default)]
+pub(super) struct Publishing {
+    /// What the last commit that has ended made, if it went well.
+    last: Option<Arc<Dataset>>,
+    current: Option<JoinHandle<Option<Arc<Dataset>>>>,
+}
+
+impl Publishing {
+    /// Waits until no commit is under way. Who ceases to wait may do so again.
+    pub async fn end(&mut self) {
+        if let Some(current) = &mut self.current {
+            // Its clients are told of a panic by the end of their channels.
+            self.last = current.await.ok().flatten();
+            self.current = None;
+        }
+    }
+
+    /// Begins to commit a group, after the [end](Self::end) of the one before it.
+    pub fn begin(&mut self, table: &Table, group: Group) {
+        let last = self.last.take();
+        self.current = Some(tokio::spawn(publish(table.clone(), group, last)));
+    }
+}
+
+/// Commits a group and tells its clients; the new version, if it is one. `last`: the version that the group
+/// before this one became.
+async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Option<Arc<Dataset>> {
+    let Group {
+        mut version,
+        mut staged,
+    } = group;
+    // Only rows were added since: what was written for one version was written for the other.
+    if let Some(last) = last
+        && last.version_id() == version.version_id() + 1
+        // Not one of a branch that was deleted meanwhile and had this one's name.
+        && Arc::ptr_eq(&last.session(), &version.session())
+    {
+        let transactions = staged.iter_mut().map(|one| &mut one.transaction);
+        transactions
+            .filter(|transaction| transaction.read_version == version.version_id())
+            .for_each(|transaction| transaction.read_version = last.version_id());
+        version = last;
+    }
     if staged.len() > 1 {
-        match commit(table, version.clone(), &staged).await {
+        match commit(&table, version.clone(), &staged).await {
             Ok(committed) => {
-                return staged.into_iter().for_each(|one| one.written(committed));
+                staged.into_iter().for_each(|one| one.written(&committed));
+                return Some(committed);
             }
             Err(error) if !may_try_alone(&error) && !is_broken(&staged).await => {
                 let error = Error::from(error);
-                let uploads = staged.into_iter().flat_map(|one| one.uploads);
-                return refuse(uploads, &error);
+                staged
+                    .into_iter()
+                    .for_each(|one| refuse(one.uploads, &error));
+                return None;
             }
             Err(_) => {}
         }
     }
+    let mut made = None;
     for one in staged {
-        match commit(table, version.clone(), std::slice::from_ref(&one)).await {
-            Ok(committed) => one.written(committed),
-            Err(error) if columns_changed(&error) => again(table, one.uploads),
+        match commit(&table, version.clone(), std::slice::from_ref(&one)).await {
+            Ok(committed) => {
+                one.written(&committed);
+                made = Some(committed);
+            }
+            Err(error) if columns_changed(&error) => again(&table, one.uploads),
             // Only an upload that wrote files of its own can have taken so long.
             Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
             Err(error) => refuse(one.uploads, &refused(error)),
         }
     }
+    made
 }
 
-/// Makes all of the files part of the table's next version, whose number it gives.
-async fn commit(table: &Table, version: Arc<Dataset>, staged: &[Staged]) -> lance::Result<u64> {
+/// Makes all of the files part of the table's next version.
+async fn commit(
+    table: &Table,
+    version: Arc<Dataset>,
+    staged: &[Staged],
+) -> lance::Result<Arc<Dataset>> {
     let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
     let uploads = staged.iter().flat_map(|one| &one.uploads);
     let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
@@ -74,7 +128,9 @@ async fn commit(table: &Table, version: Arc<Dataset>, staged: &[Staged]) -> lanc
     let commit = written_for(versions, marked(marks, commit));
     let commit = settled(settling.collect(), commit);
     let committed = table.handle.turns.commit(commit).await?.dataset;
-    Ok(table.committed(short.committed(committed)))
+    let committed = short.committed(committed);
+    table.committed(committed.clone());
+    Ok(Arc::new(committed))
 }
 
 /// Has rows written again for the columns that the table has by now. Those that were not kept in memory are
@@ -124,14 +180,14 @@ fn may_try_alone(error: &lance::Error) -> bool {
 }
 
 impl Staged {
-    fn written(self, version: u64) {
+    fn written(self, version: &Dataset) {
         for upload in self.uploads {
-            upload.written(version);
+            upload.written(version.version_id());
         }
     }
 }
 
-pub(super) fn refuse(uploads: impl IntoIterator<Item = Waiting>, error: &Error) {
+pub(super) fn refuse(uploads: Vec<Waiting>, error: &Error) {
     for upload in uploads {
         upload.refused(error.clone());
     }

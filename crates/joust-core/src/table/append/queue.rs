@@ -151,10 +151,6 @@ impl Queue {
         }
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.state.lock().waiting.len()
-    }
-
     /// Waits until `count` uploads wait.
     pub(super) async fn many(&self, count: usize) {
         loop {
