@@ -5,11 +5,14 @@
 //! translated here, once, into a code and a cleaned sentence; the original is kept as `source`
 //! for the server's own log.
 
+mod clean;
 mod storage;
 mod unknown;
 
 use std::fmt;
 use std::sync::Arc;
+
+use self::clean::clean;
 
 /// The numbered errors of the Lance namespace interface (`ErrorResponse.code`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,151 +257,9 @@ fn is_storage_failure(error: &(dyn std::error::Error + 'static)) -> bool {
     here || error.source().is_some_and(is_storage_failure)
 }
 
-/// A message without source positions (`, /x/y.rs:1:2`) and without the prefixes that name an
-/// error's variant.
-fn clean(message: &str) -> String {
-    let text = without_positions(message.trim());
-    const PREFIXES: &[&str] = &[
-        "Error applying filter expression to batch: ",
-        "LanceError(Arrow): ",
-        "LanceError(IO): ",
-        "LanceError(Schema): ",
-        "LanceError(Index): ",
-        "Invalid user input: ",
-        "Invalid argument error: ",
-        "Query Execution error: ",
-        "Execution error: ",
-        "Schema error: ",
-        "SQL error: ",
-        "Arrow error: ",
-        "Error during planning: ",
-        "This feature is not implemented: ",
-        "External error: ",
-        "Internal error: ",
-    ];
-    let mut rest = text.as_str();
-    while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
-        rest = stripped;
-    }
-    // DataFusion asks its users to file a bug; ours should not.
-    let rest = rest
-        .split("\nThis issue was likely caused by")
-        .next()
-        .unwrap_or(rest);
-    let rest = without_dump(without_statement(rest));
-    shorten(rest.trim().trim_end_matches('.'))
-}
-
-/// Source positions end what one layer of the engine has said: `…, /x/y.rs:12:34`.
-fn without_positions(text: &str) -> String {
-    // More than this is a client's own text come back.
-    const MOST: usize = 4_000;
-    let end = text
-        .char_indices()
-        .nth(MOST)
-        .map_or(text.len(), |(at, _)| at);
-    let mut kept = String::with_capacity(end);
-    for part in text[..end].split_inclusive(", ") {
-        let (word, rest) = part
-            .split_once([' ', '\n'])
-            .unwrap_or((part.trim_end_matches(", "), ""));
-        let is_position = word
-            .split_once(".rs:")
-            .is_some_and(|(_, place)| place.starts_with(|c: char| c.is_ascii_digit()));
-        if is_position {
-            kept.truncate(kept.trim_end_matches([',', ' ']).len());
-            if !rest.is_empty() {
-                kept.push(' ');
-                kept.push_str(rest);
-            }
-        } else {
-            kept.push_str(part);
-        }
-    }
-    kept
-}
-
-/// One line of bounded length: a client may have put anything into its expression.
-fn shorten(text: &str) -> String {
-    const MOST: usize = 500;
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(MOST) {
-        line.truncate(end);
-        line.push('…');
-    }
-    line
-}
-
-/// What the parser found, without the statement that Lance made to have something to parse.
-fn without_statement(text: &str) -> &str {
-    match text.split_once("(sql parser error: ") {
-        Some((_, found)) => found.strip_suffix(')').unwrap_or(found),
-        None => text,
-    }
-}
-
-/// The text before a debug dump of a Rust value: `Name(Name { field: …`.
-fn without_dump(text: &str) -> &str {
-    let Some(brace) = text.find(" { ") else {
-        return text;
-    };
-    let name = text[..brace]
-        .rfind(|c: char| !(c.is_ascii_alphanumeric() || "_([".contains(c)))
-        .map_or(0, |at| at + 1);
-    let is_type = text[name..brace]
-        .trim_start_matches(['(', '['])
-        .starts_with(|c: char| c.is_ascii_uppercase());
-    if is_type { &text[..name] } else { text }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn source_positions_and_variant_names_are_removed() {
-        assert_eq!(
-            clean(
-                "Invalid user input: k must be positive, /build/lance-14.0.2/src/dataset/scanner.rs:2334:24"
-            ),
-            "k must be positive"
-        );
-        assert_eq!(
-            clean(
-                "LanceError(Arrow): Invalid argument error: bad cast, src/a.rs:1:2, src/b.rs:3:4"
-            ),
-            "bad cast"
-        );
-    }
-
-    #[test]
-    fn statements_and_dumps_are_removed() {
-        assert_eq!(
-            clean(
-                "Error parsing statement: SELECT 1 FROM t WHERE (n =) (sql parser error: Expected: an expression, found: ))"
-            ),
-            "Expected: an expression, found: )"
-        );
-        assert_eq!(
-            clean("Can't plan AggregateFunction(AggregateFunction { func: Inner { a: 1 } })"),
-            "Can't plan"
-        );
-        assert_eq!(clean("expected { found }"), "expected { found }");
-    }
-
-    #[test]
-    fn a_message_is_one_short_line() {
-        assert_eq!(
-            clean("regex parse error:\n    (\n    ^"),
-            "regex parse error: ( ^"
-        );
-        assert_eq!(clean(&"é".repeat(1_000)).chars().count(), 501);
-    }
-
-    #[test]
-    fn messages_without_positions_are_kept() {
-        assert_eq!(clean("path = '/a/b', c"), "path = '/a/b', c");
-    }
 
     #[test]
     fn an_own_error_survives_the_layers_around_it() {

@@ -7,9 +7,13 @@ mod framing;
 mod guard;
 mod known_schemas;
 mod own_size;
+#[cfg(test)]
+mod sent;
 mod upload;
 
 pub use ahead::ahead;
 pub use decode::{BatchStream, decode, schema_of};
 pub use encode::{Encoder, Format};
+#[cfg(test)]
+pub(crate) use sent::sent;
 pub use upload::{Upload, UploadReader, upload};

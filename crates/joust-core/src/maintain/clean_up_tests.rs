@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -23,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::error::Code;
-use crate::ipc::UploadReader;
+use crate::ipc::{UploadReader, sent};
 use crate::table::{CloneSource, ReadOptions};
 use crate::{Engine, EngineOptions};
 
@@ -43,12 +42,7 @@ async fn table() -> (Table, tempfile::TempDir) {
 fn three() -> UploadReader {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
     let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+    sent(&Engine::new(EngineOptions::default()), &batch)
 }
 
 /// Has a clean-up wait once it knows the tags and branches, and before it looks at any version.

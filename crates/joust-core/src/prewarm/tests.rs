@@ -6,10 +6,9 @@ use arrow::array::{
     ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, StringArray,
 };
 use arrow::datatypes::{DataType, Field};
-use arrow::ipc::writer::StreamWriter;
 use serde_json::{Value, json};
 
-use crate::ipc::{Format, UploadReader};
+use crate::ipc::{Format, UploadReader, sent};
 use crate::query::QueryOptions;
 use crate::{Engine, EngineOptions, Table};
 
@@ -55,12 +54,7 @@ fn rows() -> UploadReader {
     let vectors = FixedSizeListArray::try_new(item, DIMENSION, numbers, None).unwrap();
     let columns = [("id", ids), ("name", names), ("vector", Arc::new(vectors))];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+    sent(&Engine::new(EngineOptions::default()), &batch)
 }
 
 async fn answer(table: &Table, query: &Value) -> Vec<u8> {

@@ -9,27 +9,26 @@
 //!
 //! Versions that this process commits are put into the handle directly.
 
+mod load;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use lance::Dataset;
-use lance::dataset::builder::DatasetBuilder;
 use lance::session::Session;
 use lance_io::object_store::ObjectStore;
 use lance_table::io::commit::CommitHandler;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
-use super::ReadOptions;
 use super::append::Queue;
 use super::current::Current;
 use super::directory::{Seen, VersionsDirectory};
 use crate::cache::Caches;
-use crate::durability::{Branches, OnBranch, Reference, Turns};
+use crate::durability::{Branches, Reference, Turns};
 use crate::engine::StorageOptions;
-use crate::error::{Code, Error, Result};
-use crate::names::{self, is_reference, unknown_branch};
+use crate::error::{Code, Result};
 use crate::root::store;
 use crate::text::TextCaches;
 
@@ -306,77 +305,6 @@ impl Handle {
             self.load(self.caches.session()).await?
         };
         Ok((current, now))
-    }
-
-    /// Opens what is there. A branch is there as long as it has its reference, whatever its directory holds.
-    async fn load(&self, session: Arc<Session>) -> Result<Current> {
-        let branch = match &self.branch {
-            None => None,
-            Some(name) if !is_reference(names::Reference::Branch, name) => {
-                return Err(unknown_branch(name));
-            }
-            Some(name) => {
-                let reference = self.reference(name).await?;
-                Some(OnBranch::open(&self.branches, name, reference).await?)
-            }
-        };
-        let durability = self.caches.durability();
-        let mut builder = DatasetBuilder::from_uri(&self.location)
-            .with_session(session)
-            .with_storage_options(self.storage_options.clone());
-        if let Some(handler) = durability.commit_handler(&self.location, branch.clone()) {
-            builder = builder.with_commit_handler(handler);
-        }
-        if let Some(name) = &self.branch {
-            builder = builder.with_branch(name, None);
-        }
-        let dataset = builder.load().await.map_err(|error| match &self.branch {
-            Some(branch)
-                if error.is_not_found() || matches!(error, lance::Error::RefNotFound { .. }) =>
-            {
-                unknown_branch(branch)
-            }
-            None if error.is_not_found() => {
-                Error::new(Code::TableNotFound, "the table's files do not exist")
-            }
-            _ => Error::from(error),
-        })?;
-        Ok(Current::new(dataset, branch))
-    }
-
-    /// One version: the newest when `version` is `None`.
-    pub async fn at(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
-        let ReadOptions {
-            version,
-            not_before,
-            min_version,
-        } = options;
-        // A version that is not known here may have been made elsewhere meanwhile.
-        let newest = self
-            .current(not_before, min_version.max(version))
-            .await?
-            .dataset;
-        let Some(version) = version.filter(|version| *version != newest.version_id()) else {
-            return Ok(newest);
-        };
-        let missing = || {
-            let newest = newest.version_id();
-            Error::new(
-                Code::TableVersionNotFound,
-                format!("there is no version {version}; the newest is {newest}"),
-            )
-        };
-        if version == 0 || version > newest.version_id() {
-            return Err(missing());
-        }
-        match Box::pin(newest.checkout_version(version)).await {
-            Ok(dataset) => Ok(Arc::new(dataset)),
-            Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {
-                Err(missing())
-            }
-            Err(error) if error.is_not_found() => Err(missing()),
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Puts a version that this process has just committed into the handle, so that readers see it

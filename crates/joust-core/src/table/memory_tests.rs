@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use tokio::task::{JoinHandle, yield_now};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::Error;
-use crate::ipc::UploadReader;
+use crate::ipc::{UploadReader, sent};
 use crate::memory::{Reservation, Use};
 use crate::table::{Alteration, CloneSource, Merge, NewColumn, Table, Update};
 
@@ -26,12 +25,7 @@ async fn table() -> (Table, tempfile::TempDir) {
 fn rows(table: &Table) -> UploadReader {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(1..4));
     let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = table.engine().upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+    sent(table.engine(), &batch)
 }
 
 /// Takes all memory there is.

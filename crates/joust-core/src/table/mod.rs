@@ -169,9 +169,14 @@ impl Table {
     /// The newest version, for a change of rows, columns or metadata. A materialized view takes none:
     /// code 19.
     pub(crate) async fn changeable(&self) -> Result<Arc<Dataset>> {
-        let newest = self.newest().await?;
-        check_not_view(&newest)?;
-        Ok(newest)
+        Ok(self.changeable_current().await?.dataset)
+    }
+
+    /// Like [`changeable`](Self::changeable), with the branch that it is of.
+    pub(crate) async fn changeable_current(&self) -> Result<Current> {
+        let current = self.current().await?;
+        check_not_view(&current.dataset)?;
+        Ok(current)
     }
 
     /// Does work that may be cut short: when it fails because the branch was deleted meanwhile, and its files

@@ -9,25 +9,11 @@ use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use arrow::ipc::writer::StreamWriter;
 use futures::future::join_all;
-use joust_core::ipc;
 use joust_core::table::{Alteration, Merge, NewColumn, ReadOptions, Update};
 use joust_core::{Code, Durability, Engine, EngineOptions, Table};
 
-fn numbers(range: std::ops::Range<i64>) -> RecordBatch {
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
-    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
-}
-
-fn upload(batch: &RecordBatch) -> ipc::UploadReader {
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
-}
+use crate::sent::{numbers, stream, upload, upload_numbers};
 
 struct Place {
     engine: Engine,
@@ -53,7 +39,7 @@ impl Place {
     async fn table(&self) -> Table {
         let location = format!("{}/t.lance", self.directory.path().display());
         let table = self.engine.table(&location, Default::default());
-        table.create(upload(&numbers(0..10)), false).await.unwrap();
+        table.create(upload_numbers(0..10), false).await.unwrap();
         table
     }
 }
@@ -315,14 +301,11 @@ async fn rows_that_were_written_for_other_columns_are_not_committed() {
             .await
             .unwrap();
         let (push, read) = Engine::new(EngineOptions::default()).upload();
-        let mut writer = StreamWriter::try_new(Vec::new(), &two(0..1).schema()).unwrap();
         // More than is held in memory: it is in a file before its end is here.
-        for part in 0..8 {
-            writer
-                .write(&two(part * 100_000..(part + 1) * 100_000))
-                .unwrap();
-        }
-        let bytes = writer.into_inner().unwrap();
+        let parts: Vec<_> = (0..8)
+            .map(|part| two(part * 100_000..(part + 1) * 100_000))
+            .collect();
+        let bytes = stream(&parts);
         let (first, last) = bytes.split_at(bytes.len() - 100);
         let appending = tokio::spawn({
             let table = table.clone();

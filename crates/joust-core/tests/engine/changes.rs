@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use joust_core::table::{Alteration, Attempt, NewColumn, ReadOptions, Update};
 use joust_core::{Code, Engine, EngineOptions, Result, Table, ipc};
+
+use crate::sent::upload;
 
 /// A table of three versions with the columns `n` and `m`, and the directory it is in.
 async fn table() -> (Table, tempfile::TempDir) {
@@ -24,12 +25,7 @@ async fn table() -> (Table, tempfile::TempDir) {
 fn numbers(range: std::ops::Range<i64>) -> ipc::UploadReader {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
     let batch = RecordBatch::try_from_iter([("n", numbers.clone()), ("m", numbers)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+    upload(&batch)
 }
 
 fn code<T: std::fmt::Debug>(outcome: Result<T>) -> Code {

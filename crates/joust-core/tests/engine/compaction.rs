@@ -6,35 +6,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use joust_core::maintain::Compact;
 use joust_core::table::ReadOptions;
 use joust_core::{Engine, EngineOptions, Table, Work, ipc};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
 
+use crate::sent::upload_numbers;
+
 /// The numbers 0 to 12 in four fragments of three rows, and the directory they are in.
 async fn table() -> (Table, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let location = format!("{}/t.lance", directory.path().display());
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
-    table.create(numbers(0), false).await.unwrap();
+    table.create(three(0), false).await.unwrap();
     for first in [3, 6, 9] {
-        table.append(numbers(first)).await.unwrap();
+        table.append(three(first)).await.unwrap();
     }
     (table, directory)
 }
 
-fn numbers(first: i64) -> ipc::UploadReader {
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 3));
-    let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+fn three(first: i64) -> ipc::UploadReader {
+    upload_numbers(first..first + 3)
 }
 
 fn to(rows: usize) -> Compact {
@@ -115,7 +108,7 @@ async fn fragments_that_are_large_enough_stay_until_too_much_of_them_is_deleted(
     let first = table.compact(&below, &work).await.unwrap();
     assert_eq!((first.fragments_removed, first.fragments_added), (4, 1));
     for first in [12, 15] {
-        table.append(numbers(first)).await.unwrap();
+        table.append(three(first)).await.unwrap();
     }
     let second = table.compact(&below, &work).await.unwrap();
     assert_eq!((second.fragments_removed, second.fragments_added), (2, 1));

@@ -1,11 +1,14 @@
 //! The engine as a library. One program, because each compiles the engine's futures anew, which takes
 //! minutes.
 
+#![allow(clippy::unwrap_used)]
+
 mod appends;
 mod branches;
 mod changes;
 mod compaction;
 mod nearest;
 mod parts;
+mod sent;
 mod tables;
 mod texts;

@@ -2,38 +2,27 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use joust_core::table::PartsCommit;
-use joust_core::{Code, Engine, EngineOptions, Table, ipc};
+use joust_core::{Code, Engine, EngineOptions, Table};
+
+use crate::sent::upload_numbers;
 
 /// A table of one version, and the directory it is in.
 async fn table() -> (Table, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let location = format!("{}/t.lance", directory.path().display());
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
-    table.create(numbers(0..3), false).await.unwrap();
+    table.create(upload_numbers(0..3), false).await.unwrap();
     (table, directory)
-}
-
-fn numbers(range: std::ops::Range<i64>) -> ipc::UploadReader {
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
-    let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
 }
 
 /// A write of two parts that was not committed yet.
 async fn parts(table: &Table) -> PartsCommit {
     let mut parts = Vec::new();
     for from in [10, 20] {
-        let part = table.write_part(numbers(from..from + 2), false, 1).await;
+        let part = table
+            .write_part(upload_numbers(from..from + 2), false, 1)
+            .await;
         parts.push(part.unwrap().contents);
     }
     PartsCommit {
@@ -53,10 +42,10 @@ async fn a_commit_is_found_by_its_version() {
     let (table, _directory) = table().await;
     let write = parts(&table).await;
     assert_eq!(found(&table, &write).await.unwrap(), None);
-    table.append(numbers(3..4)).await.unwrap();
+    table.append(upload_numbers(3..4)).await.unwrap();
     assert_eq!(found(&table, &write).await.unwrap(), None);
     assert_eq!(table.commit_parts(write.clone()).await.unwrap(), 3);
-    table.append(numbers(4..5)).await.unwrap();
+    table.append(upload_numbers(4..5)).await.unwrap();
     assert_eq!(found(&table, &write).await.unwrap(), Some(3));
 }
 
@@ -66,7 +55,7 @@ async fn a_commit_whose_version_is_cleaned_up_is_found_by_its_files() {
     let write = parts(&table).await;
     assert_eq!(table.commit_parts(write.clone()).await.unwrap(), 2);
     for from in [3, 4] {
-        table.append(numbers(from..from + 1)).await.unwrap();
+        table.append(upload_numbers(from..from + 1)).await.unwrap();
     }
     table.delete("n = 10 OR n = 11").await.unwrap();
     assert_eq!(table.delete_versions(&[(2, Some(3))]).await.unwrap(), 1);

@@ -4,32 +4,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
-use arrow::ipc::writer::StreamWriter;
-use joust_core::ipc::{self, Format};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
 use joust_core::table::ReadOptions;
 use joust_core::{Code, Engine, EngineOptions, Result, Table};
 use lance::Dataset;
 use lance::dataset::{WriteMode, WriteParams};
 
-fn numbers(range: std::ops::Range<i64>) -> RecordBatch {
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
-    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
-}
-
-fn stream(batch: &RecordBatch) -> Vec<u8> {
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(batch).unwrap();
-    writer.into_inner().unwrap()
-}
-
-fn upload(bytes: &[u8]) -> ipc::UploadReader {
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(bytes);
-    push.finish();
-    read
-}
+use crate::sent::{numbers, stream, upload, upload_bytes, upload_numbers};
 
 struct Place {
     engine: Engine,
@@ -85,12 +68,9 @@ async fn query(table: &Table, body: &str) -> Result<Vec<u8>> {
 async fn a_write_is_seen_by_the_next_read() {
     let place = Place::new();
     let table = place.table();
-    table
-        .create(upload(&stream(&numbers(0..10))), false)
-        .await
-        .unwrap();
+    table.create(upload_numbers(0..10), false).await.unwrap();
     for round in 1..20 {
-        let written = table.append(upload(&stream(&numbers(0..1)))).await.unwrap();
+        let written = table.append(upload_numbers(0..1)).await.unwrap();
         assert_eq!(written.version, round + 1);
         assert_eq!(count(&table, None).await.unwrap(), 10 + round);
         assert!(
@@ -117,7 +97,7 @@ async fn a_table_that_is_made_anew_at_the_same_place_is_another_table() {
     let table = place.table();
     for rows in [5, 3, 9] {
         let batch = numbers(100..100 + rows);
-        table.create(upload(&stream(&batch)), false).await.unwrap();
+        table.create(upload(&batch), false).await.unwrap();
         table.delete("n = 100").await.unwrap();
         let expected = rows as u64 - 1;
         assert_eq!(count(&table, None).await.unwrap(), expected);
@@ -141,10 +121,7 @@ async fn a_table_that_is_made_anew_at_the_same_place_is_another_table() {
 async fn a_foreign_table_that_replaces_ours_is_noticed() {
     let place = Place::new();
     let table = place.table();
-    table
-        .create(upload(&stream(&numbers(0..10))), false)
-        .await
-        .unwrap();
+    table.create(upload_numbers(0..10), false).await.unwrap();
     assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 10);
     std::fs::remove_dir_all(place.location()).unwrap();
     place.foreign_write(0..3, WriteMode::Create).await;
@@ -156,7 +133,7 @@ async fn a_foreign_table_that_replaces_ours_is_noticed() {
 async fn a_foreign_table_of_fewer_versions_is_noticed_and_written_to() {
     let place = Place::new();
     let table = place.table();
-    let rows = || upload(&stream(&numbers(0..10)));
+    let rows = || upload_numbers(0..10);
     table.create(rows(), false).await.unwrap();
     for _ in 0..4 {
         table.append(rows()).await.unwrap();
@@ -174,12 +151,9 @@ async fn a_foreign_table_of_fewer_versions_is_noticed_and_written_to() {
 async fn an_upload_that_breaks_off_commits_nothing() {
     let place = Place::new();
     let table = place.table();
-    table
-        .create(upload(&stream(&numbers(0..10))), false)
-        .await
-        .unwrap();
+    table.create(upload_numbers(0..10), false).await.unwrap();
 
-    let mut bytes = stream(&numbers(0..100_000));
+    let mut bytes = stream(&[numbers(0..100_000)]);
     bytes.truncate(bytes.len() / 2);
     let (push, read) = Engine::new(EngineOptions::default()).upload();
     push.push(&bytes);
@@ -188,7 +162,7 @@ async fn an_upload_that_breaks_off_commits_nothing() {
     assert_eq!(aborted.code(), Code::InvalidInput);
     assert!(aborted.message().contains("ended early"), "{aborted}");
 
-    let cut = table.append(upload(&bytes)).await.unwrap_err();
+    let cut = table.append(upload_bytes(&bytes)).await.unwrap_err();
     assert_eq!(cut.code(), Code::InvalidInput);
     assert!(cut.message().contains("ends inside a message"), "{cut}");
 
@@ -207,13 +181,10 @@ async fn an_upload_that_breaks_off_commits_nothing() {
 async fn rows_of_another_schema_are_refused_as_such() {
     let place = Place::new();
     let table = place.table();
-    table
-        .create(upload(&stream(&numbers(0..10))), false)
-        .await
-        .unwrap();
+    table.create(upload_numbers(0..10), false).await.unwrap();
     let words: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a"]));
     let other = RecordBatch::try_from_iter([("word", words)]).unwrap();
-    let error = table.append(upload(&stream(&other))).await.unwrap_err();
+    let error = table.append(upload(&other)).await.unwrap_err();
     assert_eq!(error.code(), Code::TableSchemaValidationError, "{error}");
 }
 
@@ -221,10 +192,7 @@ async fn rows_of_another_schema_are_refused_as_such() {
 async fn what_a_client_gets_wrong_is_never_an_internal_error() {
     let place = Place::new();
     let table = place.table();
-    table
-        .create(upload(&stream(&numbers(0..10))), false)
-        .await
-        .unwrap();
+    table.create(upload_numbers(0..10), false).await.unwrap();
     for (body, code) in [
         (r#"{"k":1,"filter":"m = 1"}"#, Code::TableColumnNotFound),
         (r#"{"k":1,"filter":"n ="}"#, Code::InvalidInput),
@@ -261,10 +229,7 @@ async fn what_a_client_gets_wrong_is_never_an_internal_error() {
 async fn a_very_long_filter_is_answered() {
     let place = Place::new();
     let table = place.table();
-    table
-        .create(upload(&stream(&numbers(0..10))), false)
-        .await
-        .unwrap();
+    table.create(upload_numbers(0..10), false).await.unwrap();
     let list: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
     let filter = format!("n IN ({})", list.join(","));
     assert_eq!(count(&table, Some(&filter)).await.unwrap(), 10);

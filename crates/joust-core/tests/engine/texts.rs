@@ -11,12 +11,13 @@ use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListArray, Int64Array, RecordBatch, StringArray,
 };
 use arrow::datatypes::{Float32Type, Int64Type};
-use arrow::ipc::writer::StreamWriter;
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
 use joust_core::table::Update;
 use joust_core::{Engine, EngineOptions, Table, Work, ipc};
 use serde_json::{Value, json};
+
+use crate::sent::upload;
 
 /// The rows that stay: every third one. All others match better.
 fn stays(id: i64) -> bool {
@@ -46,12 +47,7 @@ fn rows(ids: std::ops::Range<i64>) -> ipc::UploadReader {
         ("vector", Arc::new(vectors) as ArrayRef),
     ])
     .unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+    upload(&batch)
 }
 
 /// Sixty rows of which twenty are left, and the directory they are in.

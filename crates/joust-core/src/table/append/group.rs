@@ -26,7 +26,6 @@ use crate::names::unknown_branch;
 use crate::table::Table;
 use crate::table::current::Current;
 use crate::table::write::{onto, refused};
-use crate::view::check_not_view;
 
 /// The part of a commit's time that the next one is put off, at most, for clients to come again.
 const PATIENCE: u32 = 2;
@@ -71,12 +70,7 @@ pub(super) async fn commit_all(table: Table) {
 /// Writes the rows of a group to files; `None` when all of it was refused.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     // Columns that somebody was told of are there, whatever is being committed.
-    let current = async {
-        let current = table.current().await?;
-        check_not_view(&current.dataset)?;
-        Ok::<_, Error>(current)
-    };
-    let current = match current.await {
+    let current = match table.changeable_current().await {
         Ok(current) => current,
         Err(error) => {
             refuse(group, &error);

@@ -1,5 +1,4 @@
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use tokio::sync::oneshot;
 
@@ -9,7 +8,7 @@ use super::*;
 use crate::durability::settle;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::Result;
-use crate::ipc::UploadReader;
+use crate::ipc::sent;
 use crate::memory::Use;
 use crate::table::{NewColumn, Written};
 
@@ -75,7 +74,8 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
     let place = tempfile::tempdir().unwrap();
     let location = place.path().join("t.lance").display().to_string();
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
-    table.create(upload(), false).await.unwrap();
+    let upload = sent(table.engine(), &row()[0]);
+    table.create(upload, false).await.unwrap();
     let column = NewColumn::Expression {
         name: "m".into(),
         expression: "n + 1".into(),
@@ -108,14 +108,4 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
     assert!(fitting_answer.await.unwrap().is_ok());
     let newest = table.changeable().await.unwrap();
     assert_eq!(newest.count_rows(Some("n = 1".into())).await.unwrap(), 3);
-}
-
-/// A row as clients send it.
-fn upload() -> UploadReader {
-    let mut writer = StreamWriter::try_new(Vec::new(), &row()[0].schema()).unwrap();
-    writer.write(&row()[0]).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
 }

@@ -9,10 +9,11 @@ use arrow::array::{
 };
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
-use arrow::ipc::writer::StreamWriter;
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
 use joust_core::{Engine, EngineOptions, Table, ipc};
+
+use crate::sent::upload;
 
 pub const DIMENSION: usize = 8;
 
@@ -195,12 +196,7 @@ pub fn batch(element: Element, rows: std::ops::Range<i64>) -> ipc::UploadReader 
         columns.map(|(name, column)| (name, column, true)),
     )
     .unwrap();
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&writer.into_inner().unwrap());
-    push.finish();
-    read
+    upload(&batch)
 }
 
 /// Spread over -1 to 1, the same for ever.

@@ -2,118 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod place;
+
 use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::ipc::writer::StreamWriter;
 use futures::future::join_all;
-use joust_core::ipc;
 use joust_core::table::ReadOptions;
-use joust_core::{Code, Engine, EngineOptions, Result, Table, Upload};
+use joust_core::{Code, Result, Table};
 
-fn numbers(range: std::ops::Range<i64>) -> RecordBatch {
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
-    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
-}
-
-fn stream(batches: &[RecordBatch]) -> Vec<u8> {
-    let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
-    for batch in batches {
-        writer.write(batch).unwrap();
-    }
-    writer.into_inner().unwrap()
-}
-
-fn upload(range: std::ops::Range<i64>) -> ipc::UploadReader {
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(&stream(&[numbers(range)]));
-    push.finish();
-    read
-}
-
-/// An upload that is too long to be held in memory, and whose end is still to come.
-struct Long {
-    push: Upload,
-    last: Vec<u8>,
-}
-
-impl Long {
-    fn new() -> (Self, ipc::UploadReader, Vec<u8>) {
-        let (push, read) = Engine::new(EngineOptions::default()).upload();
-        let parts: Vec<_> = (0..10)
-            .map(|part| numbers(part * 100_000..(part + 1) * 100_000))
-            .collect();
-        let mut first = stream(&parts);
-        let last = first.split_off(first.len() - 100);
-        (Self { push, last }, read, first)
-    }
-
-    async fn begin(&self, first: &[u8]) {
-        for chunk in first.chunks(1 << 20) {
-            if !self.push.push(chunk) {
-                self.push.drained().await;
-            }
-        }
-    }
-
-    fn end(self) {
-        self.push.push(&self.last);
-        self.push.finish();
-    }
-}
-
-struct Place(tempfile::TempDir);
-
-impl Place {
-    /// With a table of the versions 1 and 2, which have three numbers and six.
-    async fn new() -> (Self, Table) {
-        let place = Self(tempfile::tempdir().unwrap());
-        let table = place.server();
-        table.create(upload(0..3), false).await.unwrap();
-        table.append(upload(3..6)).await.unwrap();
-        (place, table)
-    }
-
-    /// The table, as a server of its own sees it.
-    fn server(&self) -> Table {
-        let location = self.path("").display().to_string();
-        let location = location.trim_end_matches('/');
-        Engine::new(EngineOptions::default()).table(location, Default::default())
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join("t.lance").join(path)
-    }
-
-    fn reference(&self, branch: &str) -> PathBuf {
-        let name = branch.replace('/', "%2F");
-        self.path(&format!("_refs/branches/{name}.json"))
-    }
-
-    /// What a crash leaves before the reference is written.
-    fn half_made(&self, branch: &str, age: Duration) {
-        fs::remove_file(self.reference(branch)).unwrap();
-        let versions = self.path(&format!("tree/{branch}/_versions"));
-        for file in fs::read_dir(versions).unwrap() {
-            let file = fs::File::options()
-                .write(true)
-                .open(file.unwrap().path())
-                .unwrap();
-            file.set_modified(SystemTime::now() - age).unwrap();
-        }
-    }
-
-    /// Waits until rows of a branch are in a file.
-    async fn being_written(&self, branch: &str) {
-        let data = self.path(&format!("tree/{branch}/data"));
-        while fs::read_dir(&data).map_or(0, Iterator::count) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-}
+use self::place::{Long, Place};
+use crate::sent::upload_numbers;
 
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
@@ -140,7 +39,7 @@ async fn assert_gone(place: &Place, table: &Table, branch: &str) {
         let gone = Code::TableBranchNotFound;
         assert_eq!(code(count(&table, branch).await), gone);
         let branch = table.on_branch(Some(branch));
-        assert_eq!(code(branch.append(upload(0..1)).await), gone);
+        assert_eq!(code(branch.append(upload_numbers(0..1)).await), gone);
         assert_eq!(code(branch.delete("n = 1").await), gone);
         assert_eq!(code(branch.list_versions().await), gone);
     }
@@ -152,7 +51,7 @@ async fn a_deleted_branch_is_gone_though_another_one_is_below_it() {
     for name in ["a", "a/b", "a/b/c"] {
         table.create_branch(name, None).await.unwrap();
         let branch = table.on_branch(Some(name));
-        branch.append(upload(6..10)).await.unwrap();
+        branch.append(upload_numbers(6..10)).await.unwrap();
     }
     for (name, others) in [("a", ["a/b", "a/b/c"]), ("a/b", ["a", "a/b/c"])] {
         table.delete_branch(name).await.unwrap();
@@ -258,7 +157,7 @@ async fn rows_on_their_way_to_a_deleted_branch_are_not_put_into_its_successor() 
     let refused = appending.await.unwrap();
     assert_eq!(code(refused), Code::TableBranchNotFound);
     assert_eq!(count(&table, "x").await.unwrap(), 6);
-    branch.append(upload(6..7)).await.unwrap();
+    branch.append(upload_numbers(6..7)).await.unwrap();
     assert_eq!(count(&place.server(), "x").await.unwrap(), 7);
 }
 
@@ -270,7 +169,7 @@ async fn appends_beside_the_end_of_a_branch_are_in_it_or_refused() {
         assert_eq!(count(&table, "x").await.unwrap(), 3);
         let appends = (0..16).map(|_| {
             let branch = table.on_branch(Some("x"));
-            tokio::spawn(async move { branch.append(upload(0..1)).await })
+            tokio::spawn(async move { branch.append(upload_numbers(0..1)).await })
         });
         let appends: Vec<_> = appends.collect();
         for _ in 0..round {
@@ -292,7 +191,7 @@ async fn what_a_crash_leaves_of_a_new_branch_is_no_branch_and_takes_no_name() {
     let (place, table) = Place::new().await;
     table.create_branch("x", None).await.unwrap();
     let branch = table.on_branch(Some("x"));
-    branch.append(upload(6..9)).await.unwrap();
+    branch.append(upload_numbers(6..9)).await.unwrap();
     place.half_made("x", LONG_AGO);
     let restarted = place.server();
     assert_gone(&place, &restarted, "x").await;
@@ -332,7 +231,7 @@ async fn a_branch_that_another_server_replaces_is_another_branch() {
     let other = place.server();
     table.create_branch("x", None).await.unwrap();
     let branch = table.on_branch(Some("x"));
-    branch.append(upload(6..9)).await.unwrap();
+    branch.append(upload_numbers(6..9)).await.unwrap();
     assert_eq!(count(&table, "x").await.unwrap(), 9);
     other.delete_branch("x").await.unwrap();
     assert_gone(&place, &table, "x").await;
@@ -340,10 +239,10 @@ async fn a_branch_that_another_server_replaces_is_another_branch() {
     // With as many versions as the one before had, and more.
     for n in 3..6 {
         let branch = other.on_branch(Some("x"));
-        branch.append(upload(n..n + 1)).await.unwrap();
+        branch.append(upload_numbers(n..n + 1)).await.unwrap();
     }
     assert_eq!(count(&table, "x").await.unwrap(), 6);
-    branch.append(upload(6..7)).await.unwrap();
+    branch.append(upload_numbers(6..7)).await.unwrap();
     assert_eq!(count(&other, "x").await.unwrap(), 7);
 }
 
