@@ -48,8 +48,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const THREAD_STACK: usize = 16 << 20;
 
 /// Threads that read and write files and do what takes long, at least. Each keeps memory of its own for
-/// what it allocates next: the 512 of tokio's default would keep more than many tables need.
-const LEAST_BLOCKING_THREADS: usize = 16;
+/// what it allocates next: the 512 of tokio's default would keep more than many tables need. Half of them
+/// are there for the steps of the works that have the others.
+const LEAST_BLOCKING_THREADS: usize = 2 * joust_core::MOST_OWN_THREADS;
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 
 #[napi_derive::module_init]

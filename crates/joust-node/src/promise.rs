@@ -24,6 +24,28 @@ where
     T: Send + 'static,
     V: ToNapiValue,
 {
+    promise_of(
+        env,
+        |told| {
+            spawn(async move {
+                let outcome = AssertUnwindSafe(work).catch_unwind().await;
+                told.tell(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
+            });
+        },
+        convert,
+    )
+}
+
+/// The same for work that tells its outcome itself, on whichever thread it ends.
+pub fn promise_of<'env, T, V>(
+    env: &'env Env,
+    begin: impl FnOnce(Told<T>),
+    convert: impl FnOnce(T) -> V + 'static,
+) -> napi::Result<PromiseRaw<'env, V>>
+where
+    T: Send + 'static,
+    V: ToNapiValue,
+{
     let (deferred, promise) = Deferred::new(env)?;
     let (sender, mut outcome) = oneshot::channel();
     let end = await_end(env, move |env| {
@@ -33,23 +55,19 @@ where
             outcome.map(convert).map_err(|error| js_error(env, &error))
         });
     })?;
-    let told = Told { sender, _end: end };
-    spawn(async move {
-        let outcome = AssertUnwindSafe(work).catch_unwind().await;
-        told.tell(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
-    });
+    begin(Told { sender, _end: end });
     Ok(promise)
 }
 
 /// How the event loop hears of an outcome.
-struct Told<T> {
+pub struct Told<T> {
     // In this order also when it is dropped: the event loop looks for the outcome when it hears of the end.
     sender: oneshot::Sender<Result<T>>,
     _end: End,
 }
 
 impl<T> Told<T> {
-    fn tell(self, outcome: Result<T>) {
+    pub fn tell(self, outcome: Result<T>) {
         // The receiver is gone with its environment only.
         let _ = self.sender.send(outcome);
     }

@@ -7,10 +7,10 @@ use joust_core::ipc::UploadReader;
 use joust_core::table;
 use joust_core::{Error, Result};
 use napi::Env;
-use napi::bindgen_prelude::{Either, PromiseRaw};
+use napi::bindgen_prelude::{Either, PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 
-use crate::promise::promise;
+use crate::promise::{promise, promise_of};
 use crate::upload::Upload;
 
 /// A table's address and what can be done there.
@@ -169,11 +169,15 @@ impl Table {
         env: &'env Env,
         upload: &Upload,
     ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
-        let table = self.inner.clone();
         let reader = Self::reader(upload);
-        promise(
+        promise_of(
             env,
-            async move { table.append(reader?).await },
+            |told| match reader {
+                Ok(reader) => within_runtime_if_available(|| {
+                    self.inner.append_then(reader, |outcome| told.tell(outcome));
+                }),
+                Err(error) => told.tell(Err(error)),
+            },
             WriteResult::from,
         )
     }

@@ -16,25 +16,23 @@ use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
     ManifestNamingScheme, ManifestWriter, uses_version_hint,
 };
-use object_store::local::LocalFileSystem;
 use object_store::path::Path as StorePath;
-use object_store::{Error as StoreError, ObjectStore as _, PutMode, PutOptions};
 
 use super::hint;
+use super::new_file::put_new;
+use crate::one_thread::step;
 
+/// Writes manifests past the store that a table was opened with, which may put them into place before the
+/// disk has them.
 #[derive(Debug)]
 pub(super) struct LocalCommit {
-    /// Where manifests are written, past the store that a table was opened with: it may put them into place
-    /// before the disk has them.
-    manifests: LocalFileSystem,
+    synced: bool,
 }
 
 impl LocalCommit {
     /// `synced`: a commit ends once the disk has it.
     pub fn new(synced: bool) -> Self {
-        Self {
-            manifests: LocalFileSystem::new().with_fsync(synced),
-        }
+        Self { synced }
     }
 }
 
@@ -79,14 +77,10 @@ impl CommitHandler for LocalCommit {
         manifest_writer(&memory, manifest, indices, &at, transaction).await?;
         let bytes = memory.read_one_all(&at).await?;
         let size = bytes.len() as u64;
-        let create = PutOptions::from(PutMode::Create);
-        let put = self.manifests.put_opts(&path, bytes.into(), create);
-        let put = put.await.map_err(|error| match error {
-            StoreError::AlreadyExists { .. } | StoreError::Precondition { .. } => {
-                CommitError::CommitConflict
-            }
-            error => CommitError::OtherError(error.into()),
-        })?;
+        let (file, synced) = (local(&path), self.synced);
+        let put = step(move || put_new(&file, &bytes, synced)).await;
+        let put = put.map_err(|error| CommitError::OtherError(error.into()))?;
+        let e_tag = put.ok_or(CommitError::CommitConflict)?;
         if uses_version_hint(object_store) {
             hint::write(&local(base_path), manifest.version);
         }
@@ -95,7 +89,7 @@ impl CommitHandler for LocalCommit {
             path,
             size: Some(size),
             naming_scheme,
-            e_tag: put.e_tag,
+            e_tag: Some(e_tag),
             identity: None,
         })
     }

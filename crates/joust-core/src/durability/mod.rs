@@ -16,6 +16,7 @@ mod hint;
 mod life;
 mod local;
 mod marked;
+mod new_file;
 mod on_branch;
 mod short_files;
 mod to_the_end;

@@ -2,7 +2,7 @@
 //!
 //! Lance makes a local file in five steps, its directory, a temporary file, what is in it, the end of that
 //! and the name, and waits for another thread in each. Where all cores are busy, that wait is most of what a
-//! small commit takes. What is short and in memory anyway is given to a thread once here.
+//! small commit takes. What is short and in memory anyway is one step here.
 
 use std::fmt::{Display, Formatter};
 use std::fs::{File, OpenOptions};
@@ -23,6 +23,8 @@ use object_store::{
     ObjectStore as Store, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use url::Url;
+
+use crate::one_thread::step;
 
 /// Lance's scheme for local files that are written as objects are: gathered in memory, then put.
 const AS_OBJECTS: &str = "file-object-store:///";
@@ -99,8 +101,7 @@ impl Store for InOneStep {
             return self.0.put_opts(location, payload, options).await;
         }
         let path = self.0.path_to_filesystem(location)?;
-        let written = tokio::task::spawn_blocking(move || write(&path, &payload)).await;
-        match written.map_err(io::Error::other).flatten() {
+        match step(move || write(&path, &payload)).await {
             Ok(()) => Ok(PutResult {
                 e_tag: None,
                 version: None,

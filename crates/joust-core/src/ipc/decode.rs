@@ -14,6 +14,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::try_unfold;
+use tokio::task::yield_now;
 
 use super::framing::{Framer, Message, kind, malformed};
 use super::guard::Limits;
@@ -74,6 +75,8 @@ impl Decoder {
             let header = message.header()?;
             let unpacked = self.check(&message, &header)?;
             if unpacked > 0 {
+                // Few bytes may unpack to many: not on a thread that only tries whether all is here.
+                yield_now().await;
                 let memory = self.upload.memory();
                 self.unpacked = Some(memory.take(Use::Upload, unpacked).await?);
             }

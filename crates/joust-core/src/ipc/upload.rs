@@ -196,6 +196,11 @@ impl UploadReader {
         &self.shared.memory
     }
 
+    /// Bytes that have come and were not read yet.
+    pub fn queued(&self) -> usize {
+        self.shared.queued.load(Ordering::SeqCst)
+    }
+
     /// The next message, which holds the memory that is taken for it; `None` at the end of a complete
     /// body. Code 21 when there is no memory for what has come, code 13 for bytes that are no message.
     pub async fn next(&mut self) -> Result<Option<Message>> {

@@ -99,6 +99,11 @@ impl Handle {
         &self.location
     }
 
+    /// Whether the table is on a disk of this host.
+    pub(crate) fn is_local(&self) -> bool {
+        self.directory.is_some()
+    }
+
     pub fn branch(&self) -> Option<&str> {
         self.branch.as_deref()
     }

@@ -27,6 +27,27 @@ use crate::table::Table;
 use crate::table::current::Current;
 use crate::table::write::{onto, refused};
 
+/// Who commits a table's groups. One that goes before nothing waits any more leaves nobody waiting.
+pub(super) struct Committer {
+    table: Table,
+    is_done: bool,
+}
+
+impl Committer {
+    pub fn new(table: Table) -> Self {
+        let is_done = false;
+        Self { table, is_done }
+    }
+}
+
+impl Drop for Committer {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.table.handle.appends.abandon();
+        }
+    }
+}
+
 /// The part of a commit's time that the next one is put off, at most, for clients to come again.
 const PATIENCE: u32 = 2;
 /// What clients that come again at once take longer than only over slow networks. A commit may have waited
@@ -38,7 +59,8 @@ const MOST_PATIENCE: Duration = Duration::from_millis(20);
 /// Clients that were answered together send their next rows together, a moment after the first of
 /// them: who commits at once takes that first one alone, and all the others wait for two commits
 /// instead of one. So the next group is taken when as many have come again, or a little after the commit.
-pub(super) async fn commit_all(table: Table) {
+pub(super) async fn commit_all(mut committer: Committer) {
+    let table = committer.table.clone();
     let appends = &table.handle.appends;
     let mut publishing = Publishing::default();
     while let Some(group) = appends.take() {
@@ -48,7 +70,7 @@ pub(super) async fn commit_all(table: Table) {
             publishing.end().await;
             for_newest(&table, group?).await
         };
-        // A panic is told by the end of the group's channels, and ends nothing else.
+        // A panic is told by the end of the group's answers, and ends nothing else.
         let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
         publishing.end().await;
         let Ok(Some(group)) = made_ready else {
@@ -65,6 +87,8 @@ pub(super) async fn commit_all(table: Table) {
         };
         select(pin!(appends.many(size)), pin!(committed)).await;
     }
+    // Nothing waits, and another one may have begun.
+    committer.is_done = true;
 }
 
 /// Writes the rows of a group to files; `None` when all of it was refused.

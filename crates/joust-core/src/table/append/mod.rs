@@ -11,10 +11,15 @@ mod group;
 mod publish;
 mod queue;
 
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteMode};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 pub(super) use queue::Queue;
 
@@ -25,33 +30,97 @@ use crate::durability::{Settling, settle};
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, ahead, decode};
 use crate::memory::Use;
-use queue::{Rows, Waiting};
+use crate::one_thread::on_one_thread;
+use group::Committer;
+use queue::{Answer, Rows, Waiting};
+
+/// Bytes of an upload that are read on the thread of who brings it: to have another one do so takes longer.
+const AT_ONCE: usize = 32 << 10;
+
+/// What has become of an upload by the time that its end is here.
+enum Arrived {
+    /// An earlier attempt of the request has made the commit.
+    Before(Written),
+    Short(Rows),
+    Long(BatchStream),
+}
 
 impl Table {
     /// Adds the upload's rows. Nullable columns that it lacks are filled with nulls.
     pub async fn append(&self, upload: UploadReader) -> Result<Written> {
-        self.while_there(self.append_rows(upload)).await
+        self.while_there(async { self.append_arrived(self.arrived(upload).await?).await })
+            .await
     }
 
-    async fn append_rows(&self, upload: UploadReader) -> Result<Written> {
+    /// The same for one who is told the outcome, on whichever thread knows it. A short upload that is here in
+    /// full waits for its commit when this returns, and no task waits with it.
+    pub fn append_then(
+        &self,
+        upload: UploadReader,
+        told: impl FnOnce(Result<Written>) + Send + Sync + 'static,
+    ) {
+        let answer = Answer::new(told);
+        // A panic is told by the end of the answer.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.append_at_once(upload, answer)));
+    }
+
+    fn append_at_once(&self, upload: UploadReader, answer: Answer) {
+        let table = self.clone();
+        // The storage is asked what an earlier attempt did, and what a failure means on a branch.
+        let may_wait = upload.queued() > AT_ONCE
+            || self.handle.branch().is_some()
+            || self.attempt.as_ref().is_some_and(|own| own.since.is_some());
+        if may_wait {
+            tokio::spawn(async move { answer.tell(table.append(upload).await) });
+            return;
+        }
+        let mut arrived = Box::pin({
+            let table = self.clone();
+            async move { table.arrived(upload).await }
+        });
+        match (&mut arrived).now_or_never() {
+            Some(Ok(Arrived::Short(rows))) => self.enqueue(rows, answer),
+            Some(Err(error)) => answer.tell(Err(error)),
+            Some(Ok(arrived)) => {
+                tokio::spawn(async move { answer.tell(table.append_arrived(arrived).await) });
+            }
+            None => {
+                tokio::spawn(async move {
+                    answer.tell(match arrived.await {
+                        Ok(arrived) => table.append_arrived(arrived).await,
+                        Err(error) => Err(error),
+                    });
+                });
+            }
+        }
+    }
+
+    async fn arrived(&self, upload: UploadReader) -> Result<Arrived> {
         if let Some(earlier) = self.earlier().await? {
-            return Ok(earlier.written());
+            return Ok(Arrived::Before(earlier.written()));
         }
         let (_, batches) = decode(upload).await?;
-        let rows = match gather(batches).await? {
+        Ok(match gather(batches).await? {
             Gathered::Whole {
                 schema,
                 batches,
                 bytes,
-            } => Rows::Gathered {
+            } => Arrived::Short(Rows::Gathered {
                 schema,
                 batches,
                 bytes,
                 _memory: self.engine().memory().take(Use::Upload, bytes).await?,
-            },
-            Gathered::Long(batches) => return self.append_long(batches).await,
-        };
-        self.enqueue(rows).await
+            }),
+            Gathered::Long(batches) => Arrived::Long(batches),
+        })
+    }
+
+    async fn append_arrived(&self, arrived: Arrived) -> Result<Written> {
+        match arrived {
+            Arrived::Before(written) => Ok(written),
+            Arrived::Short(rows) => self.committed_rows(rows).await,
+            Arrived::Long(batches) => self.append_long(batches).await,
+        }
     }
 
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
@@ -71,7 +140,7 @@ impl Table {
             settling.end().await?;
         }
         let num_rows = watch.rows();
-        self.enqueue(Rows::Staged {
+        self.committed_rows(Rows::Staged {
             transaction: Box::new(transaction),
             version: newest,
             branch: table.began_on,
@@ -91,14 +160,33 @@ impl Table {
     }
 
     /// Waits until the rows are committed.
-    async fn enqueue(&self, rows: Rows) -> Result<Written> {
-        let (waiting, answer) = Waiting::new(rows, |rows| self.mark(move || rows));
-        if self.handle.appends.push(waiting)? {
-            tokio::spawn(group::commit_all(self.clone()));
-        }
-        // The committer answers everybody it takes, unless it panics.
-        answer
-            .await
+    async fn committed_rows(&self, rows: Rows) -> Result<Written> {
+        let (tell, told) = oneshot::channel();
+        let answer = Answer::new(|outcome| {
+            // Who has gone does not hear it.
+            let _ = tell.send(outcome);
+        });
+        self.enqueue(rows, answer);
+        told.await
             .unwrap_or_else(|gone| Err(Error::internal("the write could not be completed", gone)))
+    }
+
+    fn enqueue(&self, rows: Rows, answer: Answer) {
+        let waiting = Waiting::new(rows, |rows| self.mark(move || rows), answer);
+        if self.handle.appends.push(waiting) {
+            self.spawn(group::commit_all(Committer::new(self.clone())));
+        }
+    }
+
+    /// Begins work that waits for the table's storage.
+    fn spawn<W>(&self, work: W) -> JoinHandle<W::Output>
+    where
+        W: Future<Output: Send> + Send + 'static,
+    {
+        match self.handle.is_local() {
+            true => on_one_thread(work),
+            // Most of its time it waits, for a network.
+            false => tokio::spawn(work),
+        }
     }
 }

@@ -46,7 +46,7 @@ impl Publishing {
     /// Waits until no commit is under way. Who ceases to wait may do so again.
     pub async fn end(&mut self) {
         if let Some(current) = &mut self.current {
-            // Its clients are told of a panic by the end of their channels.
+            // Its clients are told of a panic by the end of their answers.
             self.last = current.await.ok().flatten();
             self.current = None;
         }
@@ -55,7 +55,7 @@ impl Publishing {
     /// Begins to commit a group, after the [end](Self::end) of the one before it.
     pub fn begin(&mut self, table: &Table, group: Group) {
         let last = self.last.take();
-        self.current = Some(tokio::spawn(publish(table.clone(), group, last)));
+        self.current = Some(table.spawn(publish(table.clone(), group, last)));
     }
 }
 

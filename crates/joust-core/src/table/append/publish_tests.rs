@@ -2,7 +2,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use tokio::sync::oneshot;
 
-use super::super::group::commit_all;
+use super::super::group::{Committer, commit_all};
 use super::super::queue::Rows;
 use super::*;
 use crate::durability::settle;
@@ -38,7 +38,7 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
         branch: None,
         num_rows: 1,
     };
-    let (waiting, answer) = Waiting::new(rows, |_| None);
+    let (waiting, answer) = Waiting::heard(rows);
     let staged = Staged {
         transaction,
         version: version.clone(),
@@ -90,7 +90,7 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
         bytes: 8,
         _memory: table.engine().memory().take(Use::Upload, 8).await.unwrap(),
     };
-    let (waiting, memory_answer) = Waiting::new(rows, |_| None);
+    let (waiting, memory_answer) = Waiting::heard(rows);
     memory.uploads = vec![waiting];
     table.drop_columns(&["m".into()]).await.unwrap();
     let other = NewColumn::null("o", r#""int64""#, Default::default(), Vec::new());
@@ -101,7 +101,7 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
         staged: vec![file, memory, fitting],
     };
     assert!(publish(table.clone(), group, None).await.is_some());
-    commit_all(table.clone()).await;
+    commit_all(Committer::new(table.clone())).await;
     let refused = file_answer.await.unwrap().unwrap_err();
     assert_eq!(refused.code(), Code::ConcurrentModification);
     assert!(memory_answer.await.unwrap().is_ok());

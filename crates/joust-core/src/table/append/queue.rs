@@ -1,6 +1,7 @@
 //! The rows that wait for a commit of one table.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -8,7 +9,7 @@ use arrow::datatypes::SchemaRef;
 use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 use crate::durability::{Mark, OnBranch};
 use crate::error::{Code, Error, Result};
@@ -53,32 +54,69 @@ impl Rows {
     }
 }
 
+/// Tells once how an append has ended, on whichever thread knows: also when that has panicked.
+pub(super) struct Answer(Option<Box<dyn FnOnce(Result<Written>) + Send + Sync>>);
+
+impl Answer {
+    pub fn new(told: impl FnOnce(Result<Written>) + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(told)))
+    }
+
+    pub fn tell(mut self, outcome: Result<Written>) {
+        self.once(outcome);
+    }
+
+    /// A panic of who is told ends nobody else's answer.
+    fn once(&mut self, outcome: Result<Written>) {
+        if let Some(told) = self.0.take() {
+            let _ = catch_unwind(AssertUnwindSafe(|| told(outcome)));
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.once(Err(match std::thread::panicking() {
+            true => Error::new(
+                Code::Internal,
+                "the write could not be completed; the server's log says why",
+            ),
+            false => Error::new(Code::ServiceUnavailable, "the write was cancelled"),
+        }));
+    }
+}
+
 pub(super) struct Waiting {
     pub rows: Rows,
     /// What its commit tells of it.
     pub mark: Option<Mark>,
     bytes: usize,
-    answer: oneshot::Sender<Result<Written>>,
+    answer: Answer,
 }
 
 impl Waiting {
     /// `mark`: makes the mark of an upload of so many rows.
-    pub fn new(
-        rows: Rows,
-        mark: impl FnOnce(u64) -> Option<Mark>,
-    ) -> (Self, oneshot::Receiver<Result<Written>>) {
+    pub fn new(rows: Rows, mark: impl FnOnce(u64) -> Option<Mark>, answer: Answer) -> Self {
         let bytes = match rows {
             Rows::Gathered { bytes, .. } => bytes,
             Rows::Staged { .. } => 0,
         };
-        let (answer, receiver) = oneshot::channel();
-        let waiting = Self {
+        Self {
             mark: mark(rows.count()),
             rows,
             bytes,
             answer,
-        };
-        (waiting, receiver)
+        }
+    }
+
+    /// With where its answer comes.
+    #[cfg(test)]
+    pub fn heard(rows: Rows) -> (Self, tokio::sync::oneshot::Receiver<Result<Written>>) {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let answer = Answer::new(|outcome| {
+            let _ = tell.send(outcome);
+        });
+        (Self::new(rows, |_| None, answer), told)
     }
 
     /// Bytes of its rows that are in memory.
@@ -89,16 +127,11 @@ impl Waiting {
     /// Tells the client that its rows are in a version.
     pub fn written(self, version: u64) {
         let num_rows = self.rows.count();
-        self.answer(Ok(Written { version, num_rows }));
+        self.answer.tell(Ok(Written { version, num_rows }));
     }
 
     pub fn refused(self, error: Error) {
-        self.answer(Err(error));
-    }
-
-    fn answer(self, answer: Result<Written>) {
-        // A client that has gone does not hear it.
-        let _ = self.answer.send(answer);
+        self.answer.tell(Err(error));
     }
 }
 
@@ -121,17 +154,16 @@ struct State {
 }
 
 impl Queue {
-    /// True: nobody commits, and the caller sees to it that somebody does.
-    pub(super) fn push(&self, waiting: Waiting) -> Result<bool> {
+    /// True: nobody commits, and the caller sees to it that somebody does. What there is no room for is
+    /// refused.
+    pub(super) fn push(&self, waiting: Waiting) -> bool {
         let mut state = self.state.lock();
-        let full = state.waiting.len() >= MAX_WAITING
+        let is_full = state.waiting.len() >= MAX_WAITING
             || state.bytes + waiting.bytes > MAX_WAITING_BYTES && !state.waiting.is_empty();
-        if full {
-            return Err(Error::new(
-                Code::Throttling,
-                "too many writes wait for this table; send the rows again later, or more of them \
-                 in one request",
-            ));
+        if is_full {
+            drop(state);
+            waiting.refused(full());
+            return false;
         }
         state.bytes += waiting.bytes;
         state.waiting.push_back(waiting);
@@ -139,7 +171,7 @@ impl Queue {
             state.awaited = 0;
             self.many.notify_waiters();
         }
-        Ok(!std::mem::replace(&mut state.committing, true))
+        !std::mem::replace(&mut state.committing, true)
     }
 
     /// Takes back from who commits what it was given, before all others.
@@ -167,6 +199,17 @@ impl Queue {
         }
     }
 
+    /// Refuses all that waits, for a committer that has ended before its time: the next push starts another.
+    pub(super) fn abandon(&self) {
+        let left = {
+            let mut state = self.state.lock();
+            state.committing = false;
+            state.bytes = 0;
+            std::mem::take(&mut state.waiting)
+        };
+        drop(left);
+    }
+
     /// What the next commit takes up; `None` ends the committer, and the next push starts another.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
         let mut state = self.state.lock();
@@ -183,6 +226,14 @@ impl Queue {
         state.committing = !group.is_empty();
         state.committing.then_some(group)
     }
+}
+
+fn full() -> Error {
+    Error::new(
+        Code::Throttling,
+        "too many writes wait for this table; send the rows again later, or more of them in one \
+         request",
+    )
 }
 
 #[cfg(test)]

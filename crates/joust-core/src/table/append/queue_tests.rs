@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use arrow::array::{ArrayRef, BinaryArray};
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::memory::{Budget, Memory, Use};
@@ -19,11 +20,16 @@ fn upload(bytes: usize) -> (Waiting, oneshot::Receiver<Result<Written>>) {
         bytes,
         _memory: memory.try_take(Use::Upload, bytes).unwrap(),
     };
-    Waiting::new(rows, |_| None)
+    Waiting::heard(rows)
 }
 
 fn push(queue: &Queue, bytes: usize) -> Result<bool> {
-    queue.push(upload(bytes).0)
+    let (waiting, mut answer) = upload(bytes);
+    let is_first = queue.push(waiting);
+    match answer.try_recv() {
+        Ok(refused) => refused.map(|_| false),
+        Err(_) => Ok(is_first),
+    }
 }
 
 fn is_ready(future: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
@@ -94,4 +100,18 @@ async fn an_upload_is_told_of_its_version_or_why_not() {
     let (waiting, answer) = upload(1);
     waiting.refused(Error::invalid("it is bad"));
     assert!(answer.await.unwrap().is_err());
+    let (waiting, answer) = upload(1);
+    drop(waiting);
+    let lost = answer.await.unwrap().unwrap_err();
+    assert_eq!(lost.code(), Code::ServiceUnavailable);
+}
+
+#[test]
+fn what_a_lost_committer_leaves_is_refused_and_another_one_begins() {
+    let queue = Queue::default();
+    let (waiting, mut answer) = upload(1);
+    assert!(queue.push(waiting));
+    queue.abandon();
+    assert!(answer.try_recv().unwrap().is_err());
+    assert!(push(&queue, MAX_WAITING_BYTES).unwrap());
 }

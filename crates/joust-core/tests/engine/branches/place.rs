@@ -16,7 +16,7 @@ pub struct Long {
 }
 
 impl Long {
-    pub fn new() -> (Self, ipc::UploadReader, Vec<u8>) {
+    pub fn new() -> (Self, UploadReader, Vec<u8>) {
         let (push, read) = Engine::new(EngineOptions::default()).upload();
         let parts: Vec<_> = (0..10)
             .map(|part| numbers(part * 100_000..(part + 1) * 100_000))

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod told;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,148 @@
+//! A new file that is there whole, or not at all.
+
+use std::fs::{File, Metadata, OpenOptions, create_dir_all, hard_link, remove_file};
+use std::io::{ErrorKind, Result, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Makes the file, with its directory where that is missing: its e-tag, as `object_store` tells it, or `None`
+/// when there is one of that name. `synced`: the disk has it then.
+pub(super) fn put_new(path: &Path, bytes: &[u8], synced: bool) -> Result<Option<String>> {
+    let (file, beside) = create_beside(path, synced)?;
+    let put = fill(file, bytes, synced).and_then(|metadata| match hard_link(&beside, path) {
+        Ok(()) => Ok(Some(e_tag(&metadata))),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
+    });
+    // Left behind, it would be no more than that.
+    let _ = remove_file(&beside);
+    if synced && matches!(put, Ok(Some(_))) {
+        sync_parent(path)?;
+    }
+    put
+}
+
+/// Closes the file too: some file systems give a file away only then.
+fn fill(mut file: File, bytes: &[u8], synced: bool) -> Result<Metadata> {
+    file.write_all(bytes)?;
+    if synced {
+        file.sync_all()?;
+    }
+    file.metadata()
+}
+
+/// A file whose name `object_store` takes for one that is not complete.
+fn create_beside(path: &Path, synced: bool) -> Result<(File, PathBuf)> {
+    for number in 1_u32.. {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!("#{number}"));
+        let beside = PathBuf::from(beside);
+        let mut new = OpenOptions::new();
+        match new.write(true).create_new(true).open(&beside) {
+            Ok(file) => return Ok((file, beside)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => make_parents(path, synced)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+fn make_parents(path: &Path, synced: bool) -> Result<()> {
+    let Some(parent) = path.parent() else {
+        return Err(ErrorKind::NotFound.into());
+    };
+    let missing: Vec<_> = parent.ancestors().take_while(|one| !one.exists()).collect();
+    create_dir_all(parent)?;
+    if synced {
+        missing.into_iter().try_for_each(sync_parent)?;
+    }
+    Ok(())
+}
+
+fn sync_parent(path: &Path) -> Result<()> {
+    match path.parent() {
+        // Others than Unix cannot sync directories.
+        Some(parent) if cfg!(unix) => File::open(parent)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+fn e_tag(metadata: &Metadata) -> String {
+    let modified = metadata.modified().ok();
+    let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.unwrap_or_default().as_micros();
+    format!(
+        "\"{:x}-{modified:x}-{:x}\"",
+        inode(metadata),
+        metadata.len()
+    )
+}
+
+#[cfg(unix)]
+fn inode(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt;
+    use object_store::local::LocalFileSystem;
+    use object_store::path::Path as StorePath;
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = directory.read_dir().unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+
+    #[test]
+    fn a_file_is_made_once_with_its_directories() {
+        for synced in [true, false] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("t.lance/tree/dev/_versions/1.manifest");
+            assert!(put_new(&path, b"first", synced).unwrap().is_some());
+            assert_eq!(put_new(&path, b"second", synced).unwrap(), None);
+            assert_eq!(std::fs::read(&path).unwrap(), b"first");
+            assert_eq!(names(path.parent().unwrap()), ["1.manifest"]);
+        }
+    }
+
+    /// What is in Lance's caches is found by the tags of listings.
+    #[tokio::test]
+    async fn its_tag_is_the_one_that_listings_tell() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("1.manifest");
+        let tag = put_new(&path, b"some", false).unwrap();
+        assert!(tag.is_some());
+        let listed = LocalFileSystem::new()
+            .head(&StorePath::from_filesystem_path(&path).unwrap())
+            .await
+            .unwrap();
+        assert_eq!(listed.e_tag, tag);
+    }
+
+    #[test]
+    fn what_another_has_left_half_made_is_in_nobodys_way() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("1.manifest");
+        std::fs::write(place.path().join("1.manifest#1"), b"half").unwrap();
+        put_new(&path, b"whole", true).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn a_directory_that_can_not_be_made_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        std::fs::write(&file, b"").unwrap();
+        put_new(&file.join("1.manifest"), b"", true).unwrap_err();
+    }
+}

@@ -1,0 +1,145 @@
+//! Work on one thread.
+//!
+//! A commit is many short steps, each of which needs the one before. Where each step that waits for a disk is
+//! given to a thread that may wait, and its end to the next thread that is free, changing threads takes more
+//! of the processor than the steps. Such work is done here on a thread that may wait itself.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io::{Error, Result};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+/// Threads that single works may have, of those of a runtime that may wait. It has to have others: the steps
+/// of such work wait for some of them.
+pub const MOST_OWN_THREADS: usize = 8;
+
+static THREADS: Semaphore = Semaphore::const_new(MOST_OWN_THREADS);
+
+thread_local! {
+    /// This thread does one piece of work and nothing else.
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does work that waits for nothing longer than for disks on a thread of its own, as long as there are some,
+/// else as any task.
+pub(crate) fn on_one_thread<W>(work: W) -> JoinHandle<W::Output>
+where
+    W: Future<Output: Send> + Send + 'static,
+{
+    on_one_of(&THREADS, work)
+}
+
+fn on_one_of<W>(threads: &'static Semaphore, work: W) -> JoinHandle<W::Output>
+where
+    W: Future<Output: Send> + Send + 'static,
+{
+    let Ok(thread) = threads.try_acquire() else {
+        return tokio::spawn(work);
+    };
+    let runtime = Handle::current();
+    spawn_blocking(move || {
+        let _thread = thread;
+        let _own = Own::begin();
+        runtime.block_on(work)
+    })
+}
+
+/// Does a step that may keep its thread waiting: here, where that is the work's own.
+pub(crate) async fn step<T: Send + 'static>(
+    step: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    if IS_OWN.get() {
+        return step();
+    }
+    spawn_blocking(step).await.map_err(Error::other).flatten()
+}
+
+/// While it is there, the thread is some work's own.
+struct Own;
+
+impl Own {
+    fn begin() -> Self {
+        IS_OWN.set(true);
+        Self
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        IS_OWN.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread::{ThreadId, current};
+
+    use futures::future::join_all;
+    use tokio::runtime::Builder;
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    async fn thread_of_a_step() -> ThreadId {
+        step(|| Ok(current().id())).await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn steps_are_done_on_the_thread_of_their_work() {
+        static ONE: Semaphore = Semaphore::const_new(1);
+        let work = on_one_of(&ONE, async {
+            let first = thread_of_a_step().await;
+            tokio::task::yield_now().await;
+            (current().id(), first, thread_of_a_step().await)
+        });
+        let (own, first, second) = work.await.unwrap();
+        assert_eq!((first, second), (own, own));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn steps_of_a_task_hold_up_no_other_tasks() {
+        let task = tokio::spawn(async { (current().id(), thread_of_a_step().await) });
+        let (own, step) = task.await.unwrap();
+        assert_ne!(own, step);
+    }
+
+    /// The only thread is not taken for that work's own by what it does next.
+    #[test]
+    fn a_panic_ends_its_work_alone() {
+        static ONE: Semaphore = Semaphore::const_new(1);
+        let runtime = Builder::new_multi_thread().max_blocking_threads(1).build();
+        runtime.unwrap().block_on(async {
+            let panicked = on_one_of(&ONE, async { panic!("as the test wants") }).await;
+            assert!(panicked.unwrap_err().is_panic());
+            assert!(!spawn_blocking(|| IS_OWN.get()).await.unwrap());
+            let (own, step) = on_one_of(&ONE, async { (current().id(), thread_of_a_step().await) })
+                .await
+                .unwrap();
+            assert_eq!(own, step);
+        });
+    }
+
+    #[test]
+    fn more_works_than_threads_go_on_together() {
+        static FEW: Semaphore = Semaphore::const_new(4);
+        let runtime = Builder::new_multi_thread().max_blocking_threads(5).build();
+        runtime.unwrap().block_on(async {
+            let all = Arc::new(Barrier::new(20));
+            let works = (0..20).map(|_| {
+                let all = all.clone();
+                on_one_of(&FEW, async move {
+                    all.wait().await;
+                    step(|| Ok(())).await.unwrap();
+                    spawn_blocking(|| {}).await.unwrap();
+                })
+            });
+            let ends = join_all(works).await;
+            ends.into_iter().for_each(|end| end.unwrap());
+            assert_eq!(FEW.available_permits(), 4);
+        });
+    }
+}
