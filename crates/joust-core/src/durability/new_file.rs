@@ -37,15 +37,26 @@ fn create_beside(path: &Path, synced: bool) -> Result<(File, PathBuf)> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!("#{number}"));
         let beside = PathBuf::from(beside);
-        let mut new = OpenOptions::new();
-        match new.write(true).create_new(true).open(&beside) {
-            Ok(file) => return Ok((file, beside)),
+        match create(&beside, synced) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => make_parents(path, synced)?,
-            Err(error) => return Err(error),
+            created => return Ok((created?, beside)),
         }
     }
     Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Begins a file that is not there yet, with its directory where that is missing, of which the disk has the name
+/// then if `synced`.
+pub(super) fn create(path: &Path, synced: bool) -> Result<File> {
+    let mut new = OpenOptions::new();
+    new.write(true).create_new(true);
+    match new.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make_parents(path, synced)?;
+            new.open(path)
+        }
+        opened => opened,
+    }
 }
 
 fn make_parents(path: &Path, synced: bool) -> Result<()> {

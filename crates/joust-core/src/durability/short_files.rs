@@ -5,7 +5,7 @@
 //! small commit takes. What is short and in memory anyway is one step here.
 
 use std::fmt::{Display, Formatter};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -24,6 +24,7 @@ use object_store::{
 };
 use url::Url;
 
+use super::new_file::create;
 use crate::one_thread::step;
 
 /// Lance's scheme for local files that are written as objects are: gathered in memory, then put.
@@ -161,7 +162,7 @@ impl Store for InOneStep {
 
 /// Makes a new file. What can't be written to its end is not there.
 fn write(path: &Path, payload: &PutPayload) -> io::Result<()> {
-    fill(create(path)?, path, payload)
+    fill(create(path, false)?, path, payload)
 }
 
 fn fill(mut file: File, path: &Path, payload: &PutPayload) -> io::Result<()> {
@@ -170,18 +171,6 @@ fn fill(mut file: File, path: &Path, payload: &PutPayload) -> io::Result<()> {
         let _ = std::fs::remove_file(path);
     }
     filled
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    let mut new = OpenOptions::new();
-    new.write(true).create_new(true);
-    match (new.open(path), path.parent()) {
-        (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
-            std::fs::create_dir_all(parent)?;
-            new.open(path)
-        }
-        (opened, _) => opened,
-    }
 }
 
 #[cfg(test)]

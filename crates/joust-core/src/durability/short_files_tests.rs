@@ -101,7 +101,7 @@ fn what_the_disk_has_no_room_for_leaves_nothing() {
     let path = place.path().join("file");
     std::fs::write(&path, "the beginning").unwrap();
     // Every write to this device fails as on a full disk.
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
     let error = fill(full, &path, &"x".into()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StorageFull);
     assert!(!path.exists());

@@ -9,6 +9,7 @@ mod changes;
 mod compaction;
 mod nearest;
 mod parts;
+mod place;
 mod sent;
 mod tables;
 mod texts;

@@ -33,8 +33,5 @@ pub fn upload_numbers(range: Range<i64>) -> UploadReader {
 
 /// A body that has arrived whole.
 pub fn upload_bytes(bytes: &[u8]) -> UploadReader {
-    let (push, read) = Engine::new(EngineOptions::default()).upload();
-    push.push(bytes);
-    push.finish();
-    read
+    Engine::new(EngineOptions::default()).whole_upload(bytes)
 }

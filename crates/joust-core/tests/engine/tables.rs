@@ -12,29 +12,10 @@ use joust_core::{Code, Engine, EngineOptions, Result, Table};
 use lance::Dataset;
 use lance::dataset::{WriteMode, WriteParams};
 
+use crate::place::Place;
 use crate::sent::{numbers, stream, upload, upload_bytes, upload_numbers};
 
-struct Place {
-    engine: Engine,
-    directory: tempfile::TempDir,
-}
-
 impl Place {
-    fn new() -> Self {
-        Self {
-            engine: Engine::new(EngineOptions::default()),
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn location(&self) -> String {
-        format!("{}/t.lance", self.directory.path().display())
-    }
-
-    fn table(&self) -> Table {
-        self.engine.table(&self.location(), Default::default())
-    }
-
     /// A writer that this engine knows nothing of.
     async fn foreign_write(&self, range: std::ops::Range<i64>, mode: WriteMode) {
         let batch = numbers(range);
@@ -44,7 +25,7 @@ impl Place {
             mode,
             ..WriteParams::default()
         };
-        Dataset::write(reader, &self.location(), Some(params))
+        Dataset::write(reader, &self.location("t"), Some(params))
             .await
             .unwrap();
     }
@@ -67,7 +48,7 @@ async fn query(table: &Table, body: &str) -> Result<Vec<u8>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_is_seen_by_the_next_read() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
     for round in 1..20 {
         let written = table.append(upload_numbers(0..1)).await.unwrap();
@@ -84,7 +65,7 @@ async fn a_write_is_seen_by_the_next_read() {
 async fn a_foreign_write_is_seen_by_the_next_read_however_quickly_it_follows() {
     let place = Place::new();
     place.foreign_write(0..1, WriteMode::Create).await;
-    let table = place.table();
+    let table = place.table("t");
     for expected in 1..40 {
         assert_eq!(count(&table, None).await.unwrap(), expected);
         place.foreign_write(0..1, WriteMode::Append).await;
@@ -94,7 +75,7 @@ async fn a_foreign_write_is_seen_by_the_next_read_however_quickly_it_follows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_that_is_made_anew_at_the_same_place_is_another_table() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     for rows in [5, 3, 9] {
         let batch = numbers(100..100 + rows);
         table.create(upload(&batch), false).await.unwrap();
@@ -107,7 +88,7 @@ async fn a_table_that_is_made_anew_at_the_same_place_is_another_table() {
             .unwrap();
         place
             .engine
-            .remove_table(&place.location(), Default::default())
+            .remove_table(&place.location("t"), Default::default())
             .await
             .unwrap();
         assert_eq!(
@@ -120,10 +101,10 @@ async fn a_table_that_is_made_anew_at_the_same_place_is_another_table() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_table_that_replaces_ours_is_noticed() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
     assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 10);
-    std::fs::remove_dir_all(place.location()).unwrap();
+    std::fs::remove_dir_all(place.location("t")).unwrap();
     place.foreign_write(0..3, WriteMode::Create).await;
     assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 3);
 }
@@ -132,7 +113,7 @@ async fn a_foreign_table_that_replaces_ours_is_noticed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_table_of_fewer_versions_is_noticed_and_written_to() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     let rows = || upload_numbers(0..10);
     table.create(rows(), false).await.unwrap();
     for _ in 0..4 {
@@ -140,7 +121,7 @@ async fn a_foreign_table_of_fewer_versions_is_noticed_and_written_to() {
     }
     // Moved, so that what takes its place can't be taken for it by chance.
     let aside = format!("{}/aside", place.directory.path().display());
-    std::fs::rename(place.location(), aside).unwrap();
+    std::fs::rename(place.location("t"), aside).unwrap();
     place.foreign_write(0..3, WriteMode::Create).await;
     assert_eq!(count(&table, Some("n >= 0")).await.unwrap(), 3);
     assert_eq!(table.append(rows()).await.unwrap().version, 2);
@@ -150,7 +131,7 @@ async fn a_foreign_table_of_fewer_versions_is_noticed_and_written_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_breaks_off_commits_nothing() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
 
     let mut bytes = stream(&[numbers(0..100_000)]);
@@ -180,7 +161,7 @@ async fn an_upload_that_breaks_off_commits_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_of_another_schema_are_refused_as_such() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
     let words: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a"]));
     let other = RecordBatch::try_from_iter([("word", words)]).unwrap();
@@ -191,7 +172,7 @@ async fn rows_of_another_schema_are_refused_as_such() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_client_gets_wrong_is_never_an_internal_error() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
     for (body, code) in [
         (r#"{"k":1,"filter":"m = 1"}"#, Code::TableColumnNotFound),
@@ -221,14 +202,14 @@ async fn what_a_client_gets_wrong_is_never_an_internal_error() {
         let error = query(&table, body).await.unwrap_err();
         assert_eq!(error.code(), code, "{body}: {error}");
         assert!(!error.message().contains(".rs:"), "{error}");
-        assert!(!error.message().contains(&place.location()), "{error}");
+        assert!(!error.message().contains(&place.location("t")), "{error}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_very_long_filter_is_answered() {
     let place = Place::new();
-    let table = place.table();
+    let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
     let list: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
     let filter = format!("n IN ({})", list.join(","));

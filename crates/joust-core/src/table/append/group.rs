@@ -60,15 +60,15 @@ const MOST_PATIENCE: Duration = Duration::from_millis(20);
 /// them: who commits at once takes that first one alone, and all the others wait for two commits
 /// instead of one. So the next group is taken when as many have come again, or a little after the commit.
 pub(super) async fn commit_all(mut committer: Committer) {
-    let table = committer.table.clone();
+    let table = &committer.table;
     let appends = &table.handle.appends;
     let mut publishing = Publishing::default();
     while let Some(group) = appends.take() {
         let size = group.len();
         let made_ready = async {
-            let group = stage_all(&table, group).await;
+            let group = stage_all(table, group).await;
             publishing.end().await;
-            for_newest(&table, group?).await
+            for_newest(table, group?).await
         };
         // A panic is told by the end of the group's answers, and ends nothing else.
         let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
@@ -77,7 +77,7 @@ pub(super) async fn commit_all(mut committer: Committer) {
             continue;
         };
         let started = Instant::now();
-        publishing.begin(&table, group);
+        publishing.begin(table, group);
         let committed = async {
             publishing.end().await;
             if size > 1 {

@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
+use futures::future::{Either, ready};
 use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteMode};
 use tokio::sync::oneshot;
@@ -74,25 +75,15 @@ impl Table {
             tokio::spawn(async move { answer.tell(table.append(upload).await) });
             return;
         }
-        let mut arrived = Box::pin({
-            let table = self.clone();
-            async move { table.arrived(upload).await }
-        });
-        match (&mut arrived).now_or_never() {
-            Some(Ok(Arrived::Short(rows))) => self.enqueue(rows, answer),
-            Some(Err(error)) => answer.tell(Err(error)),
-            Some(Ok(arrived)) => {
-                tokio::spawn(async move { answer.tell(table.append_arrived(arrived).await) });
-            }
-            None => {
-                tokio::spawn(async move {
-                    answer.tell(match arrived.await {
-                        Ok(arrived) => table.append_arrived(arrived).await,
-                        Err(error) => Err(error),
-                    });
-                });
-            }
-        }
+        let mut arrived = Box::pin(async move { table.arrived(upload).await });
+        let arrived = match (&mut arrived).now_or_never() {
+            Some(Ok(Arrived::Short(rows))) => return self.enqueue(rows, answer),
+            Some(arrived) => Either::Left(ready(arrived)),
+            None => Either::Right(arrived),
+        };
+        let table = self.clone();
+        let written = async move { table.append_arrived(arrived.await?).await };
+        tokio::spawn(async move { answer.tell(written.await) });
     }
 
     async fn arrived(&self, upload: UploadReader) -> Result<Arrived> {

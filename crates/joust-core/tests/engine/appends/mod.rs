@@ -15,35 +15,14 @@ use futures::future::join_all;
 use joust_core::table::{Alteration, Merge, NewColumn, ReadOptions, Update};
 use joust_core::{Code, Durability, Engine, EngineOptions, Table};
 
+use crate::place::Place;
 use crate::sent::{numbers, stream, upload, upload_numbers};
 
-struct Place {
-    engine: Engine,
-    directory: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self::with(Durability::Os)
-    }
-
-    fn with(durability: Durability) -> Self {
-        Self {
-            engine: Engine::new(EngineOptions {
-                durability,
-                ..EngineOptions::default()
-            }),
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    /// A table of the numbers 0 to 9.
-    async fn table(&self) -> Table {
-        let location = format!("{}/t.lance", self.directory.path().display());
-        let table = self.engine.table(&location, Default::default());
-        table.create(upload_numbers(0..10), false).await.unwrap();
-        table
-    }
+/// A table of the numbers 0 to 9.
+async fn ten(place: &Place) -> Table {
+    let table = place.table("t");
+    table.create(upload_numbers(0..10), false).await.unwrap();
+    table
 }
 
 async fn count(table: &Table, predicate: &str, version: Option<u64>) -> u64 {
@@ -58,7 +37,7 @@ async fn count(table: &Table, predicate: &str, version: Option<u64>) -> u64 {
 async fn appends_that_arrive_together_share_versions_and_keep_every_row_once() {
     for durability in [Durability::Os, Durability::Synced] {
         let place = Place::with(durability);
-        let table = place.table().await;
+        let table = ten(&place).await;
         let appends = (1..=200).map(|client: i64| {
             let table = table.clone();
             tokio::spawn(async move {
@@ -86,9 +65,8 @@ async fn appends_that_arrive_together_share_versions_and_keep_every_row_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_bad_upload_fails_alone() {
-    let place = Place::new();
-    let location = format!("{}/strict.lance", place.directory.path().display());
-    let table = place.engine.table(&location, Default::default());
+    let place = Place::with(Durability::Os);
+    let table = place.table("strict");
     let strict = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
     let first = RecordBatch::try_new(strict, vec![Arc::new(Int64Array::from(vec![0]))]).unwrap();
     table.create(upload(&first), false).await.unwrap();
@@ -133,8 +111,8 @@ async fn one_bad_upload_fails_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn appends_updates_deletes_and_merges_at_once_lose_nothing() {
-    let place = Place::new();
-    let table = place.table().await;
+    let place = Place::with(Durability::Os);
+    let table = ten(&place).await;
     let mut work = Vec::new();
     for client in 1..=40_i64 {
         let table = table.clone();
@@ -177,9 +155,8 @@ async fn appends_updates_deletes_and_merges_at_once_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_of_parts_of_the_columns_and_long_ones_share_a_table() {
-    let place = Place::new();
-    let location = format!("{}/wide.lance", place.directory.path().display());
-    let table = place.engine.table(&location, Default::default());
+    let place = Place::with(Durability::Os);
+    let table = place.table("wide");
     let column =
         |value: i64, rows: usize| Arc::new(Int64Array::from(vec![value; rows])) as ArrayRef;
     let both = |value, rows| {
@@ -219,9 +196,8 @@ async fn appends_that_follow_one_another_keep_every_row_once_while_columns_come_
     const EACH: i64 = 25;
     /// Who changes columns loses against rows that were added meanwhile.
     const PAUSE: Duration = Duration::from_millis(40);
-    let place = Place::new();
-    let location = format!("{}/open.lance", place.directory.path().display());
-    let table = place.engine.table(&location, Default::default());
+    let place = Place::with(Durability::Os);
+    let table = place.table("open");
     let rows = |from: i64| {
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(from..from + 3));
         RecordBatch::try_from_iter_with_nullable([("n", values, true)]).unwrap()
@@ -296,8 +272,8 @@ fn two(range: std::ops::Range<i64>) -> RecordBatch {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_were_written_for_other_columns_are_not_committed() {
     for alteration in ["cast", "replace", "declare"] {
-        let place = Place::new();
-        let table = place.table().await;
+        let place = Place::with(Durability::Os);
+        let table = ten(&place).await;
         table
             .add_columns(&[new_column("m", "n + 1")])
             .await

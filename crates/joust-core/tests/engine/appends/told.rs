@@ -9,7 +9,8 @@ use joust_core::table::Written;
 use joust_core::{Code, Durability, Engine, EngineOptions, MOST_OWN_THREADS, Result};
 use tokio::sync::oneshot;
 
-use super::{Place, count};
+use super::{count, ten};
+use crate::place::Place;
 use crate::sent::{numbers, stream, upload, upload_bytes, upload_numbers};
 
 /// Hears how an append has ended.
@@ -24,8 +25,8 @@ fn told() -> (
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_wait_is_told_once_of_rows_that_are_there() {
-    let place = Place::new();
-    let table = place.table().await;
+    let place = Place::with(Durability::Os);
+    let table = ten(&place).await;
     let appends = (1..=100).map(|client| {
         let rows = numbers(client * 10..client * 10 + 10);
         // In one piece, in two batches, and still coming.
@@ -60,8 +61,8 @@ async fn who_does_not_wait_is_told_once_of_rows_that_are_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_wait_is_told_why_nothing_was_written() {
-    let place = Place::new();
-    let table = place.table().await;
+    let place = Place::with(Durability::Os);
+    let table = ten(&place).await;
     let text: ArrayRef = Arc::new(StringArray::from(vec!["one"]));
     let other = RecordBatch::try_from_iter([("n", text)]).unwrap();
     let long = stream(&[numbers(0..100_000)]);
@@ -75,8 +76,7 @@ async fn who_does_not_wait_is_told_why_nothing_was_written() {
         table.append_then(upload, tell);
         assert_eq!(told.await.unwrap().unwrap_err().code(), code);
     }
-    let missing = format!("{}/none.lance", place.directory.path().display());
-    let missing = place.engine.table(&missing, Default::default());
+    let missing = place.table("none");
     for table in [missing.clone(), missing.on_branch(Some("dev"))] {
         let (tell, told) = told();
         table.append_then(upload_numbers(0..1), tell);
@@ -94,10 +94,7 @@ fn many_tables_share_few_threads() {
         .build();
     runtime.unwrap().block_on(async {
         let place = Place::with(Durability::Synced);
-        let tables = (0..3 * MOST_OWN_THREADS).map(|n| {
-            let location = format!("{}/{n}.lance", place.directory.path().display());
-            place.engine.table(&location, Default::default())
-        });
+        let tables = (0..3 * MOST_OWN_THREADS).map(|n| place.table(&n.to_string()));
         let writes = tables.map(|table| async move {
             table.create(upload_numbers(0..1), false).await.unwrap();
             let rounds = (0..4).map(|_| {

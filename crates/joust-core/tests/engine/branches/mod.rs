@@ -8,8 +8,9 @@ use std::fs;
 use std::time::Duration;
 
 use futures::future::join_all;
-use joust_core::table::ReadOptions;
+use joust_core::table::{ReadOptions, Written};
 use joust_core::{Code, Result, Table};
+use tokio::task::JoinHandle;
 
 use self::place::{Long, Place};
 use crate::sent::upload_numbers;
@@ -111,16 +112,26 @@ async fn a_branch_is_not_made_among_the_files_of_another() {
     assert_eq!(names(&table).await, ["a", "b/data"]);
 }
 
+/// A branch whose rows are being replaced by what has not come to its end.
+async fn being_replaced(
+    place: &Place,
+    table: &Table,
+    branch: &str,
+) -> (Long, JoinHandle<Result<Written>>) {
+    let (long, read, first) = Long::new();
+    let on_branch = table.on_branch(Some(branch));
+    let replacing = tokio::spawn(async move { on_branch.overwrite(read).await });
+    long.begin(&first).await;
+    place.being_written(branch).await;
+    (long, replacing)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_under_way_does_not_bring_a_deleted_branch_back() {
     for again in [false, true] {
         let (place, table) = Place::new().await;
         table.create_branch("x", None).await.unwrap();
-        let (long, read, first) = Long::new();
-        let branch = table.on_branch(Some("x"));
-        let replacing = tokio::spawn(async move { branch.overwrite(read).await });
-        long.begin(&first).await;
-        place.being_written("x").await;
+        let (long, replacing) = being_replaced(&place, &table, "x").await;
         table.delete_branch("x").await.unwrap();
         if again {
             table.create_branch("x", Some(1)).await.unwrap();
@@ -252,11 +263,7 @@ async fn a_change_under_way_is_not_made_to_the_branch_that_another_server_put_th
         let (place, table) = Place::new().await;
         let other = place.server();
         table.create_branch("x", None).await.unwrap();
-        let (long, read, first) = Long::new();
-        let branch = table.on_branch(Some("x"));
-        let replacing = tokio::spawn(async move { branch.overwrite(read).await });
-        long.begin(&first).await;
-        place.being_written("x").await;
+        let (long, replacing) = being_replaced(&place, &table, "x").await;
         other.delete_branch("x").await.unwrap();
         if again {
             other.create_branch("x", None).await.unwrap();
