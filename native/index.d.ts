@@ -685,6 +685,12 @@ export interface RowFailure {
   message: string
 }
 
+/**
+ * Base64url of a MAC (the first 16 bytes of HMAC-SHA256) and of the text that it vouches for. Everybody can
+ * read it.
+ */
+export declare function seal(key: Uint8Array, text: string): string
+
 /** A line of versions that began at a version of another. */
 export interface TableBranch {
   name: string
@@ -755,6 +761,9 @@ export interface TableVersion {
   /** When the manifest was written, ms since the epoch. */
   timestampMillis: number
 }
+
+/** The text that was sealed with this key; null for anything else. Each text has one form that opens. */
+export declare function unseal(key: Uint8Array, sealed: string): string | null
 
 /** What an update sets, and where. */
 export interface UpdateOptions {

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Blob, Engine, QueryRest, Table, Task, Upload, cancelQuery, checkQuery } = nativeBinding
+const { Blob, Engine, QueryRest, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal } = nativeBinding
 export { Blob }
 export { Engine }
 export { QueryRest }
@@ -782,4 +782,6 @@ export { Task }
 export { Upload }
 export { cancelQuery }
 export { checkQuery }
+export { seal }
+export { unseal }
 export const __napiBindingTarget = __napiLoadedBindingTarget

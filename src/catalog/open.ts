@@ -4,7 +4,6 @@ import { JobStore } from "../jobs/store.js";
 import type { Requests } from "../requests/requests.js";
 import { RequestStore } from "../requests/store.js";
 import type { Logger } from "../telemetry/logger.js";
-import { SealedIds } from "../transactions/sealed-ids.js";
 import { TransactionStore } from "../transactions/store.js";
 import type { Transactions } from "../transactions/transactions.js";
 import { UploadStore } from "../uploads/store.js";
@@ -24,7 +23,10 @@ export interface CatalogOptions {
   /** `postgres://...`, or the path of a SQLite file. */
   url: string;
   log: Logger;
-  /** A "tool" only reads and writes names and keys; it owns no tables in the making and no jobs. */
+  /**
+   * A "tool" only reads and writes names and keys; it owns no tables in the making and no jobs, and reads no
+   * ids of transactions that have no row.
+   */
   role: "server" | "tool";
   /** Shared with other threads that read the catalog. */
   epoch?: Epoch;
@@ -46,6 +48,10 @@ export const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(u
 const openPostgres = async (url: string, log: Logger) =>
   (await import("./postgres/open.js")).openPostgres(url, log);
 
+/** The engine is loaded where it is needed: keys are made without it. */
+const openSealedIds = async (key: Buffer) =>
+  new (await import("../transactions/sealed-ids.js")).SealedIds(key);
+
 /** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
   const { root, url, log, role, epoch } = options;
@@ -54,7 +60,8 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
   const db = await (postgres ? openPostgres(url, log) : openSqlite(url, epoch)).catch(rethrow);
   try {
-    const sealedIds = new SealedIds(await secret(db, "transaction-ids"));
+    const key = await secret(db, "transaction-ids");
+    const sealedIds = role === "server" ? await openSealedIds(key) : undefined;
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();
     const catalog = new SqlCatalog(db, servers, root, log);

@@ -38,13 +38,17 @@ export class TransactionStore implements Transactions {
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly sealedIds: SealedIds,
+    /** `undefined`: every record has a row. */
+    private readonly sealedIds: SealedIds | undefined,
     private readonly maxRecords = MAX_RECORDS,
   ) {}
 
-  async record({ properties, job }: Work): Promise<string> {
-    const sealed = job === undefined ? this.sealedIds.seal(properties) : undefined;
-    if (sealed !== undefined) return sealed;
+  record(work: Work): Promise<string> | string {
+    const sealed = work.job === undefined ? this.sealedIds?.seal(work.properties) : undefined;
+    return sealed ?? this.#store(work);
+  }
+
+  async #store({ properties, job }: Work): Promise<string> {
     const id = job ?? timedId();
     const status = job === undefined ? "Succeeded" : "Queued";
     const row = rowOf(id, status, { properties, createdMillis: Date.now() });
@@ -102,7 +106,7 @@ export class TransactionStore implements Transactions {
 
   /** What the id itself says, as long as it is good. */
   #sealed(id: string): Sealed | undefined {
-    const sealed = this.sealedIds.open(id);
+    const sealed = this.sealedIds?.open(id);
     return sealed && sealed.createdMillis >= Date.now() - KEPT ? sealed : undefined;
   }
 

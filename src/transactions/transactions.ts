@@ -34,9 +34,9 @@ export interface Work {
 export interface Transactions {
   /**
    * Records work that succeeded, or (`job`) that a job will do, whose id the record then has. Any other id
-   * says itself what was done.
+   * says itself what was done, and is there without a promise.
    */
-  record(work: Work): Promise<string>;
+  record(work: Work): Promise<string> | string;
   /** Code 10 when unknown, also after seven days. */
   describe(id: string): Promise<TransactionRecord>;
   /**

@@ -87,8 +87,11 @@ onEachDatabase((newCatalog) => {
     expect((await a.describe(ofSecond)).properties).toEqual({ by: "second" });
     await first.close();
     await second.close();
-    const tool = await catalog.open("tool");
-    expect((await tool.transactions.describe(ofFirst)).properties).toEqual({ by: "first" });
+    const next = (await catalog.open()).transactions;
+    expect((await next.describe(ofFirst)).properties).toEqual({ by: "first" });
+    const tool = (await catalog.open("tool")).transactions;
+    const ofTool = await tool.record({ properties: { by: "tool" } });
+    expect((await next.describe(ofTool)).properties).toEqual({ by: "tool" });
     const stranger = await newCatalog().open();
     await expect(stranger.transactions.describe(ofFirst)).rejects.toMatchObject({ code: 10 });
     await expect(stranger.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { timedId } from "../../src/catalog/timed-id.js";
@@ -48,6 +48,17 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     expect(ids.open(longest)?.properties).toEqual(filled(LIMIT));
     expect(ids.seal(filled(LIMIT + 1))).toBeUndefined();
     expect(ids.seal({ a: "ü".repeat(LIMIT / 2) }), "in bytes").toBeUndefined();
+  });
+
+  it("is what its form says, so that ids of other versions of the server can be read", () => {
+    const key = Buffer.alloc(32, 7);
+    const text = JSON.stringify([timedId(), { a: "ü" }]);
+    const mac = createHmac("sha256", key).update(text).digest().subarray(0, 16);
+    const id = Buffer.concat([mac, Buffer.from(text)]).toString("base64url");
+    expect(new SealedIds(key).open(id)?.properties).toEqual({ a: "ü" });
+    const own = Buffer.from(new SealedIds(key).seal({ a: "b" }) as string, "base64url");
+    const said = createHmac("sha256", key).update(own.subarray(16)).digest();
+    expect(own.subarray(0, 16)).toEqual(said.subarray(0, 16));
   });
 
   it("is nobody's with another character, one more or one less", () => {

@@ -30,6 +30,7 @@ mod query;
 mod refs;
 mod rows;
 mod running;
+mod seal;
 mod settle;
 mod table;
 mod task;
