@@ -66,7 +66,7 @@ export declare class Table {
    * Adds the columns of an upload's schema, all null; it must hold no rows. The version that this
    * made.
    */
-  addNullColumns(upload: Upload): Promise<number>
+  addNullColumns(body: Uint8Array | Upload): Promise<number>
   /** Keeps a function's payload in the table under its SHA-256 (hex); its path in the table. */
   keepFunction(sha256: string, payload: Uint8Array): Promise<string>
   /** Renames columns, casts them, changes their nullability; the version that this made. */
@@ -120,7 +120,7 @@ export declare class Table {
    */
   cleanUp(ageMs: number, below: number | undefined | null, task: Task): Promise<CleanedUp>
   /** Writes one part of a larger write against a version; nobody sees it. */
-  writePart(upload: Upload, overwrite: boolean, version: number): Promise<PartResult>
+  writePart(body: Uint8Array | Upload, overwrite: boolean, version: number): Promise<PartResult>
   /**
    * Makes the rows of all parts visible in one version, whose number it gives back. Code 19 when
    * the table was changed so that they do not fit any more.
@@ -188,7 +188,7 @@ export declare class Table {
   /** Sets columns of the rows for which the predicate is true, in one commit. */
   update(options: UpdateOptions): Promise<UpdateResult>
   /** Merges the upload's rows, in one commit. */
-  mergeInsert(upload: Upload, options: MergeOptions): Promise<MergeResult>
+  mergeInsert(body: Uint8Array | Upload, options: MergeOptions): Promise<MergeResult>
   /**
    * The stamp of the newest version, when that is known without waiting for storage; else null:
    * only `describe` can tell.
@@ -199,11 +199,11 @@ export declare class Table {
    * Writes a new table. `overwrite` replaces schema and rows of an existing one in one commit;
    * without, an existing one is an error (code 5).
    */
-  create(upload: Upload, overwrite: boolean): Promise<WriteResult>
+  create(body: Uint8Array | Upload, overwrite: boolean): Promise<WriteResult>
   /** Adds the upload's rows. Nullable columns that it lacks are filled with nulls. */
-  append(upload: Upload): Promise<WriteResult>
+  append(body: Uint8Array | Upload): Promise<WriteResult>
   /** Replaces schema and rows in one commit. */
-  overwrite(upload: Upload): Promise<WriteResult>
+  overwrite(body: Uint8Array | Upload): Promise<WriteResult>
   /** Deletes the rows for which a SQL predicate is true. */
   delete(predicate: string): Promise<DeleteResult>
   /** Live rows, or those for which a predicate is true: at once when the manifest knows. */

@@ -14,3 +14,5 @@ export type Engine = InstanceType<typeof Engine>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;
+/** An Arrow IPC stream: on its way, or here in full. */
+export type ArrowBody = Upload | Uint8Array;

@@ -1,6 +1,6 @@
 import { ErrorCode, JoustError } from "../errors.js";
 
-/** The part of the memory budget that JSON bodies may take, all together. */
+/** The part of the memory budget that collected bodies may take, all together. */
 const share = 1 / 16;
 
 /** A number of bytes. `add` gives back what it was before. */
@@ -19,7 +19,10 @@ function ownCounter(): Counter {
   };
 }
 
-/** Room for JSON bodies in memory: many large ones at once are refused before they take it all. */
+/**
+ * Room for bodies that are collected, JSON and short uploads: many large ones at once are refused before
+ * they take it all.
+ */
 export class BodyRoom {
   constructor(
     private readonly limit: number,
@@ -41,6 +44,13 @@ export class BodyRoom {
         "other requests hold the memory that this one's body needs; send it again later",
       );
     }
+  }
+
+  /** For who can do without: leaves half of the room to others. False: it is taken. */
+  tryTake(bytes: number): boolean {
+    if (this.taken.add(bytes) + bytes <= this.limit / 2) return true;
+    this.taken.add(-bytes);
+    return false;
   }
 
   giveBack(bytes: number): void {

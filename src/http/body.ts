@@ -16,27 +16,34 @@ export class WholeSink implements Sink {
     private readonly room: BodyRoom,
     private readonly complete: (body: Uint8Array) => void,
     readonly fail: (error: unknown) => void,
+    /** Bytes of the room that were taken for it before it came. */
+    private taken = 0,
   ) {}
 
   push(chunk: Uint8Array): void {
-    if (this.#size + chunk.byteLength > this.limit) {
-      throw tooLarge(this.limit, "--max-json-bytes");
+    const size = this.#size + chunk.byteLength;
+    if (size > this.limit) throw tooLarge(this.limit, "--max-json-bytes");
+    if (size > this.taken) {
+      this.room.take(size - this.taken);
+      this.taken = size;
     }
-    this.room.take(chunk.byteLength);
-    this.#size += chunk.byteLength;
+    this.#size = size;
     this.#chunks.push(Buffer.from(chunk));
   }
 
   /** Nobody needs the body any more. */
   discard(): void {
-    this.room.giveBack(this.#size);
-    this.#size = 0;
+    this.room.giveBack(this.taken);
+    this.taken = 0;
     this.#chunks.length = 0;
   }
 
   end(): void {
     const [first = nothing] = this.#chunks;
-    this.complete(this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first);
+    const body = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first;
+    // What was taken is for one copy.
+    this.#chunks.length = 0;
+    this.complete(body);
   }
 }
 
@@ -49,24 +56,23 @@ export class UploadSink implements Sink {
     private readonly upload: Upload,
     /** Bytes; 0 is no limit. */
     private readonly limit: number,
-    /** Told that nothing more comes before the upload is read. */
-    private readonly read: () => void,
     readonly fail: (error: unknown) => void,
   ) {}
 
   push(chunk: Uint8Array): void {
     this.#size += chunk.byteLength;
-    if (this.limit > 0 && this.#size > this.limit) throw tooLarge(this.limit, "--max-upload-bytes");
+    if (this.limit > 0 && this.#size > this.limit) throw uploadTooLarge(this.limit);
     if (this.upload.push(chunk) || !this.exchange.pause()) return;
-    this.read();
     this.upload.drained().then(() => this.exchange.resume());
   }
 
   end(): void {
     this.upload.finish();
-    this.read();
   }
 }
+
+/** The failure of an upload of more bytes. */
+export const uploadTooLarge = (limit: number): JoustError => tooLarge(limit, "--max-upload-bytes");
 
 /** 413 with what the limit is. */
 const tooLarge = (limit: number, option: string): JoustError =>
@@ -95,14 +101,4 @@ export function parseJson(body: Uint8Array): Record<string, unknown> {
     throw invalidInput(`the body must be a JSON object, got ${kind}`);
   }
   return value as Record<string, unknown>;
-}
-
-/** A failure for a body of another media type than the operation takes; none named is fine. */
-export function wrongMediaType(actual: string, wanted: string): JoustError | undefined {
-  if (actual === "" || actual === wanted) return undefined;
-  return new JoustError(
-    ErrorCode.InvalidInput,
-    `the content type is \`${actual}\`: send \`${wanted}\``,
-    415,
-  );
 }

@@ -1,6 +1,6 @@
 import { type Authenticator, type Identity, known } from "../auth/authenticator.js";
 import { allows } from "../auth/roles.js";
-import type { Upload } from "../engine/index.js";
+import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
 import { extended } from "../extended.js";
 import type { RawParams, Reply } from "../operations/operation.js";
@@ -8,7 +8,8 @@ import { type OnceKey, onceKey } from "../requests/key.js";
 import { type OnceBody, once } from "../requests/once.js";
 import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
-import { parseJson, UploadSink, WholeSink, wrongMediaType } from "./body.js";
+import { parseJson, UploadSink, WholeSink } from "./body.js";
+import { type BodyKind, bodyKind, wrongBody } from "./body-kind.js";
 import type { BodyRoom } from "./body-room.js";
 import { RequestCall } from "./call.js";
 import { contextOf, keyOf } from "./common-fields.js";
@@ -24,12 +25,11 @@ import type { Match } from "./router.js";
 const anonymousLimit = 1024 * 1024;
 
 /**
- * An upload up to this length, bytes, is whole before its handler begins: it comes with its headers or right
- * after them, and who begins to read it before wakes the engine for each part.
+ * An upload up to this length, bytes, is collected before its handler begins: it comes with its headers or
+ * right after them, and a stream of it would take longer to make than to read.
  */
 const shortUpload = 64 * 1024;
 
-const arrowType = "application/vnd.apache.arrow.stream";
 const nothing = new Uint8Array(0);
 const noPath: Readonly<Record<string, string>> = Object.freeze({});
 
@@ -47,12 +47,11 @@ export interface Rooms {
  * Runs through without a promise where the caller is known already and the handler needs none.
  */
 export class Handling {
+  readonly #kind: BodyKind;
   #identity: Identity | undefined;
-  /** Complete, unless it is an upload. */
+  /** Complete. */
   #body: Uint8Array | undefined;
   #upload: Upload | undefined;
-  /** The handler waits for the end of the upload. */
-  #isComing = false;
   #sink: WholeSink | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
@@ -71,42 +70,26 @@ export class Handling {
     private readonly query: string,
   ) {
     exchange.operation = route.operation.id;
+    this.#kind = bodyKind(route, exchange.headers);
   }
 
   start(): void {
     try {
       const { headers } = this.exchange;
-      const identity = this.rooms.authenticator.identify(headers.key);
-      this.#refusal = this.#wrongMediaType() ?? this.#wrongKey();
+      const { authenticator, services } = this.rooms;
+      const identity = authenticator.identify(headers.key);
+      this.#refusal = wrongBody(this.#kind, headers, services.config) ?? this.#wrongKey();
       const keyInBody =
         !this.#refusal &&
         identity === undefined &&
         !headers.presentsIdentity &&
         headers.announcesBody &&
-        this.#takesJson;
+        this.#kind === "json";
       if (!this.#refusal) this.#receive(keyInBody);
       if (!keyInBody) this.#await(identity);
     } catch (error) {
       this.#fail(error);
     }
-  }
-
-  get #takesArrow(): boolean {
-    const { body } = this.route.operation;
-    if (body.kind !== "json") return body.kind === "arrow";
-    return body.orArrow === true && this.exchange.headers.mediaType === arrowType;
-  }
-
-  get #takesJson(): boolean {
-    const { kind } = this.route.operation.body;
-    return (kind === "json" || kind === "raw-json") && !this.#takesArrow;
-  }
-
-  #wrongMediaType(): JoustError | undefined {
-    const { mediaType, announcesBody } = this.exchange.headers;
-    if (this.route.operation.body.kind === "arrow") return wrongMediaType(mediaType, arrowType);
-    if (this.#takesJson && announcesBody) return wrongMediaType(mediaType, "application/json");
-    return undefined;
   }
 
   #wrongKey(): JoustError | undefined {
@@ -122,42 +105,47 @@ export class Handling {
   #receive(keyInBody: boolean): void {
     const { exchange, rooms } = this;
     const { config } = rooms.services;
-    if (this.#takesArrow) {
-      const upload = rooms.openUpload();
-      this.#upload = upload;
-      exchange.onAbort(() => upload.abort());
-      let sink: Sink = new UploadSink(
-        exchange,
-        upload,
-        config.maxUploadBytes,
-        this.#readUpload,
-        this.#breakUpload,
-      );
-      const { contentLength } = exchange.headers;
-      this.#isComing = !this.#key && contentLength !== undefined && contentLength <= shortUpload;
-      if (this.#key) sink = this.#digested = new DigestedUpload(sink, upload, exchange);
-      exchange.receive(sink, true);
-    } else if (this.#takesJson && exchange.headers.announcesBody) {
+    if (this.#kind === "arrow") {
+      this.#receiveArrow(exchange.headers.contentLength);
+    } else if (this.#kind === "json" && exchange.headers.announcesBody) {
       const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
       const complete = keyInBody ? this.#takeKey : this.#takeBody;
-      const sink = new WholeSink(limit, rooms.bodyRoom, complete, this.#fail);
-      this.#sink = sink;
-      exchange.onAbort(() => sink.discard());
-      exchange.receive(sink);
+      this.#collect(new WholeSink(limit, rooms.bodyRoom, complete, this.#fail));
     } else {
       this.#body = nothing;
     }
   }
 
-  readonly #readUpload = (): void => {
-    if (!this.#isComing) return;
-    this.#isComing = false;
-    try {
-      this.#advance();
-    } catch (error) {
-      this.#fail(error);
+  #receiveArrow(length: number | undefined): void {
+    const { exchange, rooms } = this;
+    const mayBeCollected = !this.#key && length !== undefined && length <= shortUpload;
+    // Who finds no room waits for some as a stream does.
+    if (mayBeCollected && rooms.bodyRoom.tryTake(length)) {
+      const sink = new WholeSink(length, rooms.bodyRoom, this.#takeBody, this.#fail, length);
+      this.#collect(sink, true);
+      return;
     }
-  };
+    const upload = rooms.openUpload();
+    this.#upload = upload;
+    exchange.onAbort(() => upload.abort());
+    let sink: Sink = new UploadSink(
+      exchange,
+      upload,
+      rooms.services.config.maxUploadBytes,
+      this.#breakUpload,
+    );
+    if (this.#key) sink = this.#digested = new DigestedUpload(sink, upload, exchange);
+    exchange.receive(sink, true);
+  }
+
+  #collect(sink: WholeSink, lasting = false): void {
+    this.#sink = sink;
+    // A handler that is at work with it ends in an answer or a failure that nobody hears.
+    this.exchange.onAbort(() => {
+      if (!this.#call) sink.discard();
+    });
+    this.exchange.receive(sink, lasting);
+  }
 
   readonly #takeBody = (body: Uint8Array): void => {
     this.#body = body;
@@ -193,11 +181,11 @@ export class Handling {
 
   /** Runs the handler once it is known who asks and the body, or its beginning, is there. */
   #advance(): void {
-    if (!this.#identity || this.#isComing || (!this.#body && !this.#upload)) return;
+    if (!this.#identity || (!this.#body && !this.#upload)) return;
     const { route, exchange } = this;
     const raw = parseQuery(this.query);
     const id = this.#id(raw);
-    const body = route.body && !this.#upload ? this.#json(id) : undefined;
+    const body = route.body && this.#kind === "json" ? this.#json(id) : undefined;
     const params = route.params.read(route.translation?.params?.(raw) ?? raw);
     this.#call = new RequestCall(
       exchange,
@@ -205,7 +193,7 @@ export class Handling {
       id,
       this.#path(),
       params,
-      body ?? this.#upload ?? (route.operation.body.kind === "raw-json" ? this.#body : undefined),
+      body ?? this.#bytes,
       contextOf(exchange.headers, body),
       exchange.headers.fresh(),
     );
@@ -215,6 +203,12 @@ export class Handling {
     } else {
       this.#reply(reply);
     }
+  }
+
+  /** The body of who reads it undecoded. */
+  get #bytes(): ArrowBody | undefined {
+    const isRead = this.#kind === "arrow" || this.route.operation.body.kind === "raw-json";
+    return this.#upload ?? (isRead ? this.#body : undefined);
   }
 
   #handle(call: RequestCall): Promise<Reply> | Reply {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type NewColumn, type Table, Upload } from "../engine/index.js";
+import { type ArrowBody, type NewColumn, type Table, Upload } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { operation, type Reply } from "./operation.js";
@@ -42,7 +42,8 @@ export const alterTableAddColumns = operation({
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   handle(services, { id, params, payload }) {
-    if (payload instanceof Upload) return addNulls(services, id, params.branch, payload);
+    if (payload instanceof Upload || payload instanceof Uint8Array)
+      return addNulls(services, id, params.branch, payload);
     for (const column of payload.new_columns) checkKind(column);
     return writing(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch ?? params.branch);
@@ -59,7 +60,7 @@ function addNulls(
   services: Services,
   id: readonly string[],
   branch: string | undefined,
-  schema: Upload,
+  schema: ArrowBody,
 ): Promise<Reply> {
   return writing(services, id, schema, async ({ table }) => {
     const version = await onBranch(table, branch).addNullColumns(schema);

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
-import type { Upload } from "../engine/index.js";
+import type { ArrowBody } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
@@ -19,7 +19,7 @@ import { writing } from "./table-writes.js";
 interface Wanted {
   id: readonly string[];
   attempt: Attempt | undefined;
-  payload: Upload;
+  payload: ArrowBody;
   properties: Record<string, string>;
   storageOptions: Record<string, string>;
   /** Where the client expects the table; "" when it leaves that to the server. */

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../catalog/catalog.js";
-import type { Upload, WriteResult } from "../engine/index.js";
+import type { ArrowBody, WriteResult } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { forAttempt } from "./attempt.js";
@@ -9,17 +9,22 @@ import type { Call } from "./operation.js";
 import { writing } from "./table-writes.js";
 
 /** The table of that name if it is only declared; undefined when it has a version or does not exist. */
-export async function findDeclared(
+export function findDeclared(
+  services: Services,
+  id: readonly string[],
+): Promise<TableRecord | undefined> | undefined {
+  const record = services.catalog.tableSync(id);
+  return record && !record.declared ? undefined : stillDeclared(services, id);
+}
+
+async function stillDeclared(
   services: Services,
   id: readonly string[],
 ): Promise<TableRecord | undefined> {
-  const { catalog } = services;
-  const record =
-    catalog.tableSync(id) ??
-    (await catalog.table(id).catch((error) => {
-      if (hasCode(error, ErrorCode.TableNotFound)) return undefined;
-      throw error;
-    }));
+  const record = await services.catalog.table(id).catch((error) => {
+    if (hasCode(error, ErrorCode.TableNotFound)) return undefined;
+    throw error;
+  });
   if (!record?.declared) return undefined;
   const table = tableHandle(services, record);
   return (await isOnlyDeclared(services, { record, table })) ? record : undefined;
@@ -28,19 +33,19 @@ export async function findDeclared(
 /** Writes a declared table's first version. @throws code 14 when somebody else does at the same time */
 export function writeFirstVersion(
   services: Services,
-  call: Pick<Call<unknown, Upload>, "id" | "payload" | "attempt">,
+  call: Pick<Call<unknown, ArrowBody>, "id" | "payload" | "attempt">,
 ): Promise<WriteResult> {
-  const upload = call.payload;
+  const { payload } = call;
   return writing(
     services,
     call.id,
-    upload,
+    payload,
     async ({ record, table }) => {
       const { catalog } = services;
       // Two first versions at the same time would both be answered, and one of them be lost.
       if (!(await catalog.claimFirstVersion(record.key))) throw writtenMeanwhile();
       try {
-        const written = await forAttempt(table, call).create(upload, false);
+        const written = await forAttempt(table, call).create(payload, false);
         await catalog.confirmTable(record.key);
         return written;
       } catch (error) {

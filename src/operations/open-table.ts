@@ -33,6 +33,16 @@ export function onTable<T>(
 export function onTableAtHand<T>(
   services: Services,
   id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+): Promise<T>;
+export function onTableAtHand<T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => T | Promise<T>,
+): T | Promise<T>;
+export function onTableAtHand<T>(
+  services: Services,
+  id: readonly string[],
   work: (open: OpenTable) => T | Promise<T>,
 ): T | Promise<T> {
   const record = services.catalog.tableSync(id);
@@ -91,9 +101,13 @@ const noVersionYet = (id: readonly string[]): JoustError =>
   );
 
 /** @throws code 1 or 4 when the table is gone or another has its name */
-export async function checkLive(services: Services, record: TableRecord): Promise<void> {
-  const now = await liveTable(services, record.id);
-  if (now.key !== record.key) throw tableNotFound(record.id);
+export function checkLive(services: Services, { id, key }: TableRecord): Promise<void> | undefined {
+  return services.catalog.tableSync(id)?.key === key ? undefined : checkFound(services, id, key);
+}
+
+async function checkFound(services: Services, id: readonly string[], key: string): Promise<void> {
+  const now = await liveTable(services, id);
+  if (now.key !== key) throw tableNotFound(id);
 }
 
 const liveTable = async (services: Services, id: readonly string[]): Promise<TableRecord> =>

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { QueryAnswer, Upload } from "../../native/index.js";
+import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../errors.js";
 import type { BlobRange } from "../http/blob-body.js";
 import type { Attempt } from "../requests/requests.js";
@@ -20,7 +20,7 @@ export type Body<S extends TSchema = TSchema> =
   | { kind: "json"; schema: S; orArrow?: true }
   /** JSON whose bytes go to the engine undecoded. The schema is for the API page only. */
   | { kind: "raw-json"; schema: TSchema }
-  /** An Arrow IPC stream, handed to the engine as it comes. */
+  /** An Arrow IPC stream, handed to the engine as it comes, or in full where it is short. */
   | { kind: "arrow" }
   | { kind: "none" };
 
@@ -139,11 +139,11 @@ export interface Translation {
 }
 
 type PayloadOf<B extends Body> = B extends { kind: "json"; schema: infer S extends TSchema }
-  ? Static<S> | (B extends { orArrow: true } ? Upload : never)
+  ? Static<S> | (B extends { orArrow: true } ? ArrowBody : never)
   : B extends { kind: "raw-json" }
     ? Uint8Array
     : B extends { kind: "arrow" }
-      ? Upload
+      ? ArrowBody
       : undefined;
 
 /** Declares an operation; params and payload reach the handler with the static types of their schemas. */

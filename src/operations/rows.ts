@@ -56,12 +56,12 @@ const insertIntoTable = operation({
     if (part !== undefined) {
       throw invalidInput("upload_part_id is given without the upload_id of the upload it is of");
     }
-    const onMain = branchName(params.branch) === undefined;
+    const declared = branchName(branch) === undefined ? findDeclared(services, id) : undefined;
     const { version, numRows } =
-      onMain && (await findDeclared(services, id))
+      declared && (await declared)
         ? await writeFirstVersion(services, call)
         : await writing(services, id, payload, ({ table }) =>
-            onBranch(forAttempt(table, call), params.branch)[mode](payload),
+            onBranch(forAttempt(table, call), branch)[mode](payload),
           );
     return {
       kind: "json",

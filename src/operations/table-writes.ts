@@ -5,50 +5,61 @@
  */
 import type { DroppedTable } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
-import type { Upload } from "../engine/index.js";
+import { type ArrowBody, Upload } from "../engine/index.js";
 import { type Flying, grounded, InFlight } from "../in-flight.js";
 import type { Services } from "../services.js";
-import { checkLive, forgetHandle, type OpenTable, onTable } from "./open-table.js";
+import { checkLive, forgetHandle, type OpenTable, onTableAtHand } from "./open-table.js";
 
 class Write implements Flying {
   place = grounded;
   stopped = false;
-  readonly ended: Promise<void>;
-  end!: () => void;
+  #ended: Promise<void> | undefined;
+  #end: (() => void) | undefined;
 
   constructor(
     readonly key: string,
-    private readonly upload: Upload | undefined,
-  ) {
-    this.ended = new Promise((resolve) => {
-      this.end = resolve;
+    private readonly body: ArrowBody | undefined,
+  ) {}
+
+  /** An upload that is still coming ends at once; other writes come to their own end. Resolves then. */
+  stop(): Promise<void> {
+    this.stopped = true;
+    if (this.body instanceof Upload) this.body.abort();
+    this.#ended ??= new Promise((resolve) => {
+      this.#end = resolve;
     });
+    return this.#ended;
   }
 
-  /** An upload ends at once; other writes come to their own end. */
-  stop(): void {
-    this.stopped = true;
-    this.upload?.abort();
+  end(): void {
+    this.#end?.();
   }
 }
 
 const inFlight = new InFlight<Write>();
 
+type OnTable = <T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+) => Promise<T>;
+
 /** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
 export function writing<T>(
   services: Services,
   id: readonly string[],
-  upload: Upload | undefined,
+  body: ArrowBody | undefined,
   work: (open: OpenTable) => Promise<T>,
-  open: typeof onTable = onTable,
+  open: OnTable = onTableAtHand,
 ): Promise<T> {
   return open(services, id, async (open) => {
     const { key } = open.record;
-    const write = new Write(key, upload);
+    const write = new Write(key, body);
     inFlight.add(write);
     try {
       // Whoever drops the table from here on sees this write.
-      await checkLive(services, open.record);
+      const check = checkLive(services, open.record);
+      if (check) await check;
       const done = await work(open);
       services.maintenance.touched(key);
       return done;
@@ -64,8 +75,7 @@ export function writing<T>(
 /** Stops the writes of a table that was dropped; resolves when none is left. */
 async function stopWrites(key: string): Promise<void> {
   const writes = inFlight.all().filter((write) => write.key === key);
-  for (const write of writes) write.stop();
-  await Promise.all(writes.map((write) => write.ended));
+  await Promise.all(writes.map((write) => write.stop()));
 }
 
 /** Ends what this thread does with a table that is not the server's own any more. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Upload } from "../engine/index.js";
+import type { ArrowBody } from "../engine/index.js";
 import { asJoustError, ErrorCode } from "../errors.js";
 import type { Services } from "../services.js";
 import { removeRemains } from "../uploads/clean-up.js";
@@ -19,7 +19,7 @@ interface Wanted {
 export function writePart(
   services: Services,
   id: readonly string[],
-  payload: Upload,
+  payload: ArrowBody,
   wanted: Wanted,
 ): Promise<number> {
   const { uploads } = services;

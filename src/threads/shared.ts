@@ -26,7 +26,7 @@ export class Shared {
     set: (warming: boolean): void => void Atomics.store(this.#words, WARMING, warming ? 1 : 0),
   };
 
-  /** Bytes of JSON bodies in memory. */
+  /** Bytes of collected bodies in memory. */
   readonly bodies = {
     /** Gives back how many there were before. */
     add: (bytes: number): number => Number(Atomics.add(this.#bytes, BODIES, BigInt(bytes))),

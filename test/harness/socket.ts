@@ -40,16 +40,23 @@ export function head(...lines: readonly string[]): string {
 }
 
 /** A whole request that creates a table of some rows, in one piece. */
-export function createRequest(table: string, key: string, rows: Uint8Array): Buffer {
+export function createRequest(
+  table: string,
+  key: string,
+  rows: Uint8Array,
+  length: "told" | "chunked" = "told",
+): Buffer {
   const lines = head(
     `POST /v1/table/${table}/create HTTP/1.1`,
     "Host: x",
     `Authorization: Bearer ${key}`,
     "Connection: close",
     "Content-Type: application/vnd.apache.arrow.stream",
-    `Content-Length: ${rows.byteLength}`,
+    length === "told" ? `Content-Length: ${rows.byteLength}` : "Transfer-Encoding: chunked",
   );
-  return Buffer.concat([Buffer.from(lines), rows]);
+  if (length === "told") return Buffer.concat([Buffer.from(lines), rows]);
+  const size = `${rows.byteLength.toString(16)}\r\n`;
+  return Buffer.concat([Buffer.from(lines + size), rows, Buffer.from("\r\n0\r\n\r\n")]);
 }
 
 function parse(text: string): RawAnswer | undefined {

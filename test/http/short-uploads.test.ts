@@ -2,21 +2,38 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { Upload } from "../../src/engine/index.js";
+import { type ArrowBody, Upload } from "../../src/engine/index.js";
 import { invalidInput } from "../../src/errors.js";
+import { BodyRoom } from "../../src/http/body-room.js";
 import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
 import { plain, useSmallServer } from "./small-server.js";
 
 const begun: string[] = [];
+const bodies = new Map<string, ArrowBody>();
 /** What the handler waits for before it answers. */
-let read: Promise<void> | undefined;
+class Wait {
+  finish = () => {};
+  work: Promise<void> | undefined;
+
+  untilFinished(): Promise<void> {
+    this.work = new Promise((resolve) => {
+      this.finish = () => {
+        this.work = undefined;
+        resolve();
+      };
+    });
+    return this.work;
+  }
+}
+const wait = new Wait();
 const operations = [
-  plain({ id: "Take", path: "/take/{id}", body: { kind: "arrow" } }, ({ id }) => {
+  plain({ id: "Take", path: "/take/{id}", body: { kind: "arrow" } }, ({ id, payload }) => {
     begun.push(id.join());
+    bodies.set(id.join(), payload);
     if (id[0] === "wrong") throw invalidInput("that is wrong");
     const reply = { kind: "json", value: {} } as const;
-    return read ? read.then(() => reply) : reply;
+    return wait.work ? wait.work.then(() => reply) : reply;
   }),
 ];
 
@@ -52,8 +69,9 @@ describe("the handler of an upload", () => {
     const request = await begin(small.url, "short", length(8));
     await request.send("half");
     expect(begun).not.toContain("short");
-    await request.send("half");
+    await request.send("HALF");
     expect(begun).toContain("short");
+    expect(bodies.get("short")).toEqual(Buffer.from("halfHALF"));
     await request.answered(200);
   });
 
@@ -65,6 +83,7 @@ describe("the handler of an upload", () => {
       const request = await begin(small.url, name, headers);
       await request.send("");
       expect(begun).toContain(name);
+      expect(bodies.get(name)).toBeInstanceOf(Upload);
       request.leave();
     }
   });
@@ -126,10 +145,22 @@ describe("the handler of an upload from somebody who is looked up", () => {
   });
 });
 
-describe("the handler of an upload that its queue has no room for", () => {
+describe("the handler of a short upload that there is no room for", () => {
+  const small = useSmallServer({ operations, bodyRoom: new BodyRoom(15) });
+
+  it("begins at once, as that of a long one", async () => {
+    const request = await begin(small.url, "full", length(8));
+    await request.send("half");
+    expect(begun).toContain("full");
+    expect(bodies.get("full")).toBeInstanceOf(Upload);
+    await request.send("half");
+    await request.answered(200);
+  });
+});
+
+describe("a stream whose queue is full", () => {
   const pushed: number[] = [];
   let drain = () => {};
-  let finish = () => {};
   const openUpload = () =>
     ({
       push: (chunk: Uint8Array) => {
@@ -140,25 +171,69 @@ describe("the handler of an upload that its queue has no room for", () => {
         new Promise<void>((resolve) => {
           drain = resolve;
         }),
-      finish: () => finish(),
+      finish: () => wait.finish(),
       abort() {},
       discard() {},
     }) as unknown as Upload;
   const small = useSmallServer({ operations, openUpload });
 
-  it("begins with what is here, to read it, and is given the rest", async () => {
-    read = new Promise((resolve) => {
-      finish = resolve;
-    });
-    const request = await begin(small.url, "full", length(8));
-    await request.send("half");
-    expect(begun).toContain("full");
-    await request.send("half");
+  it("is read on once that has room", async () => {
+    const answer = wait.untilFinished();
+    const request = await begin(small.url, "stream", ["Transfer-Encoding: chunked"]);
+    await request.send("4\r\nhalf\r\n");
+    expect(begun).toContain("stream");
+    await request.send("4\r\nhalf\r\n0\r\n\r\n");
     expect(pushed).toEqual([4]);
     drain();
+    await answer;
     await request.answered(200);
     expect(pushed).toEqual([4, 4]);
-    expect(begun.filter((name) => name === "full")).toHaveLength(1);
-    read = undefined;
+  });
+});
+
+describe("the room of a short upload", () => {
+  let taken = 0;
+  const add = (bytes: number) => {
+    taken += bytes;
+    return taken - bytes;
+  };
+  const small = useSmallServer({ operations, bodyRoom: new BodyRoom(1000, { add }) });
+  const half = async (name: string) => {
+    const request = await begin(small.url, name, length(8));
+    await request.send("half");
+    expect(taken, name).toBe(8);
+    return request;
+  };
+
+  it("is taken until the answer, a failure, or until the client leaves", async () => {
+    for (const [name, status] of [
+      ["right", 200],
+      ["wrong", 400],
+    ] as const) {
+      const request = await half(name);
+      await request.send("half");
+      await request.answered(status);
+      expect(taken, name).toBe(0);
+    }
+    const request = await half("left");
+    request.leave();
+    await eventually("the room is free", async () => taken === 0);
+  });
+
+  it("is taken as long as the handler is at work, whoever waits for it", async () => {
+    for (const leaves of [false, true]) {
+      const work = wait.untilFinished();
+      const request = await half("at-work");
+      await request.send("half");
+      if (leaves) {
+        request.leave();
+        await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
+      }
+      expect(taken).toBe(8);
+      wait.finish();
+      await work;
+      if (!leaves) await request.answered(200);
+      await eventually("the room is free", async () => taken === 0);
+    }
   });
 });

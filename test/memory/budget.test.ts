@@ -97,7 +97,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
 
   it("keeps nothing of uploads that were refused unread", async () => {
     // One packet, so that the whole body is here before the catalog has said that the name is taken.
-    const request = createRequest("small", server.client.key, items(300));
+    const request = createRequest("small", server.client.key, items(300), "chunked");
     for (let i = 0; i < 20; i++) {
       expect(await sendRaw(server.url, [request])).toMatchObject({ status: 409 });
     }

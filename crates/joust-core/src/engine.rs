@@ -171,6 +171,15 @@ impl Engine {
         ipc::upload(self.memory())
     }
 
+    /// An upload that is here in full.
+    pub fn whole_upload(&self, body: &[u8]) -> UploadReader {
+        let (upload, reader) = self.upload();
+        // Whether more may come is no question: nothing more does.
+        upload.push(body);
+        upload.finish();
+        reader
+    }
+
     /// Creates a root directory if need be and proves that it can be written.
     pub async fn open_root(&self, root: &str, storage_options: StorageOptions) -> Result<()> {
         root::open(&self.shared.caches, root, storage_options).await

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use joust_core::{Error, Result, table};
 use napi::Env;
-use napi::bindgen_prelude::PromiseRaw;
+use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
 use crate::promise::promise;
 use crate::table::Table;
-use crate::upload::Upload;
+use crate::upload::{Upload, reader};
 
 /// A column to add: filled once from a SQL expression; or all null, with a type or declared by a SQL
 /// expression. Exactly one of `expression`, `dataType` and `computed`.
@@ -105,10 +105,10 @@ impl Table {
     pub fn add_null_columns<'env>(
         &self,
         env: &'env Env,
-        upload: &Upload,
+        body: Either<&[u8], &Upload>,
     ) -> napi::Result<PromiseRaw<'env, f64>> {
         let table = self.inner.clone();
-        let reader = Self::reader(upload);
+        let reader = reader(&self.inner, body);
         let work = async move { table.add_null_columns(reader?).await };
         promise(env, work, |version| version as f64)
     }

@@ -2,12 +2,12 @@
 
 use joust_core::table;
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, PromiseRaw};
+use napi::bindgen_prelude::{Buffer, Either, PromiseRaw};
 use napi_derive::napi;
 
 use crate::promise::promise;
 use crate::table::{Table, version_number};
-use crate::upload::Upload;
+use crate::upload::{Upload, reader};
 
 /// What one part of a write put into the table's data directory.
 #[napi(object)]
@@ -38,12 +38,12 @@ impl Table {
     pub fn write_part<'env>(
         &self,
         env: &'env Env,
-        upload: &Upload,
+        body: Either<&[u8], &Upload>,
         overwrite: bool,
         version: f64,
     ) -> napi::Result<PromiseRaw<'env, PartResult>> {
         let table = self.inner.clone();
-        let reader = Self::reader(upload);
+        let reader = reader(&self.inner, body);
         let version = version_number(version);
         promise(
             env,

@@ -2,12 +2,12 @@
 
 use joust_core::table;
 use napi::Env;
-use napi::bindgen_prelude::PromiseRaw;
+use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
 use crate::promise::promise;
 use crate::table::{Table, millis};
-use crate::upload::Upload;
+use crate::upload::{Upload, reader};
 
 /// What an update sets, and where.
 #[napi(object)]
@@ -88,11 +88,11 @@ impl Table {
     pub fn merge_insert<'env>(
         &self,
         env: &'env Env,
-        upload: &Upload,
+        body: Either<&[u8], &Upload>,
         options: MergeOptions,
     ) -> napi::Result<PromiseRaw<'env, MergeResult>> {
         let table = self.inner.clone();
-        let reader = Self::reader(upload);
+        let reader = reader(&self.inner, body);
         let merge = table::Merge {
             on: options.on,
             when_matched_update_all: options.when_matched_update_all.unwrap_or(false),

@@ -3,15 +3,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-use joust_core::ipc::UploadReader;
 use joust_core::table;
-use joust_core::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{Either, PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 
 use crate::promise::{promise, promise_of};
-use crate::upload::Upload;
+use crate::upload::{Upload, reader};
 
 /// A table's address and what can be done there.
 #[napi]
@@ -111,13 +109,6 @@ impl Table {
     pub fn new(inner: joust_core::Table) -> Self {
         Self { inner }
     }
-
-    /// The one reader of an upload.
-    pub(crate) fn reader(upload: &Upload) -> Result<UploadReader> {
-        upload
-            .reader()
-            .ok_or_else(|| Error::invalid("the upload has been used already"))
-    }
 }
 
 #[napi]
@@ -150,11 +141,11 @@ impl Table {
     pub fn create<'env>(
         &self,
         env: &'env Env,
-        upload: &Upload,
+        body: Either<&[u8], &Upload>,
         overwrite: bool,
     ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
         let table = self.inner.clone();
-        let reader = Self::reader(upload);
+        let reader = reader(&self.inner, body);
         promise(
             env,
             async move { table.create(reader?, overwrite).await },
@@ -167,9 +158,9 @@ impl Table {
     pub fn append<'env>(
         &self,
         env: &'env Env,
-        upload: &Upload,
+        body: Either<&[u8], &Upload>,
     ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
-        let reader = Self::reader(upload);
+        let reader = reader(&self.inner, body);
         promise_of(
             env,
             |told| match reader {
@@ -187,10 +178,10 @@ impl Table {
     pub fn overwrite<'env>(
         &self,
         env: &'env Env,
-        upload: &Upload,
+        body: Either<&[u8], &Upload>,
     ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
         let table = self.inner.clone();
-        let reader = Self::reader(upload);
+        let reader = reader(&self.inner, body);
         promise(
             env,
             async move { table.overwrite(reader?).await },

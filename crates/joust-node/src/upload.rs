@@ -4,8 +4,9 @@ use std::sync::Mutex;
 
 use futures::FutureExt;
 use joust_core::ipc::UploadReader;
+use joust_core::{Error, Result, Table};
 use napi::Env;
-use napi::bindgen_prelude::PromiseRaw;
+use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
 use crate::engine::Engine;
@@ -65,7 +66,17 @@ impl Upload {
 
 impl Upload {
     /// The reading end, for the one write that uses it.
-    pub fn reader(&self) -> Option<UploadReader> {
+    fn reader(&self) -> Option<UploadReader> {
         self.reader.lock().ok()?.take()
+    }
+}
+
+/// What a write of `table` reads: an upload, or the stream where it is here in full.
+pub fn reader(table: &Table, body: Either<&[u8], &Upload>) -> Result<UploadReader> {
+    match body {
+        Either::A(bytes) => Ok(table.engine().whole_upload(bytes)),
+        Either::B(upload) => upload
+            .reader()
+            .ok_or_else(|| Error::invalid("the upload has been used already")),
     }
 }

@@ -133,7 +133,7 @@ impl Table {
         &self.handle
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
