@@ -1,7 +1,7 @@
 import { javaClients } from "./clients/java.mjs";
 import { nodeClients } from "./clients/node.mjs";
 import { pythonClients } from "./clients/python.mjs";
-import { describe } from "./counts.mjs";
+import { tell } from "./counts.mjs";
 
 const suites = { Node: nodeClients, Python: pythonClients, Java: javaClients };
 
@@ -10,7 +10,7 @@ export async function run(args) {
   const counts = [];
   for (const language of named(args)) counts.push([language, await suites[language]()]);
   console.log();
-  for (const [language, count] of counts) console.log(`clients (${language}): ${describe(count)}`);
+  for (const [language, count] of counts) tell(`clients (${language})`, count);
   return counts.some(([, { failed }]) => failed > 0) ? 1 : 0;
 }
 

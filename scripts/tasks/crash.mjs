@@ -1,4 +1,4 @@
-import { describe } from "./counts.mjs";
+import { tell } from "./counts.mjs";
 import { vitest } from "./vitest.mjs";
 
 /** `npm run test:crash -- [KILLS]`: the long form of test/crash, 200 kills unless told otherwise. */
@@ -7,6 +7,7 @@ export async function run([kills = "200"]) {
   // Before every one of the changes that an operation makes to the file system.
   process.env.JOUST_TEST_CRASH_PLACES = "1000000";
   const counts = await vitest(["test/crash"]);
-  console.log(`\nvitest: ${describe(counts)}`);
+  console.log();
+  tell("vitest", counts);
   return counts.failed > 0 ? 1 : 0;
 }

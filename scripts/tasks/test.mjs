@@ -1,14 +1,15 @@
 import { cargo } from "../build/cargo.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
-import { cargoCounts, describe, withExitCode } from "./counts.mjs";
+import { cargoCounts, tell, withExitCode } from "./counts.mjs";
 import { vitest } from "./vitest.mjs";
 
 /** All behaviour tests through HTTP and all Rust tests. Arguments go to vitest, which then runs alone. */
 export async function run(args) {
   const http = await vitest(args);
   const rust = args.length === 0 ? await rustTests() : undefined;
-  console.log(`\nvitest: ${describe(http)}`);
-  if (rust) console.log(`cargo: ${describe(rust)}`);
+  console.log();
+  tell("vitest", http);
+  if (rust) tell("cargo", rust);
   return http.failed + (rust?.failed ?? 0) > 0 ? 1 : 0;
 }
 
