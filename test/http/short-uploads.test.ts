@@ -47,10 +47,7 @@ async function begin(url: string, name: string, headers: readonly string[]) {
   });
   socket.write(head(`POST /take/${name} HTTP/1.1`, "Host: x", ...headers));
   return {
-    async send(part: string): Promise<void> {
-      socket.write(part);
-      await sleep(100);
-    },
+    send: (part: string) => socket.write(part),
     leave: () => socket.destroy(),
     async answered(status: number): Promise<void> {
       await eventually("the answer", async () => answer.includes("\r\n\r\n"));
@@ -60,6 +57,14 @@ async function begin(url: string, name: string, headers: readonly string[]) {
   };
 }
 
+const begins = (name: string) =>
+  eventually(`the handler of ${name} begins`, async () => begun.includes(name));
+
+async function doesNotBegin(name: string): Promise<void> {
+  await sleep(100);
+  expect(begun).not.toContain(name);
+}
+
 const length = (bytes: number) => [`Content-Length: ${bytes}`];
 
 describe("the handler of an upload", () => {
@@ -67,10 +72,10 @@ describe("the handler of an upload", () => {
 
   it("begins when all of a short one is here", async () => {
     const request = await begin(small.url, "short", length(8));
-    await request.send("half");
-    expect(begun).not.toContain("short");
-    await request.send("HALF");
-    expect(begun).toContain("short");
+    request.send("half");
+    await doesNotBegin("short");
+    request.send("HALF");
+    await begins("short");
     expect(bodies.get("short")).toEqual(Buffer.from("halfHALF"));
     await request.answered(200);
   });
@@ -81,8 +86,7 @@ describe("the handler of an upload", () => {
       ["unknown", ["Transfer-Encoding: chunked"]],
     ] as const) {
       const request = await begin(small.url, name, headers);
-      await request.send("");
-      expect(begun).toContain(name);
+      await begins(name);
       expect(bodies.get(name)).toBeInstanceOf(Upload);
       request.leave();
     }
@@ -90,13 +94,14 @@ describe("the handler of an upload", () => {
 
   it("may fail at once", async () => {
     const request = await begin(small.url, "wrong", length(4));
-    await request.send("all.");
+    request.send("all.");
     await request.answered(400);
   });
 
   it("never begins when the client leaves before all is here", async () => {
     const request = await begin(small.url, "gone", length(8));
-    await request.send("half");
+    request.send("half");
+    await eventually("it is in flight", async () => small.server.inFlight.size === 1);
     request.leave();
     await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
     expect(begun).not.toContain("gone");
@@ -108,18 +113,18 @@ describe("the handler of an upload that is too large however short", () => {
 
   it("never begins", async () => {
     const request = await begin(small.url, "large", length(8));
-    await request.send("half");
-    await request.send("half");
+    request.send("halfhalf");
     await request.answered(413);
     expect(begun).not.toContain("large");
   });
 });
 
 describe("the handler of an upload from somebody who is looked up", () => {
-  let tell = (_: { id: string; name: string; role: "write" }) => {};
+  type Somebody = { id: string; name: string; role: "write" };
+  let tell: ((somebody: Somebody) => void) | undefined;
   const authenticator = {
     identify: () =>
-      new Promise<{ id: string; name: string; role: "write" }>((resolve) => {
+      new Promise<Somebody>((resolve) => {
         tell = resolve;
       }),
   };
@@ -129,17 +134,17 @@ describe("the handler of an upload from somebody who is looked up", () => {
     for (const name of ["known last", "whole last"]) {
       const path = encodeURIComponent(name);
       const request = await begin(small.url, path, length(4));
-      await request.send("");
+      await eventually("somebody is looked up", async () => tell !== undefined);
       const parts = [
-        () => tell({ id: "1", name: "somebody", role: "write" }),
+        () => tell?.({ id: "1", name: "somebody", role: "write" }),
         () => request.send("all."),
       ];
       if (name === "known last") parts.reverse();
-      await parts[0]?.();
-      await sleep(50);
-      expect(begun).not.toContain(name);
-      await parts[1]?.();
+      parts[0]?.();
+      await doesNotBegin(name);
+      parts[1]?.();
       await request.answered(200);
+      tell = undefined;
       expect(begun.filter((own) => own === name)).toHaveLength(1);
     }
   });
@@ -150,10 +155,10 @@ describe("the handler of a short upload that there is no room for", () => {
 
   it("begins at once, as that of a long one", async () => {
     const request = await begin(small.url, "full", length(8));
-    await request.send("half");
-    expect(begun).toContain("full");
+    request.send("half");
+    await begins("full");
     expect(bodies.get("full")).toBeInstanceOf(Upload);
-    await request.send("half");
+    request.send("half");
     await request.answered(200);
   });
 });
@@ -180,9 +185,11 @@ describe("a stream whose queue is full", () => {
   it("is read on once that has room", async () => {
     const answer = wait.untilFinished();
     const request = await begin(small.url, "stream", ["Transfer-Encoding: chunked"]);
-    await request.send("4\r\nhalf\r\n");
+    request.send("4\r\nhalf\r\n");
+    await eventually("a part is here", async () => pushed.length > 0);
     expect(begun).toContain("stream");
-    await request.send("4\r\nhalf\r\n0\r\n\r\n");
+    request.send("4\r\nhalf\r\n0\r\n\r\n");
+    await sleep(100);
     expect(pushed).toEqual([4]);
     drain();
     await answer;
@@ -198,10 +205,11 @@ describe("the room of a short upload", () => {
     return taken - bytes;
   };
   const small = useSmallServer({ operations, bodyRoom: new BodyRoom(1000, { add }) });
+  const isFree = () => eventually("the room is free", async () => taken === 0);
   const half = async (name: string) => {
     const request = await begin(small.url, name, length(8));
-    await request.send("half");
-    expect(taken, name).toBe(8);
+    request.send("half");
+    await eventually("room is taken", async () => taken === 8);
     return request;
   };
 
@@ -211,20 +219,24 @@ describe("the room of a short upload", () => {
       ["wrong", 400],
     ] as const) {
       const request = await half(name);
-      await request.send("half");
+      request.send("half");
       await request.answered(status);
-      expect(taken, name).toBe(0);
+      await isFree();
     }
     const request = await half("left");
     request.leave();
-    await eventually("the room is free", async () => taken === 0);
+    await isFree();
   });
 
   it("is taken as long as the handler is at work, whoever waits for it", async () => {
-    for (const leaves of [false, true]) {
+    for (const [name, leaves] of [
+      ["at-work", false],
+      ["at-work-alone", true],
+    ] as const) {
       const work = wait.untilFinished();
-      const request = await half("at-work");
-      await request.send("half");
+      const request = await half(name);
+      request.send("half");
+      await begins(name);
       if (leaves) {
         request.leave();
         await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
@@ -233,7 +245,7 @@ describe("the room of a short upload", () => {
       wait.finish();
       await work;
       if (!leaves) await request.answered(200);
-      await eventually("the room is free", async () => taken === 0);
+      await isFree();
     }
   });
 });
