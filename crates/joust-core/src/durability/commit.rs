@@ -33,7 +33,7 @@ pub(super) struct SyncedCommit {
 impl SyncedCommit {
     pub fn new() -> Self {
         Self {
-            inner: LocalCommit::new(true),
+            inner: LocalCommit::new(Some(to_disk)),
             sync: to_disk,
         }
     }

@@ -18,21 +18,23 @@ use lance_table::io::commit::{
 };
 use object_store::path::Path as StorePath;
 
+use super::disk::SyncFn;
 use super::hint;
 use super::new_file::put_new;
+use super::unsynced::unsynced;
 use crate::one_thread::step;
 
 /// Writes manifests past the store that a table was opened with, which may put them into place before the
 /// disk has them.
 #[derive(Debug)]
 pub(super) struct LocalCommit {
-    synced: bool,
+    sync: Option<SyncFn>,
 }
 
 impl LocalCommit {
-    /// `synced`: a commit ends once the disk has it.
-    pub fn new(synced: bool) -> Self {
-        Self { synced }
+    /// `sync`: a commit ends once the disk has it, the directory as that tells.
+    pub fn new(sync: Option<SyncFn>) -> Self {
+        Self { sync }
     }
 }
 
@@ -42,8 +44,9 @@ impl CommitHandler for LocalCommit {
         ConditionalPutCommitHandler.is_version_not_found_definitive()
     }
 
+    /// The version is there then, and not as it was promised.
     fn propagate_commit_error_after_success(&self) -> bool {
-        ConditionalPutCommitHandler.propagate_commit_error_after_success()
+        true
     }
 
     fn list_manifest_locations_since<'a>(
@@ -77,19 +80,21 @@ impl CommitHandler for LocalCommit {
         manifest_writer(&memory, manifest, indices, &at, transaction).await?;
         let bytes = memory.read_one_all(&at).await?;
         let size = bytes.len() as u64;
-        let (file, synced) = (local(&path), self.synced);
-        let put = step(move || put_new(&file, &bytes, synced)).await;
+        let (file, sync) = (local(&path), self.sync);
+        let put = step(move || put_new(&file, &bytes, sync)).await;
         let put = put.map_err(|error| CommitError::OtherError(error.into()))?;
-        let e_tag = put.ok_or(CommitError::CommitConflict)?;
+        let made = put.ok_or(CommitError::CommitConflict)?;
         if uses_version_hint(object_store) {
             hint::write(&local(base_path), manifest.version);
         }
+        made.named
+            .map_err(|error| unsynced(manifest.version, error))?;
         Ok(ManifestLocation {
             version: manifest.version,
             path,
             size: Some(size),
             naming_scheme,
-            e_tag: Some(e_tag),
+            e_tag: Some(made.e_tag),
             identity: None,
         })
     }

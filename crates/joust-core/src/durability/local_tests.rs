@@ -11,7 +11,7 @@ use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use super::*;
 
 fn ours() -> Arc<dyn CommitHandler> {
-    Arc::new(LocalCommit::new(false))
+    Arc::new(LocalCommit::new(None))
 }
 
 fn others() -> Arc<dyn CommitHandler> {

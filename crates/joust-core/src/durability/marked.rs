@@ -22,6 +22,7 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use super::around::{Around, Commit};
+use super::unsynced::is_unsynced;
 use crate::error::{Code, Error, Result};
 
 /// What the names of such properties begin with; a request's id follows.
@@ -121,6 +122,9 @@ pub(super) async fn outcome(
     is_own: impl Fn(&Manifest, Option<&pb::Transaction>) -> bool,
     error: CommitError,
 ) -> std::result::Result<ManifestLocation, CommitError> {
+    if is_unsynced(&error) {
+        return Err(error);
+    }
     let mut failure = None;
     for _ in 0..ATTEMPTS {
         match location(store, &path, version).await {

@@ -21,6 +21,7 @@ mod on_branch;
 mod short_files;
 mod to_the_end;
 mod turns;
+mod unsynced;
 mod written;
 
 use std::borrow::Cow;
@@ -76,7 +77,7 @@ impl Durability {
             // Windows commits by rename and cannot sync directories: Lance's own way stands there.
             "file" if !cfg!(unix) => return None,
             "file" if self.syncs(location) => Arc::new(With(commit::SyncedCommit::new())),
-            "file" => Arc::new(local::LocalCommit::new(false)),
+            "file" => Arc::new(local::LocalCommit::new(None)),
             "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
             _ => return None,
         };

@@ -5,21 +5,54 @@ use std::io::{ErrorKind, Result, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Makes the file, with its directory where that is missing: its e-tag, as `object_store` tells it, or `None`
-/// when there is one of that name. `synced`: the disk has it then.
-pub(super) fn put_new(path: &Path, bytes: &[u8], synced: bool) -> Result<Option<String>> {
-    let (file, beside) = create_beside(path, synced)?;
-    let put = fill(file, bytes, synced).and_then(|metadata| match hard_link(&beside, path) {
-        Ok(()) => Ok(Some(e_tag(&metadata))),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error),
-    });
+use super::disk::SyncFn;
+
+/// A file that was made.
+pub(super) struct Made {
+    /// As `object_store` tells it.
+    pub e_tag: String,
+    /// Whether the disk has its name, where it was to be asked. An error leaves the file where it is.
+    pub named: Result<()>,
+}
+
+/// Makes the file, with its directory where that is missing; `None` when there is one of that name. `sync`: the
+/// disk has the file then, and its directory as that tells.
+pub(super) fn put_new(path: &Path, bytes: &[u8], sync: Option<SyncFn>) -> Result<Option<Made>> {
+    let (file, beside) = create_beside(path, sync.is_some())?;
+    let filled = fill(file, bytes, sync.is_some());
+    let put = filled.and_then(|metadata| Ok(link(&beside, path)?.then(|| e_tag(&metadata))));
     // Left behind, it would be no more than that.
     let _ = remove_file(&beside);
-    if synced && matches!(put, Ok(Some(_))) {
-        sync_parent(path)?;
+    let Some(e_tag) = put? else {
+        return Ok(None);
+    };
+    let named = match (sync, path.parent()) {
+        (Some(sync), Some(directory)) => sync(directory),
+        _ => Ok(()),
+    };
+    Ok(Some(Made { e_tag, named }))
+}
+
+/// Gives a file its name; `false` when there is one of that name.
+fn link(beside: &Path, path: &Path) -> Result<bool> {
+    match hard_link(beside, path) {
+        Ok(()) => Ok(true),
+        // A file system on another machine may have done it, and then not be heard.
+        Err(_) if has_its_name(beside) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
     }
-    put
+}
+
+#[cfg(unix)]
+fn has_its_name(beside: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    beside.metadata().is_ok_and(|metadata| metadata.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_its_name(_: &Path) -> bool {
+    false
 }
 
 /// Closes the file too: some file systems give a file away only then.
@@ -106,6 +139,7 @@ mod tests {
     use object_store::local::LocalFileSystem;
     use object_store::path::Path as StorePath;
 
+    use super::super::disk::to_disk;
     use super::*;
 
     fn names(directory: &Path) -> Vec<String> {
@@ -116,11 +150,11 @@ mod tests {
 
     #[test]
     fn a_file_is_made_once_with_its_directories() {
-        for synced in [true, false] {
+        for sync in [Some(to_disk as SyncFn), None] {
             let place = tempfile::tempdir().unwrap();
             let path = place.path().join("t.lance/tree/dev/_versions/1.manifest");
-            assert!(put_new(&path, b"first", synced).unwrap().is_some());
-            assert_eq!(put_new(&path, b"second", synced).unwrap(), None);
+            assert!(put_new(&path, b"first", sync).unwrap().is_some());
+            assert!(put_new(&path, b"second", sync).unwrap().is_none());
             assert_eq!(std::fs::read(&path).unwrap(), b"first");
             assert_eq!(names(path.parent().unwrap()), ["1.manifest"]);
         }
@@ -131,13 +165,12 @@ mod tests {
     async fn its_tag_is_the_one_that_listings_tell() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("1.manifest");
-        let tag = put_new(&path, b"some", false).unwrap();
-        assert!(tag.is_some());
+        let tag = put_new(&path, b"some", None).unwrap();
         let listed = LocalFileSystem::new()
             .head(&StorePath::from_filesystem_path(&path).unwrap())
             .await
             .unwrap();
-        assert_eq!(listed.e_tag, tag);
+        assert_eq!(listed.e_tag, tag.map(|made| made.e_tag));
     }
 
     #[test]
@@ -145,7 +178,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("1.manifest");
         std::fs::write(place.path().join("1.manifest#1"), b"half").unwrap();
-        put_new(&path, b"whole", true).unwrap();
+        put_new(&path, b"whole", Some(to_disk)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
     }
 
@@ -154,6 +187,18 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("file");
         std::fs::write(&file, b"").unwrap();
-        put_new(&file.join("1.manifest"), b"", true).unwrap_err();
+        assert!(put_new(&file.join("1.manifest"), b"", Some(to_disk)).is_err());
+    }
+
+    #[test]
+    fn a_name_that_was_given_unheard_is_known_from_one_that_another_has() {
+        let place = tempfile::tempdir().unwrap();
+        let [path, beside] = ["1.manifest", "1.manifest#1"].map(|name| place.path().join(name));
+        std::fs::write(&beside, b"own").unwrap();
+        hard_link(&beside, &path).unwrap();
+        assert!(link(&beside, &path).unwrap());
+        remove_file(&beside).unwrap();
+        std::fs::write(&beside, b"other").unwrap();
+        assert!(!link(&beside, &path).unwrap());
     }
 }

@@ -1,0 +1,52 @@
+//! A version that is there, and that a power cut may take away again.
+
+use std::error::Error as StdError;
+use std::fmt::{self, Display};
+use std::io;
+
+use lance_table::io::commit::CommitError;
+
+/// The disk did not take the name of a manifest. Whoever reads the table finds the version, so that reading
+/// settles nothing, and to take it back would be wrong: others may have gone on from it.
+#[derive(Debug)]
+struct Unsynced(io::Error);
+
+impl Display for Unsynced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the version is there, but the disk did not take its name: {}",
+            self.0
+        )
+    }
+}
+
+impl StdError for Unsynced {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// What such a commit ends with: nobody knows whether it will last.
+pub(super) fn unsynced(version: u64, cause: io::Error) -> CommitError {
+    let cause = Box::new(Unsynced(cause));
+    CommitError::OtherError(lance::Error::commit_status_unknown_source(version, cause))
+}
+
+pub(super) fn is_unsynced(error: &CommitError) -> bool {
+    let CommitError::OtherError(error) = error else {
+        return false;
+    };
+    let mut here: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = here {
+        if error.is::<Unsynced>() {
+            return true;
+        }
+        here = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+#[path = "unsynced_tests.rs"]
+mod tests;
