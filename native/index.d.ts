@@ -11,6 +11,22 @@ export declare class Blob {
   read(start: number, end: number): Promise<Buffer>
 }
 
+/**
+ * A clean-up that knows what it would like to remove. Until it has run or is ended, it notices who makes
+ * something of these versions, and spares them.
+ */
+export declare class CleanUp {
+  /** Versions that are old enough. */
+  get versions(): Array<number>
+  /**
+   * Removes them, but for those that are `kept` because other processes need them, and for those that
+   * somebody needs here. Once.
+   */
+  run(kept: Array<number>, task: Task): Promise<CleanedUp>
+  /** Removes nothing; harmless when it has run. */
+  end(): void
+}
+
 /** Hands out tables; one set of caches and threads for all of them. */
 export declare class Engine {
   constructor(options?: EngineOptions | undefined | null)
@@ -41,6 +57,14 @@ export declare class Engine {
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
+/** Versions that another process removes, as far as nobody needs them here. */
+export declare class GivenUp {
+  /** Versions that have to stay. */
+  get kept(): Array<number>
+  /** The other process has removed what it wanted to. */
+  end(): void
+}
+
 /** What of an answer is not sent yet, and the memory that is held for it until `cancel` is called. */
 export declare class QueryRest {
   /** The next part, null at the end. */
@@ -55,6 +79,17 @@ export declare class Table {
   fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
   /** The value of a binary or blob column in one row, which is named by its id or its address. */
   blob(column: string, row: number, isAddress: boolean, options?: ReadOptions | undefined | null): Promise<Blob>
+  /**
+   * Looks for versions that others took the place of longer than `age_ms` ago, and that are older than
+   * version `below` where that is given; tagged ones, those that branches start from, and the newest are
+   * none of them.
+   */
+  planCleanUp(ageMs: number, below: number | undefined | null, task: Task): Promise<CleanUp>
+  /**
+   * Lets another process remove these versions, but for those that somebody needs here. Until the answer is
+   * ended, who asks here for one of the others is told that it is not there.
+   */
+  giveUp(versions: Array<number>): Promise<GivenUp>
   /**
    * Makes a new table here from a version of another, with copies of all its files; the version
    * that this made. Code 5 when there is a table here; a failure leaves files to remove.
@@ -114,11 +149,6 @@ export declare class Table {
   upkeep(): Promise<Upkeep>
   /** Adds the rows that they lack to all indexes. */
   catchUp(task: Task, onProgress: (arg: Progress) => void): Promise<CaughtUp>
-  /**
-   * Removes versions that were committed longer ago than `age_ms`; tagged ones, those that branches
-   * start from, and the newest stay.
-   */
-  cleanUp(ageMs: number, below: number | undefined | null, task: Task): Promise<CleanedUp>
   /** Writes one part of a larger write against a version; nobody sees it. */
   writePart(body: Uint8Array | Upload, overwrite: boolean, version: number): Promise<PartResult>
   /**
@@ -313,6 +343,8 @@ export declare function checkQuery(body: Uint8Array): void
 export interface CleanedUp {
   versions: number
   bytes: number
+  /** Versions that are old enough and stay, because somebody reads them or makes something of them. */
+  inUse: number
 }
 
 /** The state of a table to copy; the newest when neither is given. */

@@ -773,9 +773,11 @@ if (
   }
 }
 
-const { Blob, Engine, QueryRest, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal } = nativeBinding
+const { Blob, CleanUp, Engine, GivenUp, QueryRest, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal } = nativeBinding
 export { Blob }
+export { CleanUp }
 export { Engine }
+export { GivenUp }
 export { QueryRest }
 export { Table }
 export { Task }

@@ -8,6 +8,7 @@ import { TransactionStore } from "../transactions/store.js";
 import type { Transactions } from "../transactions/transactions.js";
 import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
+import { CleanUps } from "./clean-ups.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
 import { secret } from "./secret.js";
 import { Servers } from "./servers.js";
@@ -39,6 +40,7 @@ export interface OpenCatalog {
   readonly transactions: Transactions;
   readonly uploads: Uploads;
   readonly requests: Requests;
+  readonly cleanUps: CleanUps;
   close(): Promise<void>;
 }
 
@@ -72,6 +74,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       transactions: new TransactionStore(db, sealedIds),
       uploads: new UploadStore(db, servers),
       requests: new RequestStore(db, servers),
+      cleanUps: new CleanUps(db, servers),
       async close() {
         await catalog.close();
         try {

@@ -164,6 +164,23 @@ export interface SecretsRow {
   value: string;
 }
 
+/** Versions of a table that a server is about to remove. */
+export interface CleanUpsRow {
+  id: string;
+  table_key: string;
+  server: string;
+  /** JSON: their numbers. */
+  versions: string;
+}
+
+/** Which of them another server needs. */
+export interface CleanUpAnswersRow {
+  clean_up: string;
+  server: string;
+  /** JSON: their numbers. */
+  kept: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -179,4 +196,6 @@ export interface CatalogSchema {
   departures: DeparturesRow;
   duties: DutiesRow;
   secrets: SecretsRow;
+  clean_ups: CleanUpsRow;
+  clean_up_answers: CleanUpAnswersRow;
 }

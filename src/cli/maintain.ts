@@ -6,9 +6,10 @@ import type { Config } from "../config/config.js";
 import { loadConfig } from "../config/load.js";
 import type { Engine, Table } from "../engine/index.js";
 import type { JobRecord, Jobs } from "../jobs/jobs.js";
-import { cleanUp, maintenance } from "../jobs/maintenance.js";
+import { type CleanUpResult, cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { queueCleanUp, queueMaintenance } from "../maintenance/chores.js";
+import { watchCleanUps } from "../maintenance/clean-ups-elsewhere.js";
 import { properties, settingsOf } from "../maintenance/settings.js";
 import { watchDrops } from "../operations/table-removal.js";
 import { leaveTable } from "../operations/table-writes.js";
@@ -42,15 +43,14 @@ export async function maintain(args: readonly string[]): Promise<void> {
   const store = await openCatalog({ root, url: config.catalog, log, role: "server" });
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
-    const kinds = [
-      maintenance(engine, storageOptions),
-      cleanUp(engine, storageOptions, store.uploads),
-    ];
+    const kinds = [maintenance(engine, storageOptions), cleanUp(engine, storageOptions, store)];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
     const threads = { leaveTable: (key: string) => leaveTable({ engine }, key) };
     const unwatch = watchDrops({ engine, catalog, jobs, threads, log });
+    const { cleanUps } = store;
+    const unwatchCleanUps = await watchCleanUps({ cleanUps, catalog, engine, storageOptions, log });
     const stop = async () => {
-      await unwatch();
+      await Promise.all([unwatch(), unwatchCleanUps()]);
       await jobs.stop();
     };
     process.once("SIGINT", () => {
@@ -125,7 +125,7 @@ async function maintainTable(
     due = await isDue(table);
   }
   const cleaned = await ended(jobs, await queueCleanUp(jobs, record, settings.keepVersionsMs));
-  done.push(...removed(cleaned.result as Removed));
+  done.push(...removed(cleaned.result as CleanUpResult));
   return done.length > 0 ? done.join("; ") : "nothing to do";
 }
 
@@ -158,10 +158,10 @@ function rewritten({ fragments_removed, fragments_added, indexes }: Rewritten): 
   return parts;
 }
 
-interface Removed {
-  versions_removed: number;
-  bytes_removed: number;
+function removed({ versions_removed, bytes_removed, versions_in_use }: CleanUpResult): string[] {
+  const parts: string[] = [];
+  if (versions_removed > 0)
+    parts.push(`removed ${versions_removed} old versions, ${bytes_removed} bytes`);
+  if (versions_in_use) parts.push(`left ${versions_in_use} old versions that are in use`);
+  return parts;
 }
-
-const removed = ({ versions_removed, bytes_removed }: Removed): string[] =>
-  versions_removed > 0 ? [`removed ${versions_removed} old versions, ${bytes_removed} bytes`] : [];

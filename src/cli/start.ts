@@ -16,6 +16,7 @@ import { indexBuild } from "../jobs/index-build.js";
 import { cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
+import { watchCleanUps } from "../maintenance/clean-ups-elsewhere.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
@@ -83,7 +84,7 @@ async function startOn(
       compaction(engine, storageOptions),
       viewRefresh({ engine, catalog, storageOptions }),
       maintenance(engine, storageOptions),
-      cleanUp(engine, storageOptions, store.uploads),
+      cleanUp(engine, storageOptions, store),
     ],
     log,
   });
@@ -113,6 +114,8 @@ async function startOn(
   const unwatch = watchUnfinished({ ...unfinished, letGo: (table) => letGo(services, table) });
   const unwatchUploads = watchUploads(services);
   const unwatchDrops = watchDrops(services);
+  const { cleanUps } = store;
+  const unwatchCleanUps = await watchCleanUps({ cleanUps, catalog, engine, storageOptions, log });
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -157,7 +160,13 @@ async function startOn(
         log.warn("requests were still in flight when the drain time was over");
       }
       await workers.stop();
-      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads(), unwatchDrops()]);
+      await Promise.all([
+        upkeep.stop(),
+        unwatch(),
+        unwatchUploads(),
+        unwatchDrops(),
+        unwatchCleanUps(),
+      ]);
       await jobs.stop();
       await store.close();
     },

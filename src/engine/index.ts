@@ -14,5 +14,6 @@ export type Engine = InstanceType<typeof Engine>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;
+export type GivenUp = InstanceType<typeof native.GivenUp>;
 /** An Arrow IPC stream: on its way, or here in full. */
 export type ArrowBody = Upload | Uint8Array;

@@ -1,3 +1,4 @@
+import type { CleanUps } from "../catalog/clean-ups.js";
 import type { CompactOptions, Engine } from "../engine/index.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { given } from "./given.js";
@@ -34,6 +35,20 @@ export interface CleanUpSpec {
   age_ms: number;
 }
 
+/** What a clean-up did. */
+export interface CleanUpResult {
+  versions_removed: number;
+  bytes_removed: number;
+  /** Versions that are old enough and stayed, because somebody read them or made something of them. */
+  versions_in_use?: number;
+}
+
+/** Who knows of versions that are still needed. */
+export interface Needs {
+  readonly uploads: Pick<Uploads, "oldestVersion">;
+  readonly cleanUps: Pick<CleanUps, "agreed">;
+}
+
 /**
  * Removes old versions and the files that only they name. A version that the parts of an open upload
  * are written against stays, with all that came after it.
@@ -41,14 +56,25 @@ export interface CleanUpSpec {
 export const cleanUp = (
   engine: Engine,
   storageOptions: Record<string, string>,
-  uploads: Pick<Uploads, "oldestVersion">,
+  { uploads, cleanUps }: Needs,
 ): JobKind => ({
   kind: "clean_up",
   async run({ table, spec, signal }) {
     const { age_ms } = JSON.parse(spec) as CleanUpSpec;
     const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
     const below = await uploads.oldestVersion(table.key);
-    const removed = await withTask(signal, (task) => target.cleanUp(age_ms, below, task));
-    return { result: { versions_removed: removed.versions, bytes_removed: removed.bytes } };
+    const planned = await withTask(signal, (task) => target.planCleanUp(age_ms, below, task));
+    try {
+      const { versions, bytes, inUse } = await cleanUps.agreed(
+        table.key,
+        planned.versions,
+        signal,
+        (kept) => withTask(signal, (task) => planned.run(kept, task)),
+      );
+      const result: CleanUpResult = { versions_removed: versions, bytes_removed: bytes };
+      return { result: { ...result, ...(inUse > 0 && { versions_in_use: inUse }) } };
+    } finally {
+      planned.end();
+    }
   },
 });

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import type { Engine, Table } from "../engine/index.js";
 import type { Jobs } from "../jobs/jobs.js";
+import type { CleanUpResult } from "../jobs/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
 import { queueCleanUp, queueMaintenance } from "./chores.js";
 import { type Settings, settingsOf } from "./settings.js";
@@ -189,6 +190,7 @@ class Watch implements Maintenance {
       this.#cleaned.set(key, done.updatedMillis);
       return false;
     }
+    if ((done.result as CleanUpResult | undefined)?.versions_in_use) return true;
     // All but the newest version were old enough then.
     const { timestampMillis } = await table.describe();
     return done.updatedMillis < timestampMillis + keepVersionsMs;

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { items } from "../harness/arrow.js";
+import { items, random, stream, type } from "../harness/arrow.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { readyIndex } from "../indexes/waiting.js";
@@ -66,6 +67,40 @@ describe("joust maintain", () => {
     );
   });
 
+  it("leaves the versions that a server answers from, until it has", async () => {
+    const { client } = server;
+    const next = random(1);
+    const numbers = () => Array.from({ length: 200_000 }, next);
+    const columns = ["a", "b", "c", "d", "e"];
+    const rows = () =>
+      stream(Object.fromEntries(columns.map((name) => [name, [type.f64, numbers()] as const])));
+    await client.createTable("read", rows());
+    // More than sockets take of an answer that nobody reads on.
+    for (let n = 1; n < 6; n++) await client.insert("read", rows());
+    const answer = await fetch(`${client.url}/v1/table/read/query`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${client.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ k: 2 ** 31 - 1, vector: { single_vector: [] } }),
+    });
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    const parts = [(await reader.read()).value as Uint8Array];
+    await client.createTable("read", items(3), { mode: "overwrite" });
+
+    const clean = () => maintain(root, "--table", "read", "--keep-versions", "0s");
+    expect(await clean()).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^read: removed 5 old versions, \d+ bytes; left 1 old versions/),
+    });
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      parts.push(value);
+    }
+    expect(tableFromIPC(Buffer.concat(parts)).numRows).toBe(6 * 200_000);
+    expect((await clean()).out).toMatch(/^read: removed 1 old versions, [1-9]\d+ bytes\n$/);
+    expect(await client.count("read")).toBe(3);
+  });
+
   it("maintains all tables of a root that nobody serves, but those that say no", async () => {
     await worn(server, "own", '{"joust.maintenance":"off"}');
     await server.client.createNamespace("space");
@@ -77,6 +112,7 @@ describe("joust maintain", () => {
       "left: 20 fragments became 1; brought up to date: id_idx",
       "one: nothing to do",
       "own: left alone, as its property joust.maintenance says",
+      "read: nothing to do",
       "space$inner: 20 fragments became 1; brought up to date: id_idx",
     ]);
     expect((await maintain(root, "--table=own")).out).toMatch(/^own: 20 fragments became 1/);

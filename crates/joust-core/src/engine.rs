@@ -149,6 +149,7 @@ impl Engine {
                 self.shared.caches.clone(),
                 self.shared.options.staleness,
                 self.shared.branches(location),
+                self.shared.holds.clone(),
             ))
         });
         let handle = handle.clone();

@@ -14,6 +14,7 @@
 
 mod blobs;
 mod bytes;
+mod clean_up;
 mod clone;
 mod columns;
 mod difference;

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::progress::{Progress, reporter};
 use crate::promise::promise;
-use crate::table::{Table, millis, version_number};
+use crate::table::Table;
 use crate::task::Task;
 
 /// What a table's next maintenance has to do.
@@ -25,13 +25,6 @@ pub struct CaughtUp {
     pub indexes: Vec<String>,
     /// Absent when there was nothing to do.
     pub published_version: Option<f64>,
-}
-
-/// Versions that were removed, and the bytes of the files that only they named.
-#[napi(object)]
-pub struct CleanedUp {
-    pub versions: f64,
-    pub bytes: f64,
 }
 
 #[napi]
@@ -57,25 +50,6 @@ impl Table {
         promise(env, task.guard(work), |done| CaughtUp {
             indexes: done.indexes,
             published_version: done.published_version.map(|version| version as f64),
-        })
-    }
-
-    /// Removes versions that were committed longer ago than `age_ms`; tagged ones, those that branches
-    /// start from, and the newest stay.
-    #[napi(ts_return_type = "Promise<CleanedUp>")]
-    pub fn clean_up<'env>(
-        &self,
-        env: &'env Env,
-        age_ms: f64,
-        below: Option<f64>,
-        task: &Task,
-    ) -> napi::Result<PromiseRaw<'env, CleanedUp>> {
-        let table = self.inner.clone();
-        let below = below.map(version_number);
-        let work = async move { table.clean_up(millis(age_ms), below).await };
-        promise(env, task.guard(work), |done| CleanedUp {
-            versions: done.versions as f64,
-            bytes: done.bytes as f64,
         })
     }
 }

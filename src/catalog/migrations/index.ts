@@ -7,6 +7,7 @@ import { jobResults } from "./0004-job-results.js";
 import { requestTables } from "./0005-requests.js";
 import { sharedWork } from "./0006-departures.js";
 import { secretTables } from "./0007-secrets.js";
+import { cleanUpTables } from "./0008-clean-ups.js";
 
 /** Every change of the catalog's tables, in order. Released ones are never edited. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -17,6 +18,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0005-requests": requestTables(kind),
   "0006-departures": sharedWork(kind),
   "0007-secrets": secretTables(kind),
+  "0008-clean-ups": cleanUpTables(kind),
 });
 
 /** Brings the database to this version's tables. Safe when several servers start at once. */

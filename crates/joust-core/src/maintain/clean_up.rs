@@ -1,32 +1,47 @@
 //! Clean-up: versions that nobody asks for any more, and the files that only they name.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use lance::dataset::cleanup::CleanupPolicy;
 
 use crate::error::{Error, Result};
-use crate::table::{Table, Version};
+use crate::table::{Removal, Table, Version};
 
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CleanedUp {
     pub versions: u64,
     pub bytes: u64,
+    /// Versions that are old enough and stay, because somebody reads them or makes something of them.
+    pub in_use: u64,
+}
+
+/// A clean-up that knows what it would like to remove.
+pub struct CleanUp {
+    table: Table,
+    removal: Removal,
+    before: DateTime<Utc>,
+    below: u64,
+    versions: Vec<u64>,
+}
+
+/// Versions that another process removes, as far as nobody needs them here.
+pub struct GivenUp {
+    kept: Vec<u64>,
+    _removal: Removal,
 }
 
 impl Table {
-    /// Removes the versions that others took the place of before `age` ago and that are older than version
-    /// `below`, where that is given. The newest stays, and so do those that a tag or a branch holds; files
-    /// that no version names are left for a week, because a writer may be about to commit them.
-    ///
-    /// Who asks for one of the versions that go is told from then on that it is not there.
-    pub async fn clean_up(&self, age: Duration, below: Option<u64>) -> Result<CleanedUp> {
+    /// Looks for the versions that others took the place of before `age` ago and that are older than version
+    /// `below`, where that is given. The newest is none of them, and neither are those that a tag or a branch
+    /// names.
+    pub async fn plan_clean_up(&self, age: Duration, below: Option<u64>) -> Result<CleanUp> {
         let before = TimeDelta::from_std(age)
             .ok()
             .and_then(|age| Utc::now().checked_sub_signed(age))
             .ok_or_else(|| Error::invalid("versions can't be kept for so long"))?;
-        // Lance looks for tags and branches too, and would miss what is made after that.
         let removal = self.removal();
         let versions = self.list_versions().await?;
         // Lance asks when a version was committed. One that was the newest for a year has not been old for
@@ -36,19 +51,88 @@ impl Table {
         let named = self.named_versions().await?;
         let versions = versions.iter().map(|version| version.version);
         let old = versions.filter(|version| *version < below && !named.contains(version));
+        Ok(CleanUp {
+            versions: old.collect(),
+            table: self.clone(),
+            removal,
+            before,
+            below,
+        })
+    }
+
+    /// Removes what [`plan_clean_up`](Self::plan_clean_up) finds, where no other process is to be asked.
+    pub async fn clean_up(&self, age: Duration, below: Option<u64>) -> Result<CleanedUp> {
+        let clean_up = self.plan_clean_up(age, below).await?;
+        clean_up.run(&HashSet::new()).await
+    }
+
+    /// Lets another process remove these versions, but for those that somebody needs here. Until the answer is
+    /// dropped, who asks here for one of the others is told that it is not there.
+    pub async fn give_up(&self, versions: &[u64]) -> GivenUp {
+        let removal = self.removal();
+        // What is open from earlier would count as read.
+        let named = match self.newest().await {
+            Ok(_) => self.named_versions().await,
+            Err(error) => Err(error),
+        };
+        let free = match named {
+            Ok(named) => {
+                let free = versions.iter().filter(|version| !named.contains(version));
+                removal.doom_unread(free.copied())
+            }
+            // Whoever can not look needs all of them.
+            Err(_) => HashSet::new(),
+        };
+        let kept = versions.iter().filter(|version| !free.contains(version));
+        GivenUp {
+            kept: kept.copied().collect(),
+            _removal: removal,
+        }
+    }
+}
+
+impl GivenUp {
+    /// Versions that have to stay.
+    pub fn kept(&self) -> &[u64] {
+        &self.kept
+    }
+}
+
+impl CleanUp {
+    /// Versions that are old enough.
+    pub fn versions(&self) -> &[u64] {
+        &self.versions
+    }
+
+    /// Removes these versions and the files that only they name, but for those that are `kept` because other
+    /// processes need them, and for those that somebody needs here. Files that no version names are left for a
+    /// week, because a writer may be about to commit them.
+    ///
+    /// Who asks for one of the versions that go is told from then on that it is not there.
+    pub async fn run(self, kept: &HashSet<u64>) -> Result<CleanedUp> {
+        // What is open from earlier would count as read.
+        let dataset = self.table.newest().await?;
+        // Again: others may have named some until they gave them up. Lance looks too, and would miss what is
+        // made after that.
+        let named = self.table.named_versions().await?;
+        let old = self.versions.iter().copied();
+        let old = old.filter(|version| !named.contains(version));
+        let unread = old.clone().filter(|version| !kept.contains(version));
+        let doomed = self.removal.doom_unread(unread);
+        let in_use = old.count() - doomed.len();
         let policy = CleanupPolicy {
-            before_timestamp: Some(before),
-            before_version: Some(below),
-            versions: Some(removal.doom(old)),
+            before_timestamp: Some(self.before),
+            before_version: Some(self.below),
+            versions: Some(doomed),
             delete_unverified: false,
             error_if_tagged_old_versions: false,
             ..CleanupPolicy::default()
         };
-        let dataset = self.newest().await?;
         let removed = dataset.cleanup_with_policy(policy).await?;
         Ok(CleanedUp {
             versions: removed.old_versions,
             bytes: removed.bytes_removed,
+            in_use: in_use as u64,
         })
     }
 }

@@ -146,7 +146,8 @@ type Ask = for<'a> fn(&'a Table) -> BoxFuture<'a, Result<()>>;
 
 #[tokio::test]
 async fn who_asks_for_a_version_that_is_being_removed_is_told_so() {
-    let asks: [Ask; 5] = [
+    let asks: [Ask; 6] = [
+        |table| Box::pin(async move { table.count_rows(None, ReadOptions::at(1)).await.map(drop) }),
         |table| Box::pin(table.create_tag("old", 1)),
         |table| Box::pin(table.update_tag("newest", 1)),
         |table| Box::pin(table.create_branch("dev", Some(1))),
@@ -214,6 +215,58 @@ async fn a_version_that_is_held_is_not_removed() {
     drop(hold);
     let clean_up = table.clean_up(Duration::ZERO, None).await.unwrap();
     assert_eq!(clean_up.versions, 1);
+}
+
+#[tokio::test]
+async fn a_version_that_is_read_is_not_removed() {
+    let (table, _directory) = table().await;
+    let newest = table.dataset(ReadOptions::default()).await.unwrap();
+    let first = table.dataset(ReadOptions::at(1)).await.unwrap();
+    table.delete_tag("newest").await.unwrap();
+    table.create(three(), true).await.unwrap();
+    let clean_up = table.clean_up(Duration::ZERO, None).await.unwrap();
+    assert_eq!((clean_up.versions, clean_up.in_use), (1, 2));
+    assert_eq!(first.count_rows(Some("n >= 0".into())).await.unwrap(), 3);
+    assert_eq!(newest.count_rows(Some("n >= 0".into())).await.unwrap(), 9);
+    drop((first, newest));
+    let clean_up = table.clean_up(Duration::ZERO, None).await.unwrap();
+    assert_eq!((clean_up.versions, clean_up.in_use), (2, 0));
+    assert_eq!(rows(&table, ReadOptions::default()).await, 3);
+}
+
+/// What another process is told, which then removes the others.
+#[tokio::test]
+async fn what_is_needed_here_is_kept_from_another_process() {
+    let (table, _directory) = table().await;
+    let read = table.dataset(ReadOptions::at(1)).await.unwrap();
+    let given_up = table.give_up(&[1, 2]).await;
+    assert_eq!(given_up.kept(), [1]);
+    assert_eq!(
+        code(table.create_tag("old", 2).await),
+        Code::TableVersionNotFound
+    );
+    table.create_tag("older", 1).await.unwrap();
+    drop((read, given_up));
+    table.create_tag("old", 2).await.unwrap();
+
+    // Made before the other process was asked, and after this one looked for tags.
+    let other = Engine::new(EngineOptions::default());
+    let other = other.table(table.handle().location(), Default::default());
+    table.delete_tag("older").await.unwrap();
+    table.delete_tag("old").await.unwrap();
+    let clean_up = other.plan_clean_up(Duration::ZERO, None).await.unwrap();
+    assert_eq!(clean_up.versions(), [1, 2]);
+    table.create_tag("older", 1).await.unwrap();
+    let given_up = table.give_up(clean_up.versions()).await;
+    assert_eq!(given_up.kept(), [1]);
+    let kept = given_up.kept().iter().copied().collect();
+    let cleaned = clean_up.run(&kept).await.unwrap();
+    assert_eq!((cleaned.versions, cleaned.in_use), (1, 0));
+    assert_eq!(rows(&table, ReadOptions::at(1)).await, 3);
+    drop(given_up);
+
+    let nothing = table.engine().table("/nowhere/t.lance", Default::default());
+    assert_eq!(nothing.give_up(&[1]).await.kept(), [1]);
 }
 
 #[tokio::test]

@@ -11,6 +11,6 @@ mod former_texts;
 mod upkeep;
 
 pub use catch_up::CaughtUp;
-pub use clean_up::CleanedUp;
+pub use clean_up::{CleanUp, CleanedUp, GivenUp};
 pub use compact::{Compact, Compacted};
 pub use upkeep::Upkeep;

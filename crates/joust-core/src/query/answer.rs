@@ -8,6 +8,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use lance::Dataset;
 use lance::dataset::ROW_ID;
 use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance::io::RecordBatchStream;
@@ -27,7 +28,8 @@ const NEXT_PART: usize = 1 << 20;
 
 /// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
 pub struct Answer {
-    version: u64,
+    /// What is answered from, which stays as long as this is kept.
+    dataset: Arc<Dataset>,
     /// What it may hold; given back with it.
     memory: Reservation,
     batches: BoxStream<'static, Result<RecordBatch>>,
@@ -42,7 +44,7 @@ impl Answer {
     pub(super) fn start(
         batches: DatasetRecordBatchStream,
         query: &Query,
-        version: u64,
+        dataset: Arc<Dataset>,
         format: Format,
         memory: Reservation,
     ) -> Result<Self> {
@@ -64,7 +66,7 @@ impl Answer {
             None => scanned,
         };
         Ok(Self {
-            version,
+            dataset,
             memory,
             encoder: Encoder::new(format, &schema)?,
             batches,
@@ -76,12 +78,12 @@ impl Answer {
 
     pub(super) fn of_rows(
         rows: Rows,
-        version: u64,
+        dataset: Arc<Dataset>,
         format: Format,
         memory: Reservation,
     ) -> Result<Self> {
         Ok(Self {
-            version,
+            dataset,
             memory,
             encoder: Encoder::new(format, &rows.schema)?,
             batches: rows.batches,
@@ -93,7 +95,7 @@ impl Answer {
 
     /// The version of the table that is answered from.
     pub fn version(&self) -> u64 {
-        self.version
+        self.dataset.version_id()
     }
 
     /// What is taken for parts that were given out and are not sent yet. To be asked for when all are:

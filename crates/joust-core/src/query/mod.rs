@@ -63,7 +63,6 @@ impl Table {
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let query = Query::decode(body)?;
         let dataset = self.queried(&query, &options).await?;
-        let version = dataset.version_id();
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some())
             .await?;
@@ -71,16 +70,16 @@ impl Table {
         match self.plan(&dataset, &query).await? {
             Planned::Text(search) => {
                 let rows = Box::pin(search.rows(caches)).await?;
-                return Answer::of_rows(rows, version, options.format, memory);
+                return Answer::of_rows(rows, dataset, options.format, memory);
             }
             Planned::Nearest(search) => {
                 if let Some(rows) = search.rows(caches).await? {
-                    return Answer::of_rows(rows, version, options.format, memory);
+                    return Answer::of_rows(rows, dataset, options.format, memory);
                 }
             }
             Planned::Reads(reads) => {
                 let rows = reads.rows(caches).await?;
-                return Answer::of_rows(rows, version, options.format, memory);
+                return Answer::of_rows(rows, dataset, options.format, memory);
             }
             Planned::Scan => {}
         }
@@ -95,11 +94,10 @@ impl Table {
         format: Format,
         memory: Reservation,
     ) -> Result<Answer> {
-        let version = dataset.version_id();
         let scanner = plan::scanner(&self.scanned(&dataset), query).await?;
         let bytes = self.engine().memory().budget().sorting();
         let rows = sorting::run(scanner, query, &dataset, bytes).await?;
-        Answer::start(rows, query, version, format, memory)
+        Answer::start(rows, query, dataset, format, memory)
     }
 
     fn scanned(&self, dataset: &Arc<Dataset>) -> plan::Source {

@@ -41,7 +41,8 @@ pub enum Row {
 
 /// One value, to be read in ranges.
 pub struct Blob {
-    version: u64,
+    /// Where it was found, which stays as long as this is kept.
+    dataset: Arc<Dataset>,
     value: Option<Value>,
 }
 
@@ -54,7 +55,7 @@ enum Value {
 impl Blob {
     /// The version of the table it was found in.
     pub fn version(&self) -> u64 {
-        self.version
+        self.dataset.version_id()
     }
 
     /// Bytes; `None` for null.
@@ -151,8 +152,8 @@ impl Table {
             Row::Address(address) => values(&dataset, column, Rows::Addresses(&[address])).await,
         };
         Ok(Blob {
-            version: dataset.version_id(),
             value: row?.pop().flatten(),
+            dataset,
         })
     }
 }

@@ -25,8 +25,9 @@ use parking_lot::Mutex;
 use super::append::Queue;
 use super::current::Current;
 use super::directory::{Seen, VersionsDirectory};
+use super::holds::{Holds, Place};
 use crate::cache::Caches;
-use crate::durability::{Branches, Reference, Turns};
+use crate::durability::{Branches, OnBranch, Reference, Turns};
 use crate::engine::StorageOptions;
 use crate::error::{Code, Result};
 use crate::root::store;
@@ -55,6 +56,8 @@ pub struct Handle {
     staleness: Duration,
     /// The table's, which all handles on it share.
     branches: Arc<Branches>,
+    /// The engine's.
+    holds: Holds,
     /// `None` on a remote store.
     directory: Option<VersionsDirectory>,
     open: Mutex<Option<Open>>,
@@ -77,6 +80,7 @@ impl Handle {
         caches: Arc<Caches>,
         staleness: Duration,
         branches: Arc<Branches>,
+        holds: Holds,
     ) -> Self {
         Self {
             directory: VersionsDirectory::of(&location, branch.as_deref()),
@@ -86,6 +90,7 @@ impl Handle {
             caches,
             staleness,
             branches,
+            holds,
             open: Mutex::new(None),
             refreshing: tokio::sync::Mutex::new(()),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
@@ -106,6 +111,11 @@ impl Handle {
 
     pub fn branch(&self) -> Option<&str> {
         self.branch.as_deref()
+    }
+
+    /// Where it is among what is [held](Holds).
+    pub(super) fn place(&self) -> Place {
+        (self.location.clone(), self.branch.clone())
     }
 
     pub fn storage_options(&self) -> &StorageOptions {
@@ -312,6 +322,14 @@ impl Handle {
         Ok((current, now))
     }
 
+    /// A version that was the newest a moment ago, which is read from now on.
+    fn opened(&self, dataset: Dataset, branch: Option<Arc<OnBranch>>) -> Current {
+        let current = Current::new(dataset, branch);
+        // None of those that are removed: a removal leaves the newest.
+        self.holds.read(self.place(), &current.dataset);
+        current
+    }
+
     /// Puts a version that this process has just committed into the handle, so that readers see it
     /// at once.
     pub fn publish(&self, dataset: Dataset) {
@@ -330,7 +348,7 @@ impl Handle {
         let branch = open.as_ref().and_then(|open| open.current.branch.clone());
         let fully_checked = open.as_ref().map_or(now, |open| open.fully_checked);
         *open = Some(Open {
-            current: Current::new(dataset, branch),
+            current: self.opened(dataset, branch),
             // Others may have written since: not proven to be the newest, but the same directory.
             seen: self
                 .directory

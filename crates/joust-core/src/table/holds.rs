@@ -6,11 +6,16 @@
 //! that was held since. From then on nobody gets hold of these, and of all others everybody does at once, so
 //! that neither waits for the other, however long a removal takes.
 //!
-//! This holds within one process. Another server's removals are not known here.
+//! What is read is known too: whoever answers from a version keeps the dataset that it was given, and a
+//! clean-up leaves the version alone until nobody does any more. Only what was opened is counted, so that a
+//! query costs nothing here.
+//!
+//! All this is of one process. One that removes versions asks the others first, and each of them answers as
+//! if it removed them itself.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use lance::Dataset;
 use parking_lot::Mutex;
@@ -19,7 +24,7 @@ use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 
 /// A table's location and its branch; `None` is the main one.
-type Place = (String, Option<String>);
+pub(crate) type Place = (String, Option<String>);
 
 /// The versions of an engine's tables that are held or being removed.
 #[derive(Clone, Default)]
@@ -30,7 +35,25 @@ pub(crate) struct Holds(Arc<Mutex<HashMap<Place, Held>>>);
 struct Held {
     /// A version as often as it is held.
     versions: Vec<u64>,
+    /// What was opened, as long as somebody has it.
+    read: Vec<(u64, Weak<Dataset>)>,
     removals: HashMap<u64, Removing>,
+}
+
+impl Held {
+    fn is_doomed(&self, version: u64) -> bool {
+        let mut removals = self.removals.values();
+        removals.any(|removal| removal.doomed.contains(&version))
+    }
+
+    /// Forgets what nobody reads any more.
+    fn forget_read(&mut self) {
+        self.read.retain(|(_, dataset)| dataset.strong_count() > 0);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.versions.is_empty() && self.read.is_empty() && self.removals.is_empty()
+    }
 }
 
 #[derive(Default)]
@@ -61,8 +84,7 @@ impl Holds {
     fn hold(&self, place: Place, version: u64) -> Option<Hold> {
         let mut all = self.0.lock();
         let here = all.entry(place.clone()).or_default();
-        let mut removals = here.removals.values();
-        if removals.any(|removal| removal.doomed.contains(&version)) {
+        if here.is_doomed(version) {
             return None;
         }
         for removal in here.removals.values_mut() {
@@ -74,6 +96,26 @@ impl Holds {
             place,
             version,
         })
+    }
+
+    /// The dataset's version is read until the dataset is dropped; `false` when it is being removed.
+    pub fn read(&self, place: Place, dataset: &Arc<Dataset>) -> bool {
+        let version = dataset.version_id();
+        let mut all = self.0.lock();
+        // Now and then: most are of tables that are open.
+        if all.len() == all.capacity() {
+            all.retain(|_, here| {
+                here.forget_read();
+                !here.is_idle()
+            });
+        }
+        let here = all.entry(place).or_default();
+        if here.is_doomed(version) {
+            return false;
+        }
+        here.forget_read();
+        here.read.push((version, Arc::downgrade(dataset)));
+        true
     }
 
     fn remove(&self, place: Place) -> Removal {
@@ -97,7 +139,8 @@ impl Holds {
         let mut all = self.0.lock();
         if let Some(here) = all.get_mut(place) {
             leave(here);
-            if here.versions.is_empty() && here.removals.is_empty() {
+            here.forget_read();
+            if here.is_idle() {
                 all.remove(place);
             }
         }
@@ -107,14 +150,33 @@ impl Holds {
 impl Removal {
     /// Which of these versions go: those that nobody has held since the removal began.
     pub fn doom(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
+        self.doom_but(versions, |_| HashSet::new())
+    }
+
+    /// As [`doom`](Self::doom), without those that are read.
+    pub fn doom_unread(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
+        self.doom_but(versions, |here| {
+            here.forget_read();
+            here.read.iter().map(|(version, _)| *version).collect()
+        })
+    }
+
+    fn doom_but(
+        &self,
+        versions: impl IntoIterator<Item = u64>,
+        spared: impl FnOnce(&mut Held) -> HashSet<u64>,
+    ) -> HashSet<u64> {
         let mut all = self.holds.0.lock();
-        let here = all.get_mut(&self.place);
-        let Some(own) = here.and_then(|here| here.removals.get_mut(&self.id)) else {
+        let Some(here) = all.get_mut(&self.place) else {
+            return HashSet::new();
+        };
+        let more = spared(here);
+        let Some(own) = here.removals.get_mut(&self.id) else {
             return HashSet::new();
         };
         let versions = versions.into_iter();
         own.doomed = versions
-            .filter(|version| !own.spared.contains(version))
+            .filter(|version| !own.spared.contains(version) && !more.contains(version))
             .collect();
         own.doomed.clone()
     }
@@ -147,13 +209,8 @@ impl Table {
             Some(version) => version,
             None => self.dataset(options).await?.version_id(),
         };
-        let hold = self.engine.holds().hold(self.place(), version);
-        let hold = hold.ok_or_else(|| {
-            Error::new(
-                Code::TableVersionNotFound,
-                format!("there is no version {version} any more; it is being cleaned up"),
-            )
-        })?;
+        let hold = self.engine.holds().hold(self.handle.place(), version);
+        let hold = hold.ok_or_else(|| being_removed(version))?;
         // What was removed before is seen to be gone by now.
         let options = ReadOptions {
             version: Some(version),
@@ -164,13 +221,15 @@ impl Table {
 
     /// To be begun before it is asked which versions are named by others.
     pub(crate) fn removal(&self) -> Removal {
-        self.engine.holds().remove(self.place())
+        self.engine.holds().remove(self.handle.place())
     }
+}
 
-    fn place(&self) -> Place {
-        let branch = self.handle.branch().map(str::to_string);
-        (self.handle.location().to_string(), branch)
-    }
+pub(crate) fn being_removed(version: u64) -> Error {
+    Error::new(
+        Code::TableVersionNotFound,
+        format!("there is no version {version} any more; it is being cleaned up"),
+    )
 }
 
 #[cfg(test)]

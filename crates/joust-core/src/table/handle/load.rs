@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::names::{self, is_reference, unknown_branch};
 use crate::table::ReadOptions;
 use crate::table::current::Current;
+use crate::table::holds::being_removed;
 
 impl Handle {
     /// Opens what is there. A branch is there as long as it has its reference, whatever its directory holds.
@@ -47,10 +48,10 @@ impl Handle {
             }
             _ => Error::from(error),
         })?;
-        Ok(Current::new(dataset, branch))
+        Ok(self.opened(dataset, branch))
     }
 
-    /// One version: the newest when `version` is `None`.
+    /// One version: the newest when `version` is `None`. It stays as long as the dataset is kept.
     pub async fn at(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
         let ReadOptions {
             version,
@@ -76,7 +77,13 @@ impl Handle {
             return Err(missing());
         }
         match Box::pin(newest.checkout_version(version)).await {
-            Ok(dataset) => Ok(Arc::new(dataset)),
+            Ok(dataset) => {
+                let dataset = Arc::new(dataset);
+                match self.holds.read(self.place(), &dataset) {
+                    true => Ok(dataset),
+                    false => Err(being_removed(version)),
+                }
+            }
             Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {
                 Err(missing())
             }

@@ -1,0 +1,30 @@
+import { type Kysely, type Migration, sql } from "kysely";
+import type { CatalogSchema } from "../schema.js";
+
+/** Versions that a server is about to remove, and which of them the others still need. */
+export function cleanUpTables(kind: "sqlite" | "postgres"): Migration {
+  // Compared as bytes on both, as in 0001.
+  const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
+  const json = sql`text`;
+
+  return {
+    async up(db: Kysely<CatalogSchema>) {
+      await db.schema
+        .createTable("clean_ups")
+        .addColumn("id", text, (c) => c.primaryKey())
+        .addColumn("table_key", text, (c) => c.notNull())
+        .addColumn("server", text, (c) => c.notNull().references("servers.id").onDelete("cascade"))
+        .addColumn("versions", json, (c) => c.notNull())
+        .execute();
+      await db.schema
+        .createTable("clean_up_answers")
+        .addColumn("clean_up", text, (c) =>
+          c.notNull().references("clean_ups.id").onDelete("cascade"),
+        )
+        .addColumn("server", text, (c) => c.notNull())
+        .addColumn("kept", json, (c) => c.notNull())
+        .addPrimaryKeyConstraint("clean_up_answers_key", ["clean_up", "server"])
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from "vitest";
+import type { OpenCatalog } from "../../src/catalog/open.js";
+import { eventually } from "../harness/eventually.js";
+import { onEachDatabase } from "./each-database.js";
+
+const never = new AbortController().signal;
+
+/** Answers what another server asks, once it does: these versions are needed. */
+async function answer({ cleanUps }: OpenCatalog, kept: number[]): Promise<void> {
+  await eventually("it is asked", async () => {
+    const [asked] = await cleanUps.elsewhere();
+    if (asked) await cleanUps.answer(asked.id, kept);
+    return asked !== undefined;
+  });
+}
+
+describe("clean-ups of several servers", () => {
+  onEachDatabase((newCatalog) => {
+    it("begin when all others have said what they need, and are seen until they end", async () => {
+      const open = newCatalog();
+      const [first, second, third] = [await open.open(), await open.open(), await open.open()];
+      const steps: string[] = [];
+      const removed = first.cleanUps.agreed("t", [1, 2, 3, 4], never, async (kept) => {
+        steps.push(`keeps ${kept.sort()}`);
+        expect(await first.cleanUps.elsewhere()).toEqual([]);
+        expect(await second.cleanUps.elsewhere()).toMatchObject([
+          { table: "t", versions: [1, 2, 3, 4] },
+        ]);
+        return "removed";
+      });
+      await answer(second, [2]);
+      steps.push("one has answered");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await answer(third, [2, 4]);
+      expect(await removed).toBe("removed");
+      expect(steps).toEqual(["one has answered", "keeps 2,2,4"]);
+      expect(await second.cleanUps.elsewhere()).toEqual([]);
+    });
+
+    it("need nobody's answer when there is nobody else, or nothing to remove", async () => {
+      const open = newCatalog();
+      const only = await open.open();
+      await open.open("tool");
+      const agreed = (versions: number[]) =>
+        only.cleanUps.agreed("t", versions, never, async (kept) => kept);
+      expect(await agreed([1])).toEqual([]);
+      await open.open();
+      expect(await agreed([])).toEqual([]);
+    });
+
+    it("wait for nobody who is gone, and are over when their own server is", async () => {
+      const open = newCatalog();
+      const [first, second, third] = [await open.open(), await open.open(), await open.open()];
+      const removed = first.cleanUps.agreed("t", [1], never, async (kept) => kept);
+      await answer(second, [1]);
+      await third.close();
+      expect(await removed).toEqual([1]);
+
+      let begun = () => {};
+      const under = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const unended = second.cleanUps.agreed("t", [1], never, () => {
+        begun();
+        return new Promise<void>(() => {});
+      });
+      unended.catch(() => {});
+      await answer(first, []);
+      await under;
+      expect(await first.cleanUps.elsewhere()).toHaveLength(1);
+      await second.close();
+      expect(await first.cleanUps.elsewhere()).toEqual([]);
+    });
+
+    it("remove nothing when they are stopped, or when a server does not answer", async () => {
+      const open = newCatalog();
+      const [first, second] = [await open.open(), await open.open()];
+      const remove = vi.fn(async () => {});
+      const stop = new AbortController();
+      const stopped = first.cleanUps.agreed("t", [1], stop.signal, remove);
+      await eventually("it is asked", async () => (await second.cleanUps.elsewhere()).length > 0);
+      stop.abort();
+      await expect(stopped).rejects.toThrow(/abort/);
+      expect(await second.cleanUps.elsewhere()).toEqual([]);
+      const unanswered = first.cleanUps.agreed("t", [1], never, remove);
+      await expect(unanswered).rejects.toMatchObject({ code: 17 });
+      expect(await second.cleanUps.elsewhere()).toEqual([]);
+      expect(remove).not.toHaveBeenCalled();
+    }, 30_000);
+  });
+});
