@@ -1,5 +1,5 @@
 /** @import { Contender, Dataset, Place, Running, Scenario } from "../types.js" @import { Rounds } from "./rounds.mjs" */
-import { folderBytes } from "./disk.mjs";
+import { folderBytes, settleDisk } from "./disk.mjs";
 import { cpuSeconds, mainThreadSeconds, residentBytes, signalAll, tree } from "./processes.mjs";
 
 /** Answers that are judged, and that warm up what is measured. */
@@ -67,6 +67,7 @@ export class Seat {
    * @returns {Promise<string | undefined>} why it can't be measured, if it can't
    */
   async measure(scenario, dataset, terms) {
+    if (scenario.group === "writes") settleDisk();
     this.#wake();
     try {
       if (scenario.measure === "load") await this.#load(scenario, dataset, terms);

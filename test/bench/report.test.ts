@@ -14,7 +14,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 const scenario = (key: string) => scenarios.find((one) => one.key === key) as Scenario;
 
 function rounds(key: string, contender: string, rates: number[], recall = 0.9): Result[] {
-  const measured = new Rounds(scenario(key), 8);
+  const measured = new Rounds(scenario(key), scenario(key).clients?.[0] ?? 8);
   for (const rate of rates) {
     measured.add(contender, {
       rate,
@@ -104,6 +104,29 @@ test("goals are judged where both sides were measured", () => {
     ["text: p99 within 5 times p50", 1.25, true],
     ["vector-graph-64: p99 within 5 times p50", 1.25, true],
     ["vector-graph-256: p99 within 5 times p50", 1.25, true],
+  ]);
+});
+
+test("writes are judged at their own numbers of clients, by rates and beside others", () => {
+  const contenders = [
+    { key: "joust", title: "joust" },
+    { key: "lance", title: "Lance" },
+    { key: "rest-adapter", title: "the adapter" },
+  ];
+  const results = [
+    ...rounds("insert-1", "joust", [149]),
+    ...rounds("insert-64", "joust", [5000]),
+    ...rounds("insert-64", "the adapter", [100]),
+    ...rounds("ingest", "joust", [3]),
+    ...rounds("ingest", "Lance", [4]),
+  ];
+  const judged = judgeGoals({ ...report(1), contenders, results });
+  const ofWrites = judged.filter(({ goal }) => !goal.includes("p99"));
+  expect(ofWrites.map(({ goal, reached, met }) => [goal, reached, met])).toEqual([
+    ["insert-64: 50 times the adapter", 50, true],
+    ["ingest: 0.8 times Lance", 0.75, false],
+    ["insert-1: 150 requests/s", 149, false],
+    ["insert-64: 5000 requests/s", 5000, true],
   ]);
 });
 
