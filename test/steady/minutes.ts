@@ -2,12 +2,8 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Server } from "../harness/server.js";
 
-/** What was seen in one minute. */
-export interface Minute {
-  /** Median and 95th percentile of the queries' times, ms. */
-  p50: number;
-  p95: number;
-  queries: number;
+/** What a server and its table take at one moment. */
+interface Look {
   /** Bytes of the root. */
   disk: number;
   fragments: number;
@@ -15,27 +11,43 @@ export interface Minute {
   rss: number;
 }
 
+/** What was seen in one minute; of what goes up and down, the mean of some looks. */
+export interface Minute extends Look {
+  /** Median and 95th percentile of the queries' times, ms. */
+  p50: number;
+  p95: number;
+  queries: number;
+}
+
 /** Collects the times of queries and cuts them into minutes. */
 export class Minutes {
   readonly all: Minute[] = [];
   #times: number[] = [];
+  #looks: Look[] = [];
 
   add(ms: number): void {
     this.#times.push(ms);
   }
 
-  /** Ends a minute. */
-  async cut(server: Server): Promise<Minute> {
-    const times = this.#times.sort((a, b) => a - b);
-    this.#times = [];
+  /** Looks at what a server and its table `t` take. */
+  async look(server: Server): Promise<void> {
     const { fragment_stats } = await server.client.ok("/v1/table/t/stats");
+    const fragments = fragment_stats.num_fragments;
+    this.#looks.push({ disk: size(server.root), fragments, rss: server.rss() });
+  }
+
+  /** Ends a minute in which there was a look. */
+  cut(): Minute {
+    const times = this.#times.sort((a, b) => a - b);
+    const looks = this.#looks;
+    [this.#times, this.#looks] = [[], []];
     const minute = {
       p50: at(times, 0.5),
       p95: at(times, 0.95),
       queries: times.length,
-      disk: size(server.root),
-      fragments: fragment_stats.num_fragments,
-      rss: server.rss(),
+      disk: mean(looks, "disk"),
+      fragments: mean(looks, "fragments"),
+      rss: mean(looks, "rss"),
     };
     this.all.push(minute);
     return minute;
@@ -48,8 +60,6 @@ export class Minutes {
   grown(warmUp: number, window: number): string[] {
     const first = this.all.slice(warmUp, warmUp + window);
     const last = this.all.slice(-window);
-    const mean = (minutes: Minute[], name: keyof Minute) =>
-      minutes.reduce((sum, minute) => sum + minute[name], 0) / minutes.length;
     const names = ["p50", "p95", "disk", "fragments", "rss"] as const;
     return names.flatMap((name) => {
       const [before, after] = [mean(first, name), mean(last, name)];
@@ -58,6 +68,10 @@ export class Minutes {
         : [];
     });
   }
+}
+
+function mean<Name extends string>(of: readonly Record<Name, number>[], name: Name): number {
+  return of.reduce((sum, one) => sum + one[name], 0) / of.length;
 }
 
 const at = (sorted: number[], part: number): number =>
