@@ -10,27 +10,33 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import { ErrorCode, JoustError } from "../errors.js";
+import type { Logger } from "../telemetry/logger.js";
 import type { CatalogDatabase } from "./database.js";
 import type { Servers } from "./servers.js";
 import { available } from "./sql-error.js";
+import { SureWrites } from "./sure-writes.js";
 
 /** How long a clean-up waits for the answers of other servers, ms, and how often it looks. */
 const PATIENCE = 10_000;
 const LOOK_EVERY = 50;
 
-/** Another server's clean-up. */
-export interface CleanUpElsewhere {
-  readonly id: string;
+/** What another server would like to remove. */
+export interface Wanted {
   /** The table's key. */
   readonly table: string;
   readonly versions: number[];
 }
 
 export class CleanUps {
+  readonly #sure: SureWrites;
+
   constructor(
     private readonly db: CatalogDatabase,
     private readonly servers: Servers,
-  ) {}
+    log: Logger,
+  ) {
+    this.#sure = new SureWrites(log);
+  }
 
   /**
    * Has a table's versions removed once all other servers have said which of them they need.
@@ -39,8 +45,7 @@ export class CleanUps {
    * @throws code 17 when a server does not answer; nothing is removed then
    */
   async agreed<T>(
-    table: string,
-    versions: readonly number[],
+    { table, versions }: Wanted,
     signal: AbortSignal,
     remove: (kept: number[]) => Promise<T>,
   ): Promise<T> {
@@ -50,27 +55,30 @@ export class CleanUps {
     const row = { id, table_key: table, server: self, versions: JSON.stringify(versions) };
     await this.db.write((t) => t.insertInto("clean_ups").values(row).execute());
     try {
-      return await remove(await this.#answers(id, signal));
+      const kept = await this.#answers(id, signal);
+      signal.throwIfAborted();
+      return await remove(kept);
     } finally {
-      await this.db.write((t) => t.deleteFrom("clean_ups").where("id", "=", id).execute());
+      // As long as it is there, the others keep these versions from everybody.
+      await this.#sure.write(`end clean-up ${id}`, async () => {
+        await this.db.write((t) => t.deleteFrom("clean_ups").where("id", "=", id).execute());
+      });
     }
   }
 
-  /** The clean-ups of other servers that have not ended. */
-  async elsewhere(): Promise<CleanUpElsewhere[]> {
-    const rows = await available(
-      this.db.read
-        .selectFrom("clean_ups")
-        .select(["id", "table_key", "versions"])
-        .where("server", "<>", this.servers.self)
-        .where("server", "in", this.servers.alive())
-        .execute(),
-    );
-    return rows.map((row) => ({
-      id: row.id,
-      table: row.table_key,
-      versions: JSON.parse(row.versions),
-    }));
+  /** The ids of the clean-ups of other servers that have not ended. */
+  async elsewhere(): Promise<string[]> {
+    const { self } = this.servers;
+    const others = this.db.read.selectFrom("clean_ups").select("id").where("server", "<>", self);
+    const rows = await available(others.where("server", "in", this.servers.alive()).execute());
+    return rows.map(({ id }) => id);
+  }
+
+  /** What a clean-up would like to remove; `undefined` when it has ended. */
+  async wanted(id: string): Promise<Wanted | undefined> {
+    const query = this.db.read.selectFrom("clean_ups").selectAll().where("id", "=", id);
+    const row = await available(query.executeTakeFirst());
+    return row && { table: row.table_key, versions: JSON.parse(row.versions) };
   }
 
   /** This server needs these versions, and lets nobody have the others before the clean-up has ended. */
@@ -92,26 +100,37 @@ export class CleanUps {
     );
   }
 
+  /** Ends what it still tries to tell the database. */
+  close(): Promise<void> {
+    return this.#sure.close();
+  }
+
   /** What others need, when all that live have said so. */
   async #answers(id: string, signal: AbortSignal): Promise<number[]> {
     for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {
       signal.throwIfAborted();
-      const silent = this.db.read
-        .selectFrom("servers")
-        .select("id")
-        .where("id", "<>", this.servers.self)
-        .where("id", "in", this.servers.alive())
-        .where("id", "not in", (e) =>
-          e.selectFrom("clean_up_answers").select("server").where("clean_up", "=", id),
-        )
-        .limit(1);
-      if ((await available(silent.executeTakeFirst())) === undefined) return this.#kept(id);
+      if (await this.#allHaveAnswered(id)) return this.#kept(id);
       await delay(LOOK_EVERY);
     }
     throw new JoustError(
       ErrorCode.ServiceUnavailable,
       "another server did not say which versions it needs, so that none was removed",
     );
+  }
+
+  /** False also while this server counts as gone: the others do not keep to what they answered then. */
+  async #allHaveAnswered(id: string): Promise<boolean> {
+    const { self } = this.servers;
+    const open = this.db.read
+      .selectFrom("servers")
+      .select("id")
+      .where("id", "in", this.servers.alive())
+      .where("id", "not in", (e) =>
+        e.selectFrom("clean_up_answers").select("server").where("clean_up", "=", id),
+      )
+      .limit(2);
+    const silent = await available(open.execute());
+    return silent.length === 1 && silent[0]?.id === self;
   }
 
   async #kept(id: string): Promise<number[]> {

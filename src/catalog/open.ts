@@ -67,6 +67,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
     if (role === "server") await servers.join();
     const catalog = new SqlCatalog(db, servers, root, log);
+    const cleanUps = new CleanUps(db, servers, log);
     return {
       catalog,
       keys: new SqlKeyStore(db),
@@ -74,9 +75,9 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       transactions: new TransactionStore(db, sealedIds),
       uploads: new UploadStore(db, servers),
       requests: new RequestStore(db, servers),
-      cleanUps: new CleanUps(db, servers),
+      cleanUps,
       async close() {
-        await catalog.close();
+        await Promise.all([catalog.close(), cleanUps.close()]);
         try {
           if (role === "server") await servers.leave();
         } finally {

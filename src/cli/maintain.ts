@@ -27,7 +27,7 @@ const INTERRUPTED = 130;
 /**
  * `joust maintain`: does for all tables, or one, what servers do by themselves.
  *
- * It is a server without a port: the work is jobs, of which a table has one at a time, so that it does
+ * It is a server without a port: the work is jobs, of which a table has one of a kind at a time, so that it does
  * no harm beside servers that run on the same root. They may take a job over; it waits for the end.
  */
 export async function maintain(args: readonly string[]): Promise<void> {
@@ -42,16 +42,18 @@ export async function maintain(args: readonly string[]): Promise<void> {
   await engine.openRoot(root, storageOptions);
   const store = await openCatalog({ root, url: config.catalog, log, role: "server" });
   try {
+    const { cleanUps } = store;
+    const needs = { cleanUps, catalog: store.catalog, engine, storageOptions, log };
+    const unwatchCleanUps = await watchCleanUps(needs);
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const kinds = [maintenance(engine, storageOptions), cleanUp(engine, storageOptions, store)];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
     const threads = { leaveTable: (key: string) => leaveTable({ engine }, key) };
     const unwatch = watchDrops({ engine, catalog, jobs, threads, log });
-    const { cleanUps } = store;
-    const unwatchCleanUps = await watchCleanUps({ cleanUps, catalog, engine, storageOptions, log });
     const stop = async () => {
-      await Promise.all([unwatch(), unwatchCleanUps()]);
+      await unwatch();
       await jobs.stop();
+      await unwatchCleanUps();
     };
     process.once("SIGINT", () => {
       // What was begun goes back into the queue.

@@ -73,6 +73,8 @@ async function startOn(
 ): Promise<Running> {
   const { root, storageOptions } = config;
   const unfinished = { catalog: store.catalog, engine, storageOptions, log };
+  // Others that clean up wait for an answer from here on.
+  const unwatchCleanUps = await watchCleanUps({ ...unfinished, cleanUps: store.cleanUps });
   await removeUnfinished(unfinished);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
   const jobs = startJobs({
@@ -114,8 +116,6 @@ async function startOn(
   const unwatch = watchUnfinished({ ...unfinished, letGo: (table) => letGo(services, table) });
   const unwatchUploads = watchUploads(services);
   const unwatchDrops = watchDrops(services);
-  const { cleanUps } = store;
-  const unwatchCleanUps = await watchCleanUps({ cleanUps, catalog, engine, storageOptions, log });
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) {
@@ -160,14 +160,9 @@ async function startOn(
         log.warn("requests were still in flight when the drain time was over");
       }
       await workers.stop();
-      await Promise.all([
-        upkeep.stop(),
-        unwatch(),
-        unwatchUploads(),
-        unwatchDrops(),
-        unwatchCleanUps(),
-      ]);
+      await Promise.all([upkeep.stop(), unwatch(), unwatchUploads(), unwatchDrops()]);
       await jobs.stop();
+      await unwatchCleanUps();
       await store.close();
     },
   };

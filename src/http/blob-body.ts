@@ -4,6 +4,8 @@ import type { Outgoing } from "./reply.js";
 export interface BlobSource {
   /** The bytes from `start` to before `end`. */
   read(start: number, end: number): Promise<Uint8Array>;
+  /** Nothing more is read. */
+  end(): void;
 }
 
 /** The bytes of a source that are to be sent. */
@@ -43,6 +45,8 @@ export class BlobBody {
       }
     } catch (error) {
       out.broke(error);
+    } finally {
+      source.end();
     }
   }
 

@@ -71,7 +71,8 @@ function sendBlob(out: Outgoing, reply: Extract<Ready, { kind: "blob" }>, close:
       out.sent(status);
     } else if (close) announceClose(out);
   });
-  if (!out.isHead) void new BlobBody(out, reply, status).run();
+  if (out.isHead) reply.source.end();
+  else void new BlobBody(out, reply, status).run();
 }
 
 function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, close: boolean): void {

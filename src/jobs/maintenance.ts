@@ -65,11 +65,9 @@ export const cleanUp = (
     const below = await uploads.oldestVersion(table.key);
     const planned = await withTask(signal, (task) => target.planCleanUp(age_ms, below, task));
     try {
-      const { versions, bytes, inUse } = await cleanUps.agreed(
-        table.key,
-        planned.versions,
-        signal,
-        (kept) => withTask(signal, (task) => planned.run(kept, task)),
+      const wanted = { table: table.key, versions: planned.versions };
+      const { versions, bytes, inUse } = await cleanUps.agreed(wanted, signal, (kept) =>
+        withTask(signal, (task) => planned.run(kept, task)),
       );
       const result: CleanUpResult = { versions_removed: versions, bytes_removed: bytes };
       return { result: { ...result, ...(inUse > 0 && { versions_in_use: inUse }) } };

@@ -187,7 +187,7 @@ class JobRunner implements Jobs {
   async #claimAll(): Promise<void> {
     this.#fillAgain = false;
     while (!this.#stopping && this.#running.size < this.#maxRunning) {
-      const busy = [...this.#running.values()].map(({ job }) => job.table);
+      const busy = [...this.#running.values()].map(({ job }) => job);
       const job = await this.#store.claim(
         busy,
         this.options.onlyKinds ? [...this.#kinds.keys()] : undefined,

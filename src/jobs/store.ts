@@ -24,6 +24,8 @@ import { ACTIVE, ENDED, jobRecord } from "./record.js";
 /** How often jobs that ended long ago are looked for, ms. */
 const PRUNE_EVERY = 60_000;
 const MAX_ATTEMPTS = 3;
+/** The kind of job that runs beside another one of its table. */
+const CLEAN_UP = "clean_up";
 /** Jobs whose row errors are told at a time. */
 const MOST_WITH_ERRORS = 20;
 
@@ -80,10 +82,17 @@ export class JobStore {
   }
 
   /**
-   * Starts the job that has waited longest, of one of these kinds and of a table that is not `busy` and
-   * has none running.
+   * Starts the job that has waited longest, of one of these kinds, for which no other one has to end first:
+   * a table has one running, and beside it a clean-up, which leaves alone what the other is at work on.
+   * `busy`: jobs that are still running here, whatever the catalog says of them.
    */
-  async claim(busy: readonly string[], kinds?: readonly string[]): Promise<JobRecord | undefined> {
+  async claim(
+    busy: readonly Pick<JobRecord, "table" | "kind">[],
+    kinds?: readonly string[],
+  ): Promise<JobRecord | undefined> {
+    const tablesOf = (some: typeof busy) => some.map(({ table }) => table);
+    const cleaned = tablesOf(busy.filter(({ kind }) => kind === CLEAN_UP));
+    const worked = tablesOf(busy.filter(({ kind }) => kind !== CLEAN_UP));
     const now = Date.now();
     const claimed = this.db.write(async (t) => {
       const next = await t
@@ -92,10 +101,24 @@ export class JobStore {
         .where("state", "=", "QUEUED")
         .where("paused", "=", 0)
         .$if(kinds !== undefined, (query) => query.where("kind", "in", kinds ?? []))
-        .$if(busy.length > 0, (query) => query.where("table_key", "not in", busy))
-        .where("table_key", "not in", (e) =>
-          e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING"),
-        )
+        .where((e) => {
+          const running = e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING");
+          const isFree = (here: readonly string[], others: typeof running) =>
+            e.and([
+              e("table_key", "not in", others),
+              ...(here.length > 0 ? [e("table_key", "not in", here)] : []),
+            ]);
+          return e.or([
+            e.and([
+              e("kind", "=", CLEAN_UP),
+              isFree(cleaned, running.where("kind", "=", CLEAN_UP)),
+            ]),
+            e.and([
+              e("kind", "<>", CLEAN_UP),
+              isFree(worked, running.where("kind", "<>", CLEAN_UP)),
+            ]),
+          ]);
+        })
         .orderBy("created_at")
         .orderBy("id")
         .limit(1)

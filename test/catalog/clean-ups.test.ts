@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 async function answer({ cleanUps }: OpenCatalog, kept: number[]): Promise<void> {
   await eventually("it is asked", async () => {
     const [asked] = await cleanUps.elsewhere();
-    if (asked) await cleanUps.answer(asked.id, kept);
+    if (asked) await cleanUps.answer(asked, kept);
     return asked !== undefined;
   });
 }
@@ -20,14 +20,17 @@ describe("clean-ups of several servers", () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const steps: string[] = [];
-      const removed = first.cleanUps.agreed("t", [1, 2, 3, 4], never, async (kept) => {
-        steps.push(`keeps ${kept.sort()}`);
-        expect(await first.cleanUps.elsewhere()).toEqual([]);
-        expect(await second.cleanUps.elsewhere()).toMatchObject([
-          { table: "t", versions: [1, 2, 3, 4] },
-        ]);
-        return "removed";
-      });
+      const removed = first.cleanUps.agreed(
+        { table: "t", versions: [1, 2, 3, 4] },
+        never,
+        async (kept) => {
+          steps.push(`keeps ${kept.sort()}`);
+          expect(await first.cleanUps.elsewhere()).toEqual([]);
+          const [id = ""] = await second.cleanUps.elsewhere();
+          expect(await second.cleanUps.wanted(id)).toEqual({ table: "t", versions: [1, 2, 3, 4] });
+          return "removed";
+        },
+      );
       await answer(second, [2]);
       steps.push("one has answered");
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -42,7 +45,7 @@ describe("clean-ups of several servers", () => {
       const only = await open.open();
       await open.open("tool");
       const agreed = (versions: number[]) =>
-        only.cleanUps.agreed("t", versions, never, async (kept) => kept);
+        only.cleanUps.agreed({ table: "t", versions }, never, async (kept) => kept);
       expect(await agreed([1])).toEqual([]);
       await open.open();
       expect(await agreed([])).toEqual([]);
@@ -51,7 +54,11 @@ describe("clean-ups of several servers", () => {
     it("wait for nobody who is gone, and are over when their own server is", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
-      const removed = first.cleanUps.agreed("t", [1], never, async (kept) => kept);
+      const removed = first.cleanUps.agreed(
+        { table: "t", versions: [1] },
+        never,
+        async (kept) => kept,
+      );
       await answer(second, [1]);
       await third.close();
       expect(await removed).toEqual([1]);
@@ -60,7 +67,7 @@ describe("clean-ups of several servers", () => {
       const under = new Promise<void>((resolve) => {
         begun = resolve;
       });
-      const unended = second.cleanUps.agreed("t", [1], never, () => {
+      const unended = second.cleanUps.agreed({ table: "t", versions: [1] }, never, () => {
         begun();
         return new Promise<void>(() => {});
       });
@@ -77,12 +84,12 @@ describe("clean-ups of several servers", () => {
       const [first, second] = [await open.open(), await open.open()];
       const remove = vi.fn(async () => {});
       const stop = new AbortController();
-      const stopped = first.cleanUps.agreed("t", [1], stop.signal, remove);
+      const stopped = first.cleanUps.agreed({ table: "t", versions: [1] }, stop.signal, remove);
       await eventually("it is asked", async () => (await second.cleanUps.elsewhere()).length > 0);
       stop.abort();
       await expect(stopped).rejects.toThrow(/abort/);
       expect(await second.cleanUps.elsewhere()).toEqual([]);
-      const unanswered = first.cleanUps.agreed("t", [1], never, remove);
+      const unanswered = first.cleanUps.agreed({ table: "t", versions: [1] }, never, remove);
       await expect(unanswered).rejects.toMatchObject({ code: 17 });
       expect(await second.cleanUps.elsewhere()).toEqual([]);
       expect(remove).not.toHaveBeenCalled();

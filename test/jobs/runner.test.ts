@@ -191,6 +191,30 @@ describe("jobs", () => {
       expect(work.mostActive).toBe(2);
     });
 
+    it("run beside a clean-up of their table, of which there is one", async () => {
+      const open = newCatalog();
+      const [store, other] = [await open.open(), await open.open()];
+      const { key } = await makeTable(store, ["t"]);
+      const kinds = ["clean_up", "compaction", "maintenance"];
+      for (const name of ["first", "second"]) {
+        for (const kind of kinds) {
+          await store.jobs.enqueue({ kind, table: key, name: `${name} ${kind}`, spec: "{}" });
+        }
+      }
+      const claimed = async (by: OpenCatalog, busy: { table: string; kind: string }[] = []) =>
+        (await by.jobs.claim(busy))?.name;
+      const ended = (name: string) => store.jobs.cancel({ table: key, name });
+      expect(await claimed(store)).toBe("first clean_up");
+      expect(await claimed(other)).toBe("first compaction");
+      expect(await claimed(store)).toBeUndefined();
+      await ended("first compaction");
+      expect(await claimed(store, [{ table: key, kind: "compaction" }])).toBeUndefined();
+      expect(await claimed(store)).toBe("first maintenance");
+      await ended("first clean_up");
+      expect(await claimed(other, [{ table: key, kind: "clean_up" }])).toBeUndefined();
+      expect(await claimed(other, [{ table: key, kind: "compaction" }])).toBe("second clean_up");
+    });
+
     it("follow their table when it is renamed", async () => {
       const { store, request } = await setUp();
       const work = new Work();

@@ -7,7 +7,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 
-use crate::promise::promise;
+use crate::promise::{cancelled, promise};
 use crate::table::{ReadOptions, Table, version_number};
 use crate::task::Task;
 
@@ -20,10 +20,12 @@ pub struct BlobsResult {
     pub bytes: Buffer,
 }
 
-/// One large value, to be read in ranges.
+/// One large value, to be read in ranges until `end` is called. The version that it was found in is kept as long.
 #[napi]
 pub struct Blob {
-    inner: Arc<table::Blob>,
+    version: f64,
+    size: Option<f64>,
+    inner: Option<Arc<table::Blob>>,
 }
 
 #[napi]
@@ -31,13 +33,13 @@ impl Blob {
     /// The version of the table that it was found in.
     #[napi(getter)]
     pub fn version(&self) -> f64 {
-        self.inner.version() as f64
+        self.version
     }
 
     /// Bytes; null for a null value.
     #[napi(getter)]
     pub fn size(&self) -> Option<f64> {
-        self.inner.size().map(|size| size as f64)
+        self.size
     }
 
     /// The bytes from `start` to before `end`.
@@ -49,8 +51,17 @@ impl Blob {
         end: f64,
     ) -> napi::Result<PromiseRaw<'env, Buffer>> {
         let blob = self.inner.clone();
-        let work = async move { blob.read(start as u64..end as u64).await };
+        let work = async move {
+            let blob = blob.ok_or_else(cancelled)?;
+            blob.read(start as u64..end as u64).await
+        };
         promise(env, work, |bytes| Buffer::from(bytes.to_vec()))
+    }
+
+    /// Nothing more is read; harmless when that was said before.
+    #[napi]
+    pub fn end(&mut self) {
+        self.inner = None;
     }
 }
 
@@ -95,7 +106,9 @@ impl Table {
         };
         let work = async move { table.blob(&column, row, options).await };
         promise(env, work, |blob| Blob {
-            inner: Arc::new(blob),
+            version: blob.version() as f64,
+            size: blob.size().map(|size| size as f64),
+            inner: Some(Arc::new(blob)),
         })
     }
 }

@@ -110,7 +110,7 @@ impl Table {
     }
 
     /// Lets another process remove these versions, but for those that somebody needs here. Until the answer is
-    /// ended, who asks here for one of the others is told that it is not there.
+    /// ended, who asks here for one of the others is told to come again (code 17).
     #[napi(ts_return_type = "Promise<GivenUp>")]
     pub fn give_up<'env>(
         &self,

@@ -1,7 +1,10 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** Versions that a server is about to remove, and which of them the others still need. */
+/**
+ * Versions that a server is about to remove, and which of them the others still need; a table's clean-up runs
+ * beside another job of it.
+ */
 export function cleanUpTables(kind: "sqlite" | "postgres"): Migration {
   // Compared as bytes on both, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
@@ -24,6 +27,15 @@ export function cleanUpTables(kind: "sqlite" | "postgres"): Migration {
         .addColumn("server", text, (c) => c.notNull())
         .addColumn("kept", json, (c) => c.notNull())
         .addPrimaryKeyConstraint("clean_up_answers_key", ["clean_up", "server"])
+        .execute();
+      await db.schema.dropIndex("jobs_one_running_per_table").execute();
+      await db.schema
+        .createIndex("jobs_one_running_per_lane")
+        .unique()
+        .on("jobs")
+        .columns(["table_key"])
+        .expression(sql`(kind = 'clean_up')`)
+        .where(sql.ref("state"), "=", sql.lit("RUNNING"))
         .execute();
     },
   };

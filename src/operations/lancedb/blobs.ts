@@ -72,13 +72,17 @@ const getBlobBytes = operation({
       return onBranch(table, params.branch).blob(call.path.column ?? "", row, address, options);
     });
     const headers = { ...versionHeader(blob.version), "accept-ranges": "bytes" };
-    if (blob.size == null) return { kind: "empty", status: 204, headers };
+    const empty = (more: Omit<Extract<Reply, { kind: "empty" }>, "kind">): Reply => {
+      blob.end();
+      return { kind: "empty", ...more };
+    };
+    if (blob.size == null) return empty({ status: 204, headers });
     const range = byteRange(call.header("range"), blob.size);
     if (range === "unsatisfiable") {
       const told = { ...headers, "content-range": `bytes */${blob.size}` };
-      return { kind: "empty", status: 416, headers: told };
+      return empty({ status: 416, headers: told });
     }
-    if (range === undefined && blob.size === 0) return { kind: "empty", headers };
+    if (range === undefined && blob.size === 0) return empty({ headers });
     const [start, end] = range ?? [0, blob.size];
     return {
       kind: "blob",

@@ -99,6 +99,18 @@ impl Durability {
         cfg!(unix) && self == Self::Synced && scheme(location) == "file"
     }
 
+    /// Waits, where commits of that table do too, until the disk has the names of the versions of the table, or
+    /// branch, at `base`.
+    pub(crate) async fn has_versions(self, location: &str, base: &Path) -> Result<()> {
+        if !self.syncs(location) {
+            return Ok(());
+        }
+        let versions = local::local(base).join(disk::VERSIONS);
+        let synced = tokio::task::spawn_blocking(move || disk::to_disk(&versions));
+        let synced = synced.await.map_err(std::io::Error::other).flatten();
+        Ok(synced.map_err(lance::Error::from)?)
+    }
+
     /// Waits, where commits of that table do too, until the disk has it that there is nothing at a path any
     /// more: what was told, or recorded, as gone would be back after a power cut.
     pub(crate) async fn removed(self, location: &str, path: &Path) -> Result<()> {

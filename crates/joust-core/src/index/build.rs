@@ -93,7 +93,7 @@ impl Table {
 
     /// Removes an index; the version that this made.
     pub async fn drop_index(&self, name: &str) -> Result<u64> {
-        let mut dataset = self.newest().await?.as_ref().clone();
+        let (mut dataset, _version) = self.copy_of_newest().await?;
         dataset.drop_index(name).await.map_err(|error| {
             let error = Error::from(error);
             match error.code() {

@@ -59,7 +59,7 @@ impl Table {
         on_progress: &OnProgress,
     ) -> Result<Option<u64>> {
         for _ in 0..ATTEMPTS {
-            let mut dataset = self.newest().await?.as_ref().clone();
+            let (mut dataset, _version) = self.copy_of_newest().await?;
             let before = dataset.version_id();
             let is_text = index.index_type == Kind::Inverted.name();
             let in_one = index.num_segments >= MOST_SEGMENTS

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use lance::dataset::cleanup::CleanupPolicy;
 
 use crate::error::{Error, Result};
-use crate::table::{Removal, Table, Version};
+use crate::table::{Doom, Removal, Table, Version};
 
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Table {
             .ok()
             .and_then(|age| Utc::now().checked_sub_signed(age))
             .ok_or_else(|| Error::invalid("versions can't be kept for so long"))?;
-        let removal = self.removal();
+        let removal = self.removal(Doom::Certain);
         let versions = self.list_versions().await?;
         // Lance asks when a version was committed. One that was the newest for a year has not been old for
         // longer than its successor has been there.
@@ -67,9 +67,9 @@ impl Table {
     }
 
     /// Lets another process remove these versions, but for those that somebody needs here. Until the answer is
-    /// dropped, who asks here for one of the others is told that it is not there.
+    /// dropped, who asks here for one of the others is told to come again (code 17).
     pub async fn give_up(&self, versions: &[u64]) -> GivenUp {
-        let removal = self.removal();
+        let removal = self.removal(Doom::Likely);
         // What is open from earlier would count as read.
         let named = match self.newest().await {
             Ok(_) => self.named_versions().await,

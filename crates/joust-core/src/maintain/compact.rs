@@ -121,7 +121,7 @@ impl Table {
         plan: &CompactionPlan,
         work: &Work,
     ) -> Result<Option<(u64, CompactionMetrics)>> {
-        let mut dataset = self.newest().await?.as_ref().clone();
+        let (mut dataset, _version) = self.copy_of_newest().await?;
         let (unchanged, late): (Vec<_>, Vec<_>) = rewritten
             .into_iter()
             .partition(|group| is_unchanged(&dataset, group));

@@ -38,7 +38,7 @@ impl Table {
         };
         let (held, _hold) = source.hold(options).await?;
         let reference = Ref::from((source.handle.branch(), Some(held.version_id())));
-        let mut dataset = source.newest().await?.as_ref().clone();
+        let (mut dataset, _version) = source.copy_of_newest().await?;
         let _memory = self.memory_for_copy(&held).await?;
         let params = store_params(self.handle.storage_options().clone());
         let copied = dataset

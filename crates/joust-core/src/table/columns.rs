@@ -68,7 +68,7 @@ pub struct Alteration {
 impl Table {
     /// Adds columns; the version that this made.
     pub async fn add_columns(&self, columns: &[NewColumn]) -> Result<u64> {
-        let mut dataset = self.writable().await?;
+        let (mut dataset, _version) = self.writable().await?;
         check_new_names(&dataset, columns)?;
         let mut expressions = Vec::new();
         let mut nulls = Vec::new();
@@ -145,7 +145,7 @@ impl Table {
         if alterations.is_empty() {
             return Err(Error::invalid("`alterations` is empty; give at least one"));
         }
-        let mut dataset = self.writable().await?;
+        let (mut dataset, _version) = self.writable().await?;
         let mut changes = Vec::with_capacity(alterations.len());
         for alteration in alterations {
             let path = &alteration.path;
@@ -189,7 +189,7 @@ impl Table {
         if columns.is_empty() {
             return Err(Error::invalid("`columns` is empty; name at least one"));
         }
-        let mut dataset = self.writable().await?;
+        let (mut dataset, _version) = self.writable().await?;
         let paths: Vec<String> = columns
             .iter()
             .map(|column| canonical_column(&dataset, column))

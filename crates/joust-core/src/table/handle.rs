@@ -325,7 +325,6 @@ impl Handle {
     /// A version that was the newest a moment ago, which is read from now on.
     fn opened(&self, dataset: Dataset, branch: Option<Arc<OnBranch>>) -> Current {
         let current = Current::new(dataset, branch);
-        // None of those that are removed: a removal leaves the newest.
         self.holds.read(self.place(), &current.dataset);
         current
     }

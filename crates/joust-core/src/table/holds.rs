@@ -6,12 +6,14 @@
 //! that was held since. From then on nobody gets hold of these, and of all others everybody does at once, so
 //! that neither waits for the other, however long a removal takes.
 //!
-//! What is read is known too: whoever answers from a version keeps the dataset that it was given, and a
-//! clean-up leaves the version alone until nobody does any more. Only what was opened is counted, so that a
-//! query costs nothing here.
+//! What is read is known too: whoever answers from a version, or writes against it, keeps the dataset that it
+//! was given. Until nobody does any more a clean-up leaves the version alone, and all that came after it: a
+//! commit against a version looks at what others did since. Only what is opened is counted, so that a query
+//! costs nothing here.
 //!
-//! All this is of one process. One that removes versions asks the others first, and each of them answers as
-//! if it removed them itself.
+//! All this is of one process. One that cleans up asks the others first, and each of them gives up what it does
+//! not need: nobody gets that either, though it is not certain that it goes. Who names versions to be deleted
+//! asks nobody else, and readers are not in the way.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,9 +43,16 @@ struct Held {
 }
 
 impl Held {
-    fn is_doomed(&self, version: u64) -> bool {
-        let mut removals = self.removals.values();
-        removals.any(|removal| removal.doomed.contains(&version))
+    fn doom(&self, version: u64) -> Option<Doom> {
+        let removals = self.removals.values();
+        let dooms = removals.filter(|removal| removal.doomed.contains(&version));
+        dooms.map(|removal| removal.doom).max()
+    }
+
+    /// The oldest version that is read.
+    fn oldest_read(&mut self) -> Option<u64> {
+        self.forget_read();
+        self.read.iter().map(|(version, _)| *version).min()
     }
 
     /// Forgets what nobody reads any more.
@@ -56,11 +65,35 @@ impl Held {
     }
 }
 
-#[derive(Default)]
 struct Removing {
     /// Versions that were held since it began.
     spared: HashSet<u64>,
     doomed: HashSet<u64>,
+    doom: Doom,
+}
+
+/// How certain it is that a version goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doom {
+    /// Another process may need it.
+    Likely,
+    Certain,
+}
+
+impl Doom {
+    /// What is told of such a version.
+    pub fn error(self, version: u64) -> Error {
+        match self {
+            Self::Likely => Error::new(
+                Code::ServiceUnavailable,
+                format!("version {version} may be about to be cleaned up; try again"),
+            ),
+            Self::Certain => Error::new(
+                Code::TableVersionNotFound,
+                format!("there is no version {version} any more; it is being cleaned up"),
+            ),
+        }
+    }
 }
 
 /// A version that is not removed while this is there.
@@ -80,51 +113,55 @@ pub(crate) struct Removal {
 static NEXT_REMOVAL: AtomicU64 = AtomicU64::new(0);
 
 impl Holds {
-    /// `None` when the version is being removed. It may not be there at all.
-    fn hold(&self, place: Place, version: u64) -> Option<Hold> {
+    /// Fails when the version is being removed. It may not be there at all.
+    pub fn hold(&self, place: Place, version: u64) -> std::result::Result<Hold, Doom> {
         let mut all = self.0.lock();
         let here = all.entry(place.clone()).or_default();
-        if here.is_doomed(version) {
-            return None;
+        if let Some(doom) = here.doom(version) {
+            return Err(doom);
         }
         for removal in here.removals.values_mut() {
             removal.spared.insert(version);
         }
         here.versions.push(version);
-        Some(Hold {
+        Ok(Hold {
             holds: self.clone(),
             place,
             version,
         })
     }
 
-    /// The dataset's version is read until the dataset is dropped; `false` when it is being removed.
-    pub fn read(&self, place: Place, dataset: &Arc<Dataset>) -> bool {
-        let version = dataset.version_id();
+    /// The dataset's version is read from now on until the dataset is dropped.
+    pub fn read(&self, place: Place, dataset: &Arc<Dataset>) {
         let mut all = self.0.lock();
         // Now and then: most are of tables that are open.
-        if all.len() == all.capacity() {
+        if all.len() == all.capacity() && !all.contains_key(&place) {
             all.retain(|_, here| {
                 here.forget_read();
                 !here.is_idle()
             });
         }
         let here = all.entry(place).or_default();
-        if here.is_doomed(version) {
-            return false;
-        }
         here.forget_read();
+        let version = dataset.version_id();
         here.read.push((version, Arc::downgrade(dataset)));
-        true
     }
 
-    fn remove(&self, place: Place) -> Removal {
+    /// Whether a version is being removed.
+    pub fn is_doomed(&self, place: &Place, version: u64) -> bool {
+        let all = self.0.lock();
+        all.get(place)
+            .is_some_and(|here| here.doom(version).is_some())
+    }
+
+    fn remove(&self, place: Place, doom: Doom) -> Removal {
         let id = NEXT_REMOVAL.fetch_add(1, Ordering::Relaxed);
         let mut all = self.0.lock();
         let here = all.entry(place.clone()).or_default();
         let removing = Removing {
             spared: here.versions.iter().copied().collect(),
             doomed: HashSet::new(),
+            doom,
         };
         here.removals.insert(id, removing);
         Removal {
@@ -150,33 +187,30 @@ impl Holds {
 impl Removal {
     /// Which of these versions go: those that nobody has held since the removal began.
     pub fn doom(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
-        self.doom_but(versions, |_| HashSet::new())
+        self.doom_before(versions, |_| None)
     }
 
-    /// As [`doom`](Self::doom), without those that are read.
+    /// As [`doom`](Self::doom), without those that are read and what came after them.
     pub fn doom_unread(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
-        self.doom_but(versions, |here| {
-            here.forget_read();
-            here.read.iter().map(|(version, _)| *version).collect()
-        })
+        self.doom_before(versions, Held::oldest_read)
     }
 
-    fn doom_but(
+    fn doom_before(
         &self,
         versions: impl IntoIterator<Item = u64>,
-        spared: impl FnOnce(&mut Held) -> HashSet<u64>,
+        end: impl FnOnce(&mut Held) -> Option<u64>,
     ) -> HashSet<u64> {
         let mut all = self.holds.0.lock();
         let Some(here) = all.get_mut(&self.place) else {
             return HashSet::new();
         };
-        let more = spared(here);
+        let end = end(here).unwrap_or(u64::MAX);
         let Some(own) = here.removals.get_mut(&self.id) else {
             return HashSet::new();
         };
         let versions = versions.into_iter();
         own.doomed = versions
-            .filter(|version| !own.spared.contains(version) && !more.contains(version))
+            .filter(|version| *version < end && !own.spared.contains(version))
             .collect();
         own.doomed.clone()
     }
@@ -203,14 +237,14 @@ impl Drop for Removal {
 
 impl Table {
     /// A version that stays for as long as it is held. Code 11 when there is none, or when it is just being
-    /// removed.
+    /// removed, 17 when it may be.
     pub(crate) async fn hold(&self, options: ReadOptions) -> Result<(Arc<Dataset>, Hold)> {
         let version = match options.version {
             Some(version) => version,
             None => self.dataset(options).await?.version_id(),
         };
         let hold = self.engine.holds().hold(self.handle.place(), version);
-        let hold = hold.ok_or_else(|| being_removed(version))?;
+        let hold = hold.map_err(|doom| doom.error(version))?;
         // What was removed before is seen to be gone by now.
         let options = ReadOptions {
             version: Some(version),
@@ -220,67 +254,11 @@ impl Table {
     }
 
     /// To be begun before it is asked which versions are named by others.
-    pub(crate) fn removal(&self) -> Removal {
-        self.engine.holds().remove(self.handle.place())
+    pub(crate) fn removal(&self, doom: Doom) -> Removal {
+        self.engine.holds().remove(self.handle.place(), doom)
     }
-}
-
-pub(crate) fn being_removed(version: u64) -> Error {
-    Error::new(
-        Code::TableVersionNotFound,
-        format!("there is no version {version} any more; it is being cleaned up"),
-    )
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn place() -> Place {
-        ("t.lance".into(), None)
-    }
-
-    fn set<const N: usize>(versions: [u64; N]) -> HashSet<u64> {
-        versions.into()
-    }
-
-    #[test]
-    fn a_held_version_is_not_removed() {
-        let holds = Holds::default();
-        let first = holds.hold(place(), 1).unwrap();
-        let second = holds.hold(place(), 1).unwrap();
-        drop(first);
-        let removal = holds.remove(place());
-        assert_eq!(removal.doom(1..4), set([2, 3]));
-        drop((removal, second));
-        let removal = holds.remove(place());
-        assert_eq!(removal.doom(1..4), set([1, 2, 3]));
-    }
-
-    /// What names it may have been made after the removal looked.
-    #[test]
-    fn a_version_that_was_held_while_a_removal_looked_around_stays() {
-        let holds = Holds::default();
-        let removal = holds.remove(place());
-        drop(holds.hold(place(), 2).unwrap());
-        assert_eq!(removal.doom(1..4), set([1, 3]));
-    }
-
-    #[test]
-    fn nobody_gets_hold_of_what_is_being_removed_until_that_has_ended() {
-        let holds = Holds::default();
-        let (removal, other) = (holds.remove(place()), holds.remove(place()));
-        removal.doom([1]);
-        other.doom([3]);
-        assert!(holds.hold(place(), 1).is_none());
-        assert!(holds.hold(place(), 2).is_some());
-        assert!(holds.hold(place(), 3).is_none());
-        let branch = ("t.lance".into(), Some("dev".into()));
-        assert!(holds.hold(branch, 1).is_some());
-        drop(removal);
-        assert!(holds.hold(place(), 1).is_some());
-        assert!(holds.hold(place(), 3).is_none());
-        drop(other);
-        assert!(holds.0.lock().is_empty());
-    }
-}
+#[path = "holds_tests.rs"]
+mod tests;

@@ -31,7 +31,7 @@ pub struct FieldsUpdated {
 impl Table {
     /// Replaces the schema's metadata; the version that this made.
     pub async fn replace_schema_metadata(&self, metadata: HashMap<String, String>) -> Result<u64> {
-        let mut dataset = self.writable().await?;
+        let (mut dataset, _version) = self.writable().await?;
         dataset
             .update_schema_metadata(metadata.into_iter().map(|(key, value)| UpdateMapEntry {
                 key,
@@ -49,7 +49,7 @@ impl Table {
                 "`updates` is empty; give at least one field",
             ));
         }
-        let mut dataset = self.writable().await?;
+        let (mut dataset, _version) = self.writable().await?;
         let mut paths = Vec::with_capacity(updates.len());
         for update in updates {
             let names = dataset

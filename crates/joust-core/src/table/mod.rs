@@ -55,7 +55,7 @@ pub use describe::Description;
 pub use difference::{ColumnFacts, Difference, RowDifference};
 pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
-pub(crate) use holds::{Holds, Removal};
+pub(crate) use holds::{Doom, Holds, Removal};
 pub(crate) use live_rows::live_rows;
 pub(crate) use memory::rows_in;
 pub use merge::{Merge, Merged};
@@ -207,9 +207,15 @@ impl Table {
         durability.removed(self.handle.location(), path).await
     }
 
-    /// A copy of the newest version for a change that commits to it.
-    pub(crate) async fn writable(&self) -> Result<Dataset> {
-        Ok(self.changeable().await?.as_ref().clone())
+    /// A copy of the newest version for a change that commits to it, and the version itself: it is to be kept
+    /// until then.
+    pub(crate) async fn writable(&self) -> Result<(Dataset, Arc<Dataset>)> {
+        Ok(with_copy(self.changeable().await?))
+    }
+
+    /// As [`writable`](Self::writable), for changes that keep the rows as they are.
+    pub(crate) async fn copy_of_newest(&self) -> Result<(Dataset, Arc<Dataset>)> {
+        Ok(with_copy(self.newest().await?))
     }
 
     /// Makes a commit of this process visible; its version.
@@ -223,4 +229,8 @@ impl Table {
     pub fn peek(&self) -> Option<u64> {
         self.handle.peek().map(|current| current.stamp)
     }
+}
+
+fn with_copy(version: Arc<Dataset>) -> (Dataset, Arc<Dataset>) {
+    (version.as_ref().clone(), version)
 }

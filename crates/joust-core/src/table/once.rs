@@ -98,6 +98,11 @@ impl Table {
         let Some(found) = find(&store, &base, &attempt.id, since).await? else {
             return Ok(None);
         };
+        // The attempt may have ended before the disk had it.
+        let durability = self.handle.caches().durability();
+        durability
+            .has_versions(self.handle.location(), &base)
+            .await?;
         Ok(Some(Earlier {
             version: found.version,
             rows: found.rows,

@@ -21,7 +21,7 @@ impl Table {
         branch_version: u64,
     ) -> Result<u64> {
         let main = self.on_branch(None);
-        let mut target = main.writable().await?;
+        let (mut target, _version) = main.writable().await?;
         let source = self.on_branch(Some(branch)).newest().await?;
         if (target.version_id(), source.version_id()) != (main_version, branch_version) {
             return Err(Error::new(

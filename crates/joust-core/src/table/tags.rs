@@ -97,8 +97,8 @@ impl Table {
         self.removed(&tag_path(&base, name)).await
     }
 
-    /// Fails when a version that a tag was just given to has been removed meanwhile, as another server
-    /// does it that knows of no hold.
+    /// Fails when a version that a tag was just given to has been removed meanwhile, as tools do it that
+    /// know of no hold.
     async fn still_there(&self, version: u64) -> Result<()> {
         match self.dataset(ReadOptions::at(version)).await {
             Err(error) if error.code() == Code::TableVersionNotFound => Err(error),

@@ -7,7 +7,7 @@ use lance::Dataset;
 use lance_table::io::commit::ManifestNamingScheme;
 use object_store::ObjectMeta;
 
-use super::Table;
+use super::{Doom, Table};
 use crate::error::{Code, Error, Result};
 
 /// A version as a listing shows it.
@@ -56,7 +56,7 @@ impl Table {
     /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is
     /// open); how many. The newest version and tagged ones can't be removed: then nothing is.
     pub async fn delete_versions(&self, ranges: &[(u64, Option<u64>)]) -> Result<u64> {
-        let removal = self.removal();
+        let removal = self.removal(Doom::Certain);
         let doomed = self.deletable(ranges).await?;
         let free = removal.doom(doomed.iter().map(|version| version.version));
         if let Some(held) = doomed.iter().find(|own| !free.contains(&own.version)) {

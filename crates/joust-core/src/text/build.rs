@@ -136,7 +136,7 @@ pub async fn commit(
             [],
         ));
     }
-    let mut newest = table.newest().await?.as_ref().clone();
+    let (mut newest, _version) = table.copy_of_newest().await?;
     let commit = newest.commit_existing_index_segments(target.name, &target.column.field, segments);
     let turns = &table.handle().turns;
     turns.commit(commit).await.map_err(rearranged)?;

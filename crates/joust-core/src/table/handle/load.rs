@@ -12,11 +12,23 @@ use crate::error::{Code, Error, Result};
 use crate::names::{self, is_reference, unknown_branch};
 use crate::table::ReadOptions;
 use crate::table::current::Current;
-use crate::table::holds::being_removed;
 
 impl Handle {
-    /// Opens what is there. A branch is there as long as it has its reference, whatever its directory holds.
+    /// Opens what is there.
     pub(super) async fn load(&self, session: Arc<Session>) -> Result<Current> {
+        let found = self.load_newest(session.clone()).await?;
+        match self
+            .holds
+            .is_doomed(&self.place(), found.dataset.version_id())
+        {
+            // Newer ones have come meanwhile, and a clean-up: none removes the newest.
+            true => self.load_newest(session).await,
+            false => Ok(found),
+        }
+    }
+
+    /// A branch is there as long as it has its reference, whatever its directory holds.
+    async fn load_newest(&self, session: Arc<Session>) -> Result<Current> {
         let branch = match &self.branch {
             None => None,
             Some(name) if !is_reference(names::Reference::Branch, name) => {
@@ -76,13 +88,13 @@ impl Handle {
         if version == 0 || version > newest.version_id() {
             return Err(missing());
         }
+        let hold = self.holds.hold(self.place(), version);
+        let _hold = hold.map_err(|doom| doom.error(version))?;
         match Box::pin(newest.checkout_version(version)).await {
             Ok(dataset) => {
                 let dataset = Arc::new(dataset);
-                match self.holds.read(self.place(), &dataset) {
-                    true => Ok(dataset),
-                    false => Err(being_removed(version)),
-                }
+                self.holds.read(self.place(), &dataset);
+                Ok(dataset)
             }
             Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {
                 Err(missing())

@@ -1,0 +1,84 @@
+import { pino } from "pino";
+import { expect, test, vi } from "vitest";
+import { type Surroundings, watchCleanUps } from "../../src/maintenance/clean-ups-elsewhere.js";
+import { eventually } from "../harness/eventually.js";
+
+/** A server that needs version 2 of each table, and others that clean up as `going` says. */
+function surroundings(going: Set<string>) {
+  const answers: [string, readonly number[]][] = [];
+  const ended: string[] = [];
+  const answer = vi.fn(async (id: string, kept: readonly number[]) => {
+    answers.push([id, kept]);
+  });
+  const giveUp = vi.fn(async (location: string) => ({
+    kept: [2],
+    end: () => void ended.push(location),
+  }));
+  const cleanUps = {
+    elsewhere: async () => [...going],
+    wanted: async (id: string) => ({ table: `table of ${id}`, versions: [1, 2] }),
+    answer,
+  };
+  const catalog = {
+    tableByKey: async (key: string) => ({ location: key, storageOptions: {} }),
+  };
+  const engine = { table: (location: string) => ({ giveUp: () => giveUp(location) }) };
+  const log = pino({ level: "silent" });
+  const all = { cleanUps, catalog, engine, storageOptions: {}, log } as unknown as Surroundings;
+  return { all, answers, ended, answer, giveUp };
+}
+
+test("what is under way is answered before the watch begins, and given back when it has ended", async () => {
+  const going = new Set(["a"]);
+  const { all, answers, ended } = surroundings(going);
+  const stop = await watchCleanUps(all);
+  expect(answers).toEqual([["a", [2]]]);
+  going.add("b");
+  await eventually("the new one is answered", async () => answers.length === 2);
+  expect(answers[1]).toEqual(["b", [2]]);
+  going.delete("a");
+  await eventually("the first has ended", async () => ended.length === 1);
+  await stop();
+  expect(ended).toEqual(["table of a", "table of b"]);
+  expect(answers).toHaveLength(2);
+});
+
+test("an answer that seemed to fail is sent again as it was, and nothing given up comes back", async () => {
+  const { all, answers, ended, answer, giveUp } = surroundings(new Set(["a"]));
+  answer.mockRejectedValueOnce(new Error("the connection was reset"));
+  const stop = await watchCleanUps(all);
+  await eventually("it is answered", async () => answers.length === 1);
+  expect(giveUp).toHaveBeenCalledTimes(1);
+  expect(ended).toEqual([]);
+  await stop();
+});
+
+test("a table that can not be looked at is asked again, and keeps no other one waiting", async () => {
+  const going = new Set<string>();
+  const { all, answers, giveUp } = surroundings(going);
+  const stop = await watchCleanUps(all);
+  let goOn = () => {};
+  giveUp.mockRejectedValueOnce(new Error("the store is away"));
+  giveUp.mockImplementationOnce(async () => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    return { kept: [1], end: () => {} };
+  });
+  going.add("slow");
+  await eventually("it is asked again", async () => giveUp.mock.calls.length === 2);
+  going.add("other");
+  await eventually("the other is answered", async () => answers.length === 1);
+  expect(answers).toEqual([["other", [2]]]);
+  goOn();
+  await eventually("both are answered", async () => answers.length === 2);
+  expect(answers[1]).toEqual(["slow", [1]]);
+  await stop();
+});
+
+test("a catalog that can not be read when the server starts is told", async () => {
+  const { all } = surroundings(new Set());
+  const elsewhere = vi.fn().mockRejectedValue(new Error("away"));
+  const broken = { ...all, cleanUps: { ...all.cleanUps, elsewhere } };
+  await expect(watchCleanUps(broken)).rejects.toThrow("away");
+});
