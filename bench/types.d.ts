@@ -149,6 +149,8 @@ export interface Running {
   load(table: string, asks: readonly Ask[], clients: number, seconds: number): Promise<Load>;
   /** A new table out of a file with an Arrow IPC stream. */
   create(table: string, file: string): Promise<void>;
+  /** Removes a table and its files. */
+  drop?(table: string): Promise<void>;
   /** Every row and column of a table, thrown away as it comes. */
   download(table: string): Promise<{ bytes?: number }>;
   stop(): Promise<void>;

@@ -21,6 +21,7 @@ const LONGEST = 999_999_999;
  * @property {(ask: Ask, response: Response) => Promise<Answer>} read
  * @property {(scenario: Scenario) => string | undefined} refuses why it can't be asked that
  * @property {(table: string, file: string) => Promise<void>} create a table out of an Arrow IPC stream
+ * @property {(table: string) => Promise<void>} [drop]
  * @property {(table: string) => HttpRequest} download every row and column
  * @property {(table: string, ask: Ask) => Promise<void>} [tune] before a scenario's first ask
  */
@@ -33,11 +34,12 @@ const LONGEST = 999_999_999;
  * @returns {Running}
  */
 export function overHttp({ pid, stop }, dialect) {
-  const { url, request, read, refuses, create } = dialect;
+  const { url, request, read, refuses, create, drop } = dialect;
   return {
     pid,
     refuses,
     create,
+    ...(drop && { drop }),
     stop,
     async answer(table, ask) {
       await dialect.tune?.(table, ask);

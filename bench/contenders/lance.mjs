@@ -100,6 +100,9 @@ async function inProcess(program, { folder, dataset: { distance }, tables }) {
       await program.tell({ do: "ingest", source: file, path: pathOf(table) });
       await program.tell({ do: "open", table, path: pathOf(table) });
     },
+    async drop(table) {
+      rmSync(pathOf(table), { recursive: true });
+    },
     async download(table) {
       await program.tell({ do: "answer", table, ask: { kind: "download" } });
       return {};

@@ -1,6 +1,6 @@
 /** @import { Answer, Ask, Distance } from "../types.js" @import { HttpRequest } from "../load/http.mjs" */
 import { tableFromIPC } from "apache-arrow";
-import { sendFile } from "./http.mjs";
+import { send, sendFile } from "./http.mjs";
 import { sql } from "./sql.mjs";
 
 const ARROW = "application/vnd.apache.arrow.stream";
@@ -40,6 +40,8 @@ export function namespaceDialect({ url, headers, distance }) {
     download: (table) => json(table, "query", { k: LARGEST, vector: { single_vector: [] } }),
     /** @param {string} table @param {string} file */
     create: (table, file) => sendFile(url, post(table, "create", undefined, ARROW), file),
+    /** @param {string} table */
+    drop: async (table) => void (await send(url, json(table, "drop", {}))),
   };
 }
 
