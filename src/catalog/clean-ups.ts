@@ -53,13 +53,14 @@ export class CleanUps {
     const id = randomUUID();
     const { self } = this.servers;
     const row = { id, table_key: table, server: self, versions: JSON.stringify(versions) };
-    await this.db.write((t) => t.insertInto("clean_ups").values(row).execute());
     try {
+      await this.db.write((t) => t.insertInto("clean_ups").values(row).execute());
       const kept = await this.#answers(id, signal);
       signal.throwIfAborted();
       return await remove(kept);
     } finally {
-      // As long as it is there, the others keep these versions from everybody.
+      // As long as it is there, the others keep these versions from everybody. It may be where its insertion
+      // seemed to fail.
       await this.#sure.write(`end clean-up ${id}`, async () => {
         await this.db.write((t) => t.deleteFrom("clean_ups").where("id", "=", id).execute());
       });

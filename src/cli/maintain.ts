@@ -9,7 +9,7 @@ import type { JobRecord, Jobs } from "../jobs/jobs.js";
 import { type CleanUpResult, cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { queueCleanUp, queueMaintenance } from "../maintenance/chores.js";
-import { watchCleanUps } from "../maintenance/clean-ups-elsewhere.js";
+import { answeringCleanUps } from "../maintenance/clean-ups-elsewhere.js";
 import { properties, settingsOf } from "../maintenance/settings.js";
 import { watchDrops } from "../operations/table-removal.js";
 import { leaveTable } from "../operations/table-writes.js";
@@ -40,11 +40,9 @@ export async function maintain(args: readonly string[]): Promise<void> {
   const engine = new Engine(config);
   const { root, storageOptions } = config;
   await engine.openRoot(root, storageOptions);
-  const store = await openCatalog({ root, url: config.catalog, log, role: "server" });
+  const opened = await openCatalog({ root, url: config.catalog, log, role: "server" });
+  const store = await answeringCleanUps(opened, { engine, storageOptions, log });
   try {
-    const { cleanUps } = store;
-    const needs = { cleanUps, catalog: store.catalog, engine, storageOptions, log };
-    const unwatchCleanUps = await watchCleanUps(needs);
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const kinds = [maintenance(engine, storageOptions), cleanUp(engine, storageOptions, store)];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
@@ -53,7 +51,6 @@ export async function maintain(args: readonly string[]): Promise<void> {
     const stop = async () => {
       await unwatch();
       await jobs.stop();
-      await unwatchCleanUps();
     };
     process.once("SIGINT", () => {
       // What was begun goes back into the queue.

@@ -16,7 +16,7 @@ import { indexBuild } from "../jobs/index-build.js";
 import { cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
-import { watchCleanUps } from "../maintenance/clean-ups-elsewhere.js";
+import { answeringCleanUps } from "../maintenance/clean-ups-elsewhere.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
@@ -49,13 +49,10 @@ export async function start(config: Config, log: Logger): Promise<Running> {
   if (isRemote(config.root))
     log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
   const shared = new Shared();
-  const store = await openCatalog({
-    root: config.root,
-    url: config.catalog,
-    log,
-    role: "server",
-    epoch: shared.epoch,
-  });
+  const { root, storageOptions, catalog: url } = config;
+  const opened = await openCatalog({ root, url, log, role: "server", epoch: shared.epoch });
+  // Others that clean up wait for an answer from here on.
+  const store = await answeringCleanUps(opened, { engine, storageOptions, log });
   try {
     return await startOn(config, log, engine, store, shared);
   } catch (error) {
@@ -73,8 +70,6 @@ async function startOn(
 ): Promise<Running> {
   const { root, storageOptions } = config;
   const unfinished = { catalog: store.catalog, engine, storageOptions, log };
-  // Others that clean up wait for an answer from here on.
-  const unwatchCleanUps = await watchCleanUps({ ...unfinished, cleanUps: store.cleanUps });
   await removeUnfinished(unfinished);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
   const jobs = startJobs({
@@ -162,7 +157,6 @@ async function startOn(
       await workers.stop();
       await Promise.all([upkeep.stop(), unwatch(), unwatchUploads(), unwatchDrops()]);
       await jobs.stop();
-      await unwatchCleanUps();
       await store.close();
     },
   };

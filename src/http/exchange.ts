@@ -251,4 +251,5 @@ export class Exchange implements Outgoing, Flying {
 /** A reply that nobody will read: stops the work behind it. */
 function release(reply: Reply): void {
   if (reply.kind === "arrow") reply.answer.rest?.cancel();
+  if (reply.kind === "blob") reply.source.end();
 }

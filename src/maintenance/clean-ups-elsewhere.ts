@@ -1,5 +1,6 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { CleanUps } from "../catalog/clean-ups.js";
+import type { OpenCatalog } from "../catalog/open.js";
 import type { Engine, GivenUp } from "../engine/index.js";
 import type { Logger } from "../telemetry/logger.js";
 
@@ -25,6 +26,22 @@ export async function watchCleanUps(surroundings: Surroundings): Promise<() => P
   await watch.look();
   watch.start();
   return () => watch.stop();
+}
+
+/** An open catalog, with the clean-ups of other servers answered until it is closed. */
+export async function answeringCleanUps(
+  opened: OpenCatalog,
+  own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
+): Promise<OpenCatalog> {
+  const { catalog, cleanUps } = opened;
+  try {
+    const stop = await watchCleanUps({ ...own, catalog, cleanUps });
+    const close = () => stop().finally(() => opened.close());
+    return { ...opened, close };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }
 
 /** A clean-up of another server. */

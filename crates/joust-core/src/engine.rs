@@ -208,6 +208,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Closes what else is open of a table's branch, with other storage options: it may be open at an old
+    /// version that nobody reads.
+    pub(crate) fn close_others(&self, own: &Handle) {
+        let handles = self.shared.handles.lock();
+        let others = handles.values().filter(|other| other.is_beside(own));
+        others.for_each(|other| other.close());
+    }
+
     /// Closes a table and all its branches: what is known of the files there is forgotten.
     pub fn close_table(&self, location: &str) {
         self.shared.lives.lock().remove(location);

@@ -1,9 +1,11 @@
 //! Clean-up: versions that nobody asks for any more, and the files that only they name.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use lance::Dataset;
 use lance::dataset::cleanup::CleanupPolicy;
 
 use crate::error::{Error, Result};
@@ -70,8 +72,7 @@ impl Table {
     /// dropped, who asks here for one of the others is told to come again (code 17).
     pub async fn give_up(&self, versions: &[u64]) -> GivenUp {
         let removal = self.removal(Doom::Likely);
-        // What is open from earlier would count as read.
-        let named = match self.newest().await {
+        let named = match self.let_go_of_old().await {
             Ok(_) => self.named_versions().await,
             Err(error) => Err(error),
         };
@@ -88,6 +89,14 @@ impl Table {
             kept: kept.copied().collect(),
             _removal: removal,
         }
+    }
+}
+
+impl Table {
+    /// The newest version. What is open from earlier, and would count as read, is closed.
+    async fn let_go_of_old(&self) -> Result<Arc<Dataset>> {
+        self.engine().close_others(self.handle());
+        self.newest().await
     }
 }
 
@@ -110,8 +119,7 @@ impl CleanUp {
     ///
     /// Who asks for one of the versions that go is told from then on that it is not there.
     pub async fn run(self, kept: &HashSet<u64>) -> Result<CleanedUp> {
-        // What is open from earlier would count as read.
-        let dataset = self.table.newest().await?;
+        let dataset = self.table.let_go_of_old().await?;
         // Again: others may have named some until they gave them up. Lance looks too, and would miss what is
         // made after that.
         let named = self.table.named_versions().await?;

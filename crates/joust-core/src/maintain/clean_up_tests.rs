@@ -239,6 +239,20 @@ async fn a_version_that_is_read_is_not_removed() {
     assert_eq!(rows(&table, ReadOptions::default()).await, 6);
 }
 
+#[tokio::test]
+async fn what_is_only_open_is_not_read() {
+    let (table, _directory) = table().await;
+    table.delete_tag("newest").await.unwrap();
+    let options = [("other".to_string(), "option".to_string())];
+    let location = table.handle().location();
+    let beside = table.engine().table(location, options.into());
+    assert_eq!(rows(&beside, ReadOptions::default()).await, 9);
+    table.append(three()).await.unwrap();
+    let clean_up = table.clean_up(Duration::ZERO, None).await.unwrap();
+    assert_eq!((clean_up.versions, clean_up.in_use), (3, 0));
+    assert_eq!(rows(&beside, ReadOptions::default()).await, 12);
+}
+
 /// What another process is told, which then removes the others.
 #[tokio::test]
 async fn what_is_needed_here_is_kept_from_another_process() {

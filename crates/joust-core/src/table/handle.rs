@@ -113,6 +113,12 @@ impl Handle {
         self.branch.as_deref()
     }
 
+    /// Whether it is another handle on the same branch of the same table.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let same = self.location == other.location && self.branch == other.branch;
+        same && !std::ptr::eq(self, other)
+    }
+
     /// Where it is among what is [held](Holds).
     pub(super) fn place(&self) -> Place {
         (self.location.clone(), self.branch.clone())
