@@ -2,7 +2,7 @@ import type { CleanUps } from "../catalog/clean-ups.js";
 import type { CompactOptions, Engine } from "../engine/index.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { given } from "./given.js";
-import type { JobKind } from "./jobs.js";
+import { CLEAN_UP, type JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
 
 /** Puts small fragments together and lets indexes cover new rows, as far as either is due. */
@@ -58,7 +58,7 @@ export const cleanUp = (
   storageOptions: Record<string, string>,
   { uploads, cleanUps }: Needs,
 ): JobKind => ({
-  kind: "clean_up",
+  kind: CLEAN_UP,
   async run({ table, spec, signal }) {
     const { age_ms } = JSON.parse(spec) as CleanUpSpec;
     const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });

@@ -9,14 +9,15 @@ import type { Servers } from "../catalog/servers.js";
 import { available, violation } from "../catalog/sql-error.js";
 import { ErrorCode } from "../errors.js";
 import { forgetLongEnded } from "./history.js";
-import type {
-  JobCount,
-  JobErrors,
-  JobOutcome,
-  JobProgress,
-  JobRecord,
-  JobRequest,
-  ListedJob,
+import {
+  CLEAN_UP,
+  type JobCount,
+  type JobErrors,
+  type JobOutcome,
+  type JobProgress,
+  type JobRecord,
+  type JobRequest,
+  type ListedJob,
 } from "./jobs.js";
 import { queueJob } from "./queueing.js";
 import { ACTIVE, ENDED, jobRecord } from "./record.js";
@@ -24,8 +25,6 @@ import { ACTIVE, ENDED, jobRecord } from "./record.js";
 /** How often jobs that ended long ago are looked for, ms. */
 const PRUNE_EVERY = 60_000;
 const MAX_ATTEMPTS = 3;
-/** The kind of job that runs beside another one of its table. */
-const CLEAN_UP = "clean_up";
 /** Jobs whose row errors are told at a time. */
 const MOST_WITH_ERRORS = 20;
 
@@ -90,9 +89,6 @@ export class JobStore {
     busy: readonly Pick<JobRecord, "table" | "kind">[],
     kinds?: readonly string[],
   ): Promise<JobRecord | undefined> {
-    const tablesOf = (some: typeof busy) => some.map(({ table }) => table);
-    const cleaned = tablesOf(busy.filter(({ kind }) => kind === CLEAN_UP));
-    const worked = tablesOf(busy.filter(({ kind }) => kind !== CLEAN_UP));
     const now = Date.now();
     const claimed = this.db.write(async (t) => {
       const next = await t
@@ -101,23 +97,25 @@ export class JobStore {
         .where("state", "=", "QUEUED")
         .where("paused", "=", 0)
         .$if(kinds !== undefined, (query) => query.where("kind", "in", kinds ?? []))
+        .where((e) =>
+          e.not(
+            e.exists(
+              e
+                .selectFrom("jobs as other")
+                .select("other.id")
+                .where("other.state", "=", "RUNNING")
+                .whereRef("other.table_key", "=", "jobs.table_key")
+                .where(sql<boolean>`(other.kind = ${CLEAN_UP}) = (jobs.kind = ${CLEAN_UP})`),
+            ),
+          ),
+        )
         .where((e) => {
-          const running = e.selectFrom("jobs").select("table_key").where("state", "=", "RUNNING");
-          const isFree = (here: readonly string[], others: typeof running) =>
-            e.and([
-              e("table_key", "not in", others),
-              ...(here.length > 0 ? [e("table_key", "not in", here)] : []),
+          const isBeside = ({ table, kind }: (typeof busy)[number]) =>
+            e.or([
+              e("table_key", "<>", table),
+              e("kind", kind === CLEAN_UP ? "<>" : "=", CLEAN_UP),
             ]);
-          return e.or([
-            e.and([
-              e("kind", "=", CLEAN_UP),
-              isFree(cleaned, running.where("kind", "=", CLEAN_UP)),
-            ]),
-            e.and([
-              e("kind", "<>", CLEAN_UP),
-              isFree(worked, running.where("kind", "<>", CLEAN_UP)),
-            ]),
-          ]);
+          return e.and(busy.map(isBeside));
         })
         .orderBy("created_at")
         .orderBy("id")

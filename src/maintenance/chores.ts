@@ -1,10 +1,10 @@
 import type { TableRecord } from "../catalog/catalog.js";
-import type { JobRecord, Jobs } from "../jobs/jobs.js";
+import { CLEAN_UP, type JobRecord, type Jobs } from "../jobs/jobs.js";
 import type { CleanUpSpec } from "../jobs/maintenance.js";
 import { specName } from "../operations/job-request.js";
 
 /** Kinds of the jobs that keep tables fit. */
-export const chores: ReadonlySet<string> = new Set(["maintenance", "clean_up"]);
+export const chores: ReadonlySet<string> = new Set(["maintenance", CLEAN_UP]);
 
 /** Chores of one name that are kept: a busy table has one every few seconds, and nobody asked for them. */
 const KEPT = 20;
@@ -22,7 +22,7 @@ export const queueCleanUp = (
   keepVersionsMs: number,
 ): Promise<JobRecord> => {
   const wanted: CleanUpSpec = { age_ms: keepVersionsMs };
-  return queue(jobs, key, "clean_up", wanted);
+  return queue(jobs, key, CLEAN_UP, wanted);
 };
 
 function queue(

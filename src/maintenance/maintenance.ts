@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import type { Engine, Table } from "../engine/index.js";
-import type { Jobs } from "../jobs/jobs.js";
+import { CLEAN_UP, type Jobs } from "../jobs/jobs.js";
 import type { CleanUpResult } from "../jobs/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
 import { queueCleanUp, queueMaintenance } from "./chores.js";
@@ -183,7 +183,7 @@ class Watch implements Maintenance {
     this.#cleaned.set(key, now);
     // Another server may have done it.
     const jobs = await this.options.jobs.list(key);
-    const done = jobs.filter((job) => job.kind === "clean_up" && job.state === "DONE").at(-1);
+    const done = jobs.filter((job) => job.kind === CLEAN_UP && job.state === "DONE").at(-1);
     if (done === undefined) return true;
     if (now - done.updatedMillis < interval) {
       // Our own last one, too, ended after it was queued: the next is due an interval after its end.

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import type { Table } from "../engine/index.js";
-import type { JobRecord } from "../jobs/jobs.js";
+import { CLEAN_UP, type JobRecord } from "../jobs/jobs.js";
 import { count } from "../operations/schemas.js";
 import type { Services } from "../services.js";
 import { chores } from "./chores.js";
@@ -34,7 +34,7 @@ export async function maintenanceState(
   const compaction_due = due.compactBelow !== undefined;
   const last = (kind: string) =>
     own.filter((job) => job.kind === kind && job.state === "DONE").at(-1);
-  const [maintained, cleaned] = [last("maintenance"), last("clean_up")];
+  const [maintained, cleaned] = [last("maintenance"), last(CLEAN_UP)];
   return {
     state: on ? stateOf(own, compaction_due || due.unindexedRows > 0) : "off",
     compaction_due,

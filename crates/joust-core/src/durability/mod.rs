@@ -34,6 +34,7 @@ use lance_table::transaction::Transaction;
 use object_store::path::Path;
 
 use crate::error::Result;
+use crate::one_thread::step;
 
 use around::With;
 pub(crate) use disk::Settling;
@@ -106,8 +107,7 @@ impl Durability {
             return Ok(());
         }
         let versions = local::local(base).join(disk::VERSIONS);
-        let synced = tokio::task::spawn_blocking(move || disk::to_disk(&versions));
-        let synced = synced.await.map_err(std::io::Error::other).flatten();
+        let synced = step(move || disk::to_disk(&versions)).await;
         Ok(synced.map_err(lance::Error::from)?)
     }
 
@@ -118,8 +118,7 @@ impl Durability {
             return Ok(());
         }
         let path = local::local(path);
-        let synced = tokio::task::spawn_blocking(move || disk::sync_removal(&path, disk::to_disk));
-        let synced = synced.await.map_err(std::io::Error::other).flatten();
+        let synced = step(move || disk::sync_removal(&path, disk::to_disk)).await;
         Ok(synced.map_err(lance::Error::from)?)
     }
 }

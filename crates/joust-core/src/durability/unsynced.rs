@@ -34,17 +34,11 @@ pub(super) fn unsynced(version: u64, cause: io::Error) -> CommitError {
 }
 
 pub(super) fn is_unsynced(error: &CommitError) -> bool {
-    let CommitError::OtherError(error) = error else {
-        return false;
-    };
-    let mut here: Option<&(dyn StdError + 'static)> = Some(error);
-    while let Some(error) = here {
-        if error.is::<Unsynced>() {
-            return true;
-        }
-        here = error.source();
-    }
-    false
+    matches!(error, CommitError::OtherError(error) if comes_from_unsynced(error))
+}
+
+fn comes_from_unsynced(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<Unsynced>() || error.source().is_some_and(comes_from_unsynced)
 }
 
 #[cfg(test)]

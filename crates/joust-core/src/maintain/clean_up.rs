@@ -1,11 +1,9 @@
 //! Clean-up: versions that nobody asks for any more, and the files that only they name.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use lance::Dataset;
 use lance::dataset::cleanup::CleanupPolicy;
 
 use crate::error::{Error, Result};
@@ -72,11 +70,7 @@ impl Table {
     /// dropped, who asks here for one of the others is told to come again (code 17).
     pub async fn give_up(&self, versions: &[u64]) -> GivenUp {
         let removal = self.removal(Doom::Likely);
-        let named = match self.let_go_of_old().await {
-            Ok(_) => self.named_versions().await,
-            Err(error) => Err(error),
-        };
-        let free = match named {
+        let free = match self.named_now().await {
             Ok(named) => {
                 let free = versions.iter().filter(|version| !named.contains(version));
                 removal.doom_unread(free.copied())
@@ -90,13 +84,12 @@ impl Table {
             _removal: removal,
         }
     }
-}
 
-impl Table {
-    /// The newest version. What is open from earlier, and would count as read, is closed.
-    async fn let_go_of_old(&self) -> Result<Arc<Dataset>> {
+    /// The versions that a tag or a branch names, and nothing open from earlier that would count as read: who
+    /// looks for names opens the newest version.
+    async fn named_now(&self) -> Result<HashSet<u64>> {
         self.engine().close_others(self.handle());
-        self.newest().await
+        self.named_versions().await
     }
 }
 
@@ -119,10 +112,9 @@ impl CleanUp {
     ///
     /// Who asks for one of the versions that go is told from then on that it is not there.
     pub async fn run(self, kept: &HashSet<u64>) -> Result<CleanedUp> {
-        let dataset = self.table.let_go_of_old().await?;
         // Again: others may have named some until they gave them up. Lance looks too, and would miss what is
         // made after that.
-        let named = self.table.named_versions().await?;
+        let named = self.table.named_now().await?;
         let old = self.versions.iter().copied();
         let old = old.filter(|version| !named.contains(version));
         let unread = old.clone().filter(|version| !kept.contains(version));
@@ -136,6 +128,7 @@ impl CleanUp {
             error_if_tagged_old_versions: false,
             ..CleanupPolicy::default()
         };
+        let dataset = self.table.newest().await?;
         let removed = dataset.cleanup_with_policy(policy).await?;
         Ok(CleanedUp {
             versions: removed.old_versions,

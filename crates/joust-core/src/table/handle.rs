@@ -48,9 +48,7 @@ struct Open {
 
 /// A table's address and its cached dataset.
 pub struct Handle {
-    location: String,
-    /// `None` is the main branch.
-    branch: Option<String>,
+    place: Place,
     storage_options: StorageOptions,
     caches: Arc<Caches>,
     staleness: Duration,
@@ -84,8 +82,7 @@ impl Handle {
     ) -> Self {
         Self {
             directory: VersionsDirectory::of(&location, branch.as_deref()),
-            location,
-            branch,
+            place: Place { location, branch },
             storage_options,
             caches,
             staleness,
@@ -101,7 +98,7 @@ impl Handle {
     }
 
     pub fn location(&self) -> &str {
-        &self.location
+        &self.place.location
     }
 
     /// Whether the table is on a disk of this host.
@@ -110,18 +107,17 @@ impl Handle {
     }
 
     pub fn branch(&self) -> Option<&str> {
-        self.branch.as_deref()
+        self.place.branch.as_deref()
     }
 
     /// Whether it is another handle on the same branch of the same table.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        let same = self.location == other.location && self.branch == other.branch;
-        same && !std::ptr::eq(self, other)
+        self.place == other.place && !std::ptr::eq(self, other)
     }
 
     /// Where it is among what is [held](Holds).
-    pub(super) fn place(&self) -> Place {
-        (self.location.clone(), self.branch.clone())
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     pub fn storage_options(&self) -> &StorageOptions {
@@ -130,13 +126,18 @@ impl Handle {
 
     /// The store that holds the table, and the table's path in it.
     pub async fn store(&self) -> Result<(Arc<ObjectStore>, Path)> {
-        store(&self.caches, &self.location, self.storage_options.clone()).await
+        store(
+            &self.caches,
+            &self.place.location,
+            self.storage_options.clone(),
+        )
+        .await
     }
 
     /// The store, and the path of what is the branch's own: `data`, `_versions` and the like.
     pub async fn files(&self) -> Result<(Arc<ObjectStore>, Path)> {
         let (store, table) = self.store().await?;
-        let base = match &self.branch {
+        let base = match &self.place.branch {
             Some(branch) => branch.split('/').fold(table.join("tree"), Path::join),
             None => table,
         };
@@ -151,7 +152,7 @@ impl Handle {
     /// How versions of a table that is about to be created here are committed; `None` is Lance's own way.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
         let durability = self.caches.durability();
-        durability.commit_handler(&self.location, None)
+        durability.commit_handler(&self.place.location, None)
     }
 
     /// The table's branches.
@@ -331,7 +332,7 @@ impl Handle {
     /// A version that was the newest a moment ago, which is read from now on.
     fn opened(&self, dataset: Dataset, branch: Option<Arc<OnBranch>>) -> Current {
         let current = Current::new(dataset, branch);
-        self.holds.read(self.place(), &current.dataset);
+        self.holds.read(&self.place, &current.dataset);
         current
     }
 
@@ -341,7 +342,7 @@ impl Handle {
         let now = Instant::now();
         let mut open = self.open.lock();
         // What is open may be another branch that has the name by now.
-        if self.branch.is_some() && !is_one_session(open.as_ref(), &dataset) {
+        if self.place.branch.is_some() && !is_one_session(open.as_ref(), &dataset) {
             *open = None;
             return;
         }

@@ -25,8 +25,13 @@ use parking_lot::Mutex;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 
-/// A table's location and its branch; `None` is the main one.
-pub(crate) type Place = (String, Option<String>);
+/// A table and its branch.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub location: String,
+    /// `None` is the main branch.
+    pub branch: Option<String>,
+}
 
 /// The versions of an engine's tables that are held or being removed.
 #[derive(Clone, Default)]
@@ -114,7 +119,7 @@ static NEXT_REMOVAL: AtomicU64 = AtomicU64::new(0);
 
 impl Holds {
     /// Fails when the version is being removed. It may not be there at all.
-    pub fn hold(&self, place: Place, version: u64) -> std::result::Result<Hold, Doom> {
+    pub fn hold(&self, place: &Place, version: u64) -> std::result::Result<Hold, Doom> {
         let mut all = self.0.lock();
         let here = all.entry(place.clone()).or_default();
         if let Some(doom) = here.doom(version) {
@@ -126,25 +131,29 @@ impl Holds {
         here.versions.push(version);
         Ok(Hold {
             holds: self.clone(),
-            place,
+            place: place.clone(),
             version,
         })
     }
 
     /// The dataset's version is read from now on until the dataset is dropped.
-    pub fn read(&self, place: Place, dataset: &Arc<Dataset>) {
+    pub fn read(&self, place: &Place, dataset: &Arc<Dataset>) {
+        let read = (dataset.version_id(), Arc::downgrade(dataset));
         let mut all = self.0.lock();
+        // Each commit comes here.
+        if let Some(here) = all.get_mut(place) {
+            here.forget_read();
+            here.read.push(read);
+            return;
+        }
         // Now and then: most are of tables that are open.
-        if all.len() == all.capacity() && !all.contains_key(&place) {
+        if all.len() == all.capacity() {
             all.retain(|_, here| {
                 here.forget_read();
                 !here.is_idle()
             });
         }
-        let here = all.entry(place).or_default();
-        here.forget_read();
-        let version = dataset.version_id();
-        here.read.push((version, Arc::downgrade(dataset)));
+        all.entry(place.clone()).or_default().read.push(read);
     }
 
     /// Whether a version is being removed.
@@ -154,7 +163,7 @@ impl Holds {
             .is_some_and(|here| here.doom(version).is_some())
     }
 
-    fn remove(&self, place: Place, doom: Doom) -> Removal {
+    fn remove(&self, place: &Place, doom: Doom) -> Removal {
         let id = NEXT_REMOVAL.fetch_add(1, Ordering::Relaxed);
         let mut all = self.0.lock();
         let here = all.entry(place.clone()).or_default();
@@ -166,7 +175,7 @@ impl Holds {
         here.removals.insert(id, removing);
         Removal {
             holds: self.clone(),
-            place,
+            place: place.clone(),
             id,
         }
     }
@@ -187,24 +196,21 @@ impl Holds {
 impl Removal {
     /// Which of these versions go: those that nobody has held since the removal began.
     pub fn doom(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
-        self.doom_before(versions, |_| None)
+        self.doom_of(versions, false)
     }
 
     /// As [`doom`](Self::doom), without those that are read and what came after them.
     pub fn doom_unread(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
-        self.doom_before(versions, Held::oldest_read)
+        self.doom_of(versions, true)
     }
 
-    fn doom_before(
-        &self,
-        versions: impl IntoIterator<Item = u64>,
-        end: impl FnOnce(&mut Held) -> Option<u64>,
-    ) -> HashSet<u64> {
+    fn doom_of(&self, versions: impl IntoIterator<Item = u64>, only_unread: bool) -> HashSet<u64> {
         let mut all = self.holds.0.lock();
         let Some(here) = all.get_mut(&self.place) else {
             return HashSet::new();
         };
-        let end = end(here).unwrap_or(u64::MAX);
+        let read = only_unread.then(|| here.oldest_read()).flatten();
+        let end = read.unwrap_or(u64::MAX);
         let Some(own) = here.removals.get_mut(&self.id) else {
             return HashSet::new();
         };

@@ -19,7 +19,7 @@ impl Handle {
         let found = self.load_newest(session.clone()).await?;
         match self
             .holds
-            .is_doomed(&self.place(), found.dataset.version_id())
+            .is_doomed(&self.place, found.dataset.version_id())
         {
             // Newer ones have come meanwhile, and a clean-up: none removes the newest.
             true => self.load_newest(session).await,
@@ -29,7 +29,7 @@ impl Handle {
 
     /// A branch is there as long as it has its reference, whatever its directory holds.
     async fn load_newest(&self, session: Arc<Session>) -> Result<Current> {
-        let branch = match &self.branch {
+        let branch = match &self.place.branch {
             None => None,
             Some(name) if !is_reference(names::Reference::Branch, name) => {
                 return Err(unknown_branch(name));
@@ -40,26 +40,30 @@ impl Handle {
             }
         };
         let durability = self.caches.durability();
-        let mut builder = DatasetBuilder::from_uri(&self.location)
+        let mut builder = DatasetBuilder::from_uri(&self.place.location)
             .with_session(session)
             .with_storage_options(self.storage_options.clone());
-        if let Some(handler) = durability.commit_handler(&self.location, branch.clone()) {
+        if let Some(handler) = durability.commit_handler(&self.place.location, branch.clone()) {
             builder = builder.with_commit_handler(handler);
         }
-        if let Some(name) = &self.branch {
+        if let Some(name) = &self.place.branch {
             builder = builder.with_branch(name, None);
         }
-        let dataset = builder.load().await.map_err(|error| match &self.branch {
-            Some(branch)
-                if error.is_not_found() || matches!(error, lance::Error::RefNotFound { .. }) =>
-            {
-                unknown_branch(branch)
-            }
-            None if error.is_not_found() => {
-                Error::new(Code::TableNotFound, "the table's files do not exist")
-            }
-            _ => Error::from(error),
-        })?;
+        let dataset = builder
+            .load()
+            .await
+            .map_err(|error| match &self.place.branch {
+                Some(branch)
+                    if error.is_not_found()
+                        || matches!(error, lance::Error::RefNotFound { .. }) =>
+                {
+                    unknown_branch(branch)
+                }
+                None if error.is_not_found() => {
+                    Error::new(Code::TableNotFound, "the table's files do not exist")
+                }
+                _ => Error::from(error),
+            })?;
         Ok(self.opened(dataset, branch))
     }
 
@@ -88,12 +92,12 @@ impl Handle {
         if version == 0 || version > newest.version_id() {
             return Err(missing());
         }
-        let hold = self.holds.hold(self.place(), version);
+        let hold = self.holds.hold(&self.place, version);
         let _hold = hold.map_err(|doom| doom.error(version))?;
         match Box::pin(newest.checkout_version(version)).await {
             Ok(dataset) => {
                 let dataset = Arc::new(dataset);
-                self.holds.read(self.place(), &dataset);
+                self.holds.read(&self.place, &dataset);
                 Ok(dataset)
             }
             Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {
