@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float32Array, Int64Array, RecordBatch, RecordBatchIterator};
 use arrow::array::{FixedSizeListArray, StringArray};
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Schema};
 use lance::Dataset;
+use lance::blob::{BlobArrayBuilder, blob_field};
 use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::dataset::{
     CommitBuilder, DeleteBuilder, InsertBuilder, MergeInsertBuilder, NewColumnTransform,
@@ -15,9 +16,11 @@ use lance::dataset::{
 };
 use lance::index::DatasetIndexExt;
 use lance::index::vector::VectorIndexParams;
+use lance_file::version::LanceFileVersion;
 use lance_index::IndexType;
 use lance_index::scalar::ScalarIndexParams;
 use lance_linalg::distance::MetricType;
+use lance_table::feature_flags::MANAGED_BLOBS_META_KEY;
 use parking_lot::Mutex;
 
 use super::super::around::With;
@@ -46,6 +49,16 @@ fn rows(range: std::ops::Range<i64>) -> RecordBatch {
         ("vector", Arc::new(vectors) as ArrayRef),
     ])
     .unwrap()
+}
+
+/// A row whose value is longer than a data file takes, in a table that keeps such by themselves.
+fn managed_blob() -> RecordBatch {
+    let managed = [(MANAGED_BLOBS_META_KEY.to_string(), "true".to_string())];
+    let fields = vec![blob_field("blob", true)];
+    let schema = Schema::new_with_metadata(fields, managed.into());
+    let mut blobs = BlobArrayBuilder::new(1);
+    blobs.push_bytes(vec![7; 1 << 20]).unwrap();
+    RecordBatch::try_new(Arc::new(schema), vec![blobs.finish().unwrap()]).unwrap()
 }
 
 fn reader(batch: RecordBatch) -> Box<dyn arrow::array::RecordBatchReader + Send> {
@@ -200,17 +213,41 @@ async fn what_an_operation_writes_is_synced_with_its_directories() {
         .execute_uncommitted(vec![rows(9..20)])
         .await
         .unwrap();
-    let named: BTreeSet<_> = appended(&rows).iter().map(|path| base.join(path)).collect();
+    let named: BTreeSet<_> = appended(&rows, dataset.manifest())
+        .iter()
+        .map(|path| base.join(path))
+        .collect();
     let new: Vec<_> = entries(&base)
         .into_iter()
         .filter(|entry| !known.contains(entry))
         .collect();
     assert!(!new.is_empty() && new.iter().all(|file| named.contains(file)));
-    let settling = Settling::begin(base.clone(), appended(&rows));
+    let settling = Settling::begin(base.clone(), appended(&rows, dataset.manifest()));
     let committed = settled(vec![settling], CommitBuilder::new(dataset).execute(rows));
     committed.await.unwrap();
     let synced = std::mem::take(&mut *SYNCED.lock());
     assert!(synced.is_empty(), "again: {synced:?}");
+
+    let base = place.path().join("blobs.lance");
+    let uri = base.to_str().unwrap();
+    let create = WriteParams {
+        data_storage_version: Some(LanceFileVersion::V2_2),
+        ..params(WriteMode::Create)
+    };
+    let created = Dataset::write(reader(managed_blob()), uri, Some(create));
+    let dataset = Arc::new(created.await.unwrap());
+    let append = params(WriteMode::Append);
+    let synced = std::mem::take(&mut *SYNCED.lock());
+    let blobs = base.join("_blobs");
+    assert!(synced.is_superset(&entries(&blobs)) && synced.contains(&blobs));
+    assert_eq!(entries(&blobs).len(), 1);
+    let rows = InsertBuilder::new(dataset.clone())
+        .with_params(&append)
+        .execute_uncommitted(vec![managed_blob()])
+        .await
+        .unwrap();
+    let named = appended(&rows, dataset.manifest());
+    assert!(named.contains(&"_blobs".into()));
 }
 
 #[tokio::test]
@@ -233,13 +270,13 @@ async fn rows_that_the_disk_does_not_take_are_in_no_version() {
         .execute_uncommitted(vec![rows(9..20)])
         .await
         .unwrap();
-    for file in appended(&new) {
+    for file in appended(&new, dataset.manifest()) {
         let file = base.join(file);
         if file.is_file() {
             std::fs::remove_file(file).unwrap();
         }
     }
-    let settling = Settling::begin(base.clone(), appended(&new));
+    let settling = Settling::begin(base.clone(), appended(&new, dataset.manifest()));
     let commit = CommitBuilder::new(Arc::new(dataset)).execute(new);
     let error = settled(vec![settling], commit).await.unwrap_err();
     assert!(matches!(error, lance::Error::IO { .. }), "{error:?}");

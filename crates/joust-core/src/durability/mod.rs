@@ -18,7 +18,7 @@ mod local;
 mod marked;
 mod new_file;
 mod on_branch;
-mod short_files;
+mod own_files;
 mod to_the_end;
 mod turns;
 mod unsynced;
@@ -28,7 +28,9 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 
+use lance::session::Session;
 use lance_io::object_store::ObjectStoreRegistry;
+use lance_table::format::Manifest;
 use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
 use lance_table::transaction::Transaction;
 use object_store::path::Path;
@@ -43,7 +45,7 @@ pub(crate) use life::{Branches, Reference};
 pub(crate) use marked::{Mark, find, marked, versions_gone};
 use on_branch::CommitOnBranch;
 pub(crate) use on_branch::OnBranch;
-pub(crate) use short_files::ShortFiles;
+pub(crate) use own_files::OwnFiles;
 pub(crate) use to_the_end::{Ended, to_the_end};
 pub(crate) use turns::Turns;
 
@@ -60,11 +62,16 @@ pub enum Durability {
 impl Durability {
     /// The stores that tables are opened with.
     pub(crate) fn stores(self) -> ObjectStoreRegistry {
-        let stores = ObjectStoreRegistry::default();
-        if self == Self::Synced {
-            stores.insert("file", Arc::new(files::SyncedFiles::default()));
+        match self {
+            Self::Synced => files::LocalStores::registry(files::synced),
+            Self::Os => ObjectStoreRegistry::default(),
         }
-        stores
+    }
+
+    /// The session to write the files of a new table at `location` in, where that is not the one to open it
+    /// in: as [`OwnFiles`] are, and nothing is kept of what is seen.
+    pub(crate) fn session_of_new(self, location: &str) -> Option<Arc<Session>> {
+        (cfg!(unix) && scheme(location) == "file").then(|| own_files::session(self))
     }
 
     /// How versions of a table at `location`, or of a branch of it, are committed; `None` is Lance's own
@@ -124,9 +131,9 @@ impl Durability {
 }
 
 /// Begins to bring the files of new rows to the disk, which a commit would else do. `base`: where the table,
-/// or its branch, has its files.
-pub(crate) fn settle(base: &Path, rows: &Transaction) -> Settling {
-    Settling::begin(local::local(base), written::appended(rows))
+/// or its branch, has its files; `version`: what the rows were written for.
+pub(crate) fn settle(base: &Path, rows: &Transaction, version: &Manifest) -> Settling {
+    Settling::begin(local::local(base), written::appended(rows, version))
 }
 
 /// Commits rows all of whose files [settle](settle) where that is needed, once they have.

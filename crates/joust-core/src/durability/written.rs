@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lance::Result;
+use lance_table::feature_flags::MANAGED_BLOBS_META_KEY;
 use lance_table::format::{DataFile, Fragment, IndexMetadata, Manifest, Transaction};
 use lance_table::io::deletion::relative_deletion_file_path;
 use lance_table::transaction::{Operation, Transaction as Change};
@@ -18,6 +19,7 @@ pub(super) fn files(
     let Some(transaction) = transaction else {
         files.fragments(&manifest.fragments);
         files.indices(indices);
+        files.blobs();
         return Ok(files.0);
     };
     match Change::try_from(transaction.inner)?.operation {
@@ -75,14 +77,28 @@ pub(super) fn files(
         // Can be read and never committed.
         | Operation::Unknown { .. } => {}
     }
+    if manifest.has_managed_blobs() && !files.0.is_empty() {
+        files.blobs();
+    }
     Ok(files.0)
 }
 
-/// The files that a transaction of new rows wrote, relative to the table.
-pub(super) fn appended(transaction: &Change) -> Vec<PathBuf> {
+/// The files that a transaction of new rows for a version wrote, relative to the table.
+pub(super) fn appended(transaction: &Change, version: &Manifest) -> Vec<PathBuf> {
     let mut files = Files::default();
-    if let Operation::Append { fragments } = &transaction.operation {
-        files.fragments(fragments);
+    let mut has_blobs = version.has_managed_blobs();
+    match &transaction.operation {
+        Operation::Append { fragments } => files.fragments(fragments),
+        Operation::Overwrite {
+            fragments, schema, ..
+        } => {
+            files.fragments(fragments);
+            has_blobs |= schema.metadata.contains_key(MANAGED_BLOBS_META_KEY);
+        }
+        _ => {}
+    }
+    if has_blobs {
+        files.blobs();
     }
     files.0
 }
@@ -123,6 +139,11 @@ impl Files {
                 self.index(&index.uuid.to_string());
             }
         }
+    }
+
+    /// Large values that versions share: which of them are new only their rows say.
+    fn blobs(&mut self) {
+        self.0.push("_blobs".into());
     }
 
     fn index(&mut self, uuid: &str) {

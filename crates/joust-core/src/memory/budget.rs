@@ -1,5 +1,7 @@
 //! How a budget is split.
 
+use lance_io::object_writer::upload_memory_bound_bytes;
+
 const MIB: usize = 1 << 20;
 /// What a process takes that does nothing: code, stacks, Node's own heap.
 const PROGRAM: usize = 192 * MIB;
@@ -61,6 +63,12 @@ impl Budget {
         (self.work / 16).clamp(4 * MIB, 32 * MIB)
     }
 
+    /// Bytes for the [pieces] of a file that an upload is written to; `None` where so much would leave room for
+    /// few uploads.
+    pub fn pieces(&self) -> Option<usize> {
+        Some(pieces()).filter(|bytes| *bytes <= self.work / 16)
+    }
+
     /// Bytes that a job works with. Two jobs run at the same time and leave half to requests.
     pub fn job(&self) -> usize {
         (self.work / 4).clamp(16 * MIB, 1024 * MIB)
@@ -72,9 +80,23 @@ impl Budget {
     }
 }
 
+/// Bytes of a file on their way to its storage, as Lance sends them: ten pieces at once and the next one, unless
+/// its environment variables say something else.
+pub fn pieces() -> usize {
+    let bytes = upload_memory_bound_bytes(0, true);
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_sent_in_pieces_where_many_uploads_have_room() {
+        let pieces = |gib: usize| Budget::new(gib << 30, None, None, None).pieces();
+        assert_eq!(pieces(1), None);
+        assert_eq!(pieces(4), Some(55 * MIB));
+    }
 
     #[test]
     fn the_shares_are_the_whole() {

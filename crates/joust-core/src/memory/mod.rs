@@ -15,7 +15,7 @@
 //! |---|---|
 //! | an upload | what has come of it and is not freed yet, wherever it went ([`ipc`](crate::ipc)) |
 //! | an upload that waits for a commit | its rows once more, for the files they become |
-//! | a long upload | [`Budget::writing`] for the buffers of its files |
+//! | an upload that is written by itself | [`Budget::writing`] for the buffers of its files and [`Budget::pieces`] on their way; a short one its rows once more |
 //! | a query | what its scan may read ahead and its sort may hold; no more than the table has |
 //! | an update, delete or merge | the same, and [`Budget::writing`] |
 //! | columns that are filled, cast or promoted | the same |
@@ -25,5 +25,5 @@
 mod budget;
 mod pool;
 
-pub use budget::Budget;
+pub use budget::{Budget, pieces};
 pub use pool::{Memory, Patience, Reservation, Usage, Use, Uses};

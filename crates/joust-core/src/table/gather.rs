@@ -1,7 +1,8 @@
 //! Short uploads are held in memory until they are complete.
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{ArrayData, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -16,13 +17,14 @@ const MAX_BATCHES: usize = 1_024;
 const COLUMN_COST: usize = 256;
 
 pub(super) enum Gathered {
+    /// All of it, which may be no batches at all.
     Whole {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
         bytes: usize,
     },
-    /// What has come, and what is still to come.
-    Long(BatchStream),
+    /// What has come, and what is still to come; bytes of what is held of it.
+    Long(BatchStream, usize),
 }
 
 pub(super) async fn gather(mut batches: BatchStream) -> Result<Gathered> {
@@ -36,11 +38,8 @@ pub(super) async fn gather(mut batches: BatchStream) -> Result<Gathered> {
         bytes += size(&batch);
         held.push(batch);
         if bytes > SHORT || held.len() > MAX_BATCHES {
-            return Ok(Gathered::Long(resumed(held, batches)));
+            return Ok(Gathered::Long(resumed(held, batches), bytes));
         }
-    }
-    if held.is_empty() {
-        return Ok(Gathered::Long(resumed(held, batches)));
     }
     Ok(Gathered::Whole {
         schema: batches.schema(),
@@ -65,18 +64,30 @@ fn resumed(held: Vec<RecordBatch>, rest: BatchStream) -> BatchStream {
 fn size(batch: &RecordBatch) -> usize {
     let sizes = batch.columns().iter().map(|column| {
         let data = column.to_data();
-        data.get_slice_memory_size()
-            .unwrap_or_else(|_| data.get_array_memory_size())
+        let values = data.get_slice_memory_size();
+        values.unwrap_or_else(|_| data.get_array_memory_size()) + viewed(&data)
     });
     sizes.sum::<usize>() + batch.num_columns() * COLUMN_COST
+}
+
+/// Bytes of the values that views look at, which Arrow does not count.
+fn viewed(data: &ArrayData) -> usize {
+    let own = match data.data_type() {
+        // Before them are the views.
+        DataType::Utf8View | DataType::BinaryView => &data.buffers()[1..],
+        _ => &[],
+    };
+    let below = data.child_data().iter().map(viewed);
+    own.iter().map(Buffer::len).sum::<usize>() + below.sum::<usize>()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int32Array};
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow::array::{ArrayRef, Int32Array, ListArray, StringViewArray};
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{Field, Schema};
 
     use super::*;
 
@@ -98,7 +109,29 @@ mod tests {
         let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
         assert_eq!(rows, [2, 1]);
         assert!(size(&batches[1]) > COLUMN_COST);
-        assert!(matches!(gathered(&[0; 3]).await, Gathered::Long(_)));
+        let Gathered::Whole { batches, bytes, .. } = gathered(&[0; 3]).await else {
+            panic!("the upload is short");
+        };
+        assert_eq!((batches.len(), bytes), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn values_that_are_only_looked_at_count() {
+        let long = "x".repeat(SHORT / 2);
+        let views: ArrayRef = Arc::new(StringViewArray::from_iter_values([&long, &long, &long]));
+        let list = Arc::new(Field::new("item", DataType::Utf8View, true));
+        let nested: ArrayRef = Arc::new(ListArray::new(
+            list,
+            OffsetBuffer::from_lengths([3]),
+            views.clone(),
+            None,
+        ));
+        for column in [views, nested] {
+            let batch = RecordBatch::try_from_iter([("text", column)]).expect("the batch fits");
+            let rows = whole(batch.schema(), vec![batch]);
+            let gathered = gather(rows).await.expect("all come");
+            assert!(matches!(gathered, Gathered::Long(_, bytes) if bytes > SHORT));
+        }
     }
 
     #[tokio::test]
@@ -107,7 +140,7 @@ mod tests {
             gathered(&[1; MAX_BATCHES]).await,
             Gathered::Whole { .. }
         ));
-        let Gathered::Long(batches) = gathered(&[1; MAX_BATCHES + 9]).await else {
+        let Gathered::Long(batches, _) = gathered(&[1; MAX_BATCHES + 9]).await else {
             panic!("the upload is long");
         };
         let batches: Vec<RecordBatch> = batches.try_collect().await.expect("all come");

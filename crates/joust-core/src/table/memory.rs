@@ -6,28 +6,43 @@ use lance_file::writer::FileWriterOptions;
 
 use super::Table;
 use crate::Result;
-use crate::memory::{Reservation, Use};
+use crate::memory::{Reservation, Use, pieces};
 
 /// What a query takes besides its rows.
 const FIXED: usize = 64 << 10;
 /// Bytes of an answer that are made before any is sent, and of batches on their way to it.
 const ANSWER: usize = 8 << 20;
-/// Files that Lance copies at the same time where they go through memory, and what it holds of each: what it
-/// reads at once, and ten parts of an upload with the next one.
+/// Files that Lance copies at the same time where they go through memory, and what it reads of each at once.
 const TRANSFERS: usize = 4;
-const TRANSFER: usize = (16 << 20) + 11 * (5 << 20);
+const TRANSFER: usize = 16 << 20;
 /// Rows to which Lance computes values of a new column at once.
 const ROWS_AT_ONCE: usize = 1_024;
 
 impl Table {
-    /// For the buffers of the files that an upload is written to.
-    pub(crate) async fn memory_for_writing(&self) -> Result<Reservation> {
+    /// For the buffers of the files that rows are written to, and for pieces on their way. `held`: bytes of rows
+    /// that wait for it; `is_all`: there are no others.
+    pub(super) async fn memory_for_writing(
+        &self,
+        held: usize,
+        is_all: bool,
+    ) -> Result<Reservation> {
         let memory = self.engine().memory();
-        memory.take(Use::Upload, memory.budget().writing()).await
+        let budget = memory.budget();
+        let most = budget.writing() + budget.pieces().unwrap_or(0);
+        let bytes = if is_all { held.min(most) } else { most };
+        let mut patience = memory.patience();
+        memory
+            .take_holding(held, &mut patience, Use::Upload, bytes)
+            .await
+    }
+
+    /// Whether there is memory for pieces of files that wait to be written.
+    pub(super) fn writes_pieces(&self) -> bool {
+        self.engine().memory().budget().pieces().is_some()
     }
 
     /// How a file of such rows is written with so much: the buffers share it.
-    pub(crate) fn file_options(&self, rows: &Schema) -> Option<FileWriterOptions> {
+    pub(super) fn file_options(&self, rows: &Schema) -> Option<FileWriterOptions> {
         let bytes = self.engine().memory().budget().writing();
         // Lance divides by the number of columns.
         (!rows.fields().is_empty()).then(|| FileWriterOptions {
@@ -81,7 +96,10 @@ impl Table {
             return Ok(None);
         }
         let memory = self.engine().memory();
-        let most = (TRANSFERS * TRANSFER).min(memory.budget().job());
+        let most = TRANSFER
+            .saturating_add(pieces())
+            .saturating_mul(TRANSFERS)
+            .min(memory.budget().job());
         // How large the files of an index are is not in the manifest.
         let bytes = match from.manifest().index_section {
             Some(_) => most,

@@ -7,9 +7,8 @@ use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMat
 
 use super::Table;
 use super::gather::{Gathered, gather, whole};
-use super::once::counted;
+use super::stage::Watch;
 use super::turn::Begun;
-use super::write::Watch;
 use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
@@ -77,7 +76,7 @@ impl Table {
                 batches,
                 bytes,
             } => (whole(schema, batches), self.begin_change(bytes).await?),
-            Gathered::Long(batches) => (batches, self.begin_beside_others().await?),
+            Gathered::Long(batches, _) => (batches, self.begin_beside_others().await?),
         };
         let change = match begun {
             Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,
@@ -152,4 +151,10 @@ impl Table {
             num_rows: watch.rows(),
         })
     }
+}
+
+/// How many rows a stream had by the time it is asked.
+fn counted(watch: &Arc<Watch>) -> impl Fn() -> u64 + Send + Sync + 'static {
+    let watch = watch.clone();
+    move || watch.rows()
 }

@@ -31,6 +31,7 @@ mod promote;
 mod publish;
 mod references;
 mod restore;
+mod stage;
 mod stats;
 mod tags;
 mod turn;
@@ -62,14 +63,14 @@ pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
 pub use once::Attempt;
 pub use parts::{Part, PartsCommit};
+pub(crate) use stage::Watch;
 pub use stats::{Lengths, Stats};
 pub use tags::Tag;
 pub use update::{Update, Updated};
 pub use versions::Version;
-pub(crate) use write::Watch;
 pub use write::Written;
 
-use crate::durability::OnBranch;
+use crate::durability::{Durability, OnBranch};
 use crate::names::unknown_branch;
 use crate::view::check_not_view;
 use crate::{Engine, Result};
@@ -203,8 +204,13 @@ impl Table {
 
     /// Waits, where that is promised, until the disk has it that a file of the table's is gone.
     async fn removed(&self, path: &object_store::path::Path) -> Result<()> {
-        let durability = self.handle.caches().durability();
-        durability.removed(self.handle.location(), path).await
+        let location = self.handle.location();
+        self.durability().removed(location, path).await
+    }
+
+    /// What an answered change of it means.
+    fn durability(&self) -> Durability {
+        self.handle.caches().durability()
     }
 
     /// A copy of the newest version for a change that commits to it, and the version itself: it is to be kept

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use lance_table::format::Fragment;
 use lance_table::transaction::{Operation, Transaction};
 
-use super::write::{Watch, Written};
+use super::write::Written;
 use super::{Deleted, Merge, Merged, ReadOptions, Table, Updated};
 use crate::durability::{Ended, Mark, find, marked, to_the_end, versions_gone};
 use crate::error::{Code, Error, Result};
@@ -99,8 +99,7 @@ impl Table {
             return Ok(None);
         };
         // The attempt may have ended before the disk had it.
-        let durability = self.handle.caches().durability();
-        durability
+        self.durability()
             .has_versions(self.handle.location(), &base)
             .await?;
         Ok(Some(Earlier {
@@ -191,12 +190,6 @@ impl Earlier {
             .filter_map(|fragment| fragment.physical_rows);
         rows.sum::<usize>() as u64
     }
-}
-
-/// How many rows a stream had by the time it is asked.
-pub(super) fn counted(watch: &Arc<Watch>) -> impl Fn() -> u64 + Send + Sync + 'static {
-    let watch = watch.clone();
-    move || watch.rows()
 }
 
 fn uncounted(version: u64) -> Error {

@@ -11,18 +11,18 @@ use std::sync::Arc;
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::ipc::reader::StreamReader;
 use lance::Dataset;
+use lance::dataset::WriteMode;
 use lance::dataset::transaction::{Operation, Transaction};
-use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode};
 use lance_core::datatypes::Schema;
 use lance_table::format::Fragment;
 use object_store::path::Path;
 
-use super::write::{Watch, onto, refused};
+use super::stage::with_columns;
+use super::write::commit_to;
 use super::{ReadOptions, Table};
 use crate::durability::{columns_changed, written_for};
 use crate::error::{Code, Error, Result};
-use crate::ipc::{Encoder, Format, UploadReader, ahead, decode};
-use crate::names::check_column;
+use crate::ipc::{Encoder, Format, UploadReader, decode};
 use crate::view::check_not_view;
 
 /// Where the fragments stand among a schema's metadata.
@@ -50,7 +50,8 @@ pub struct PartsCommit {
 }
 
 impl Table {
-    /// Writes one part of a larger write against `version`; nobody sees it. A failure leaves nothing.
+    /// Writes one part of a larger write against `version`; nobody sees it, and the disk has it where
+    /// that is promised. A failure leaves no more than files that no version names.
     pub async fn write_part(
         &self,
         upload: UploadReader,
@@ -59,25 +60,11 @@ impl Table {
     ) -> Result<Part> {
         let dataset = self.part_of(version).await?;
         check_not_view(&dataset)?;
-        let _memory = self.memory_for_writing().await?;
-        let (sent, batches) = decode(upload).await?;
-        if overwrite {
-            for field in sent.fields() {
-                check_column(field.name())?;
-            }
-        }
-        let mode = match overwrite {
-            true => WriteMode::Overwrite,
-            false => WriteMode::Append,
+        let (mode, rows) = match overwrite {
+            true => (WriteMode::Overwrite, with_columns(upload).await?),
+            false => (WriteMode::Append, decode(upload).await?.1),
         };
-        let mut params = onto(&dataset, mode);
-        params.file_writer_options = self.file_options(&sent);
-        let watch = Arc::new(Watch::default());
-        let transaction = InsertBuilder::new(dataset.clone())
-            .with_params(&params)
-            .execute_uncommitted_stream(watch.clone().over(ahead(batches)))
-            .await
-            .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
+        let (transaction, num_rows) = self.stage(&dataset, mode, rows).await?;
         let (schema, fragments) = match transaction.operation {
             Operation::Append { fragments } => (dataset.schema().clone(), fragments),
             Operation::Overwrite {
@@ -92,7 +79,7 @@ impl Table {
         };
         Ok(Part {
             contents: encode(&schema, &fragments)?,
-            num_rows: watch.rows(),
+            num_rows,
         })
     }
 
@@ -123,12 +110,7 @@ impl Table {
             tag: None,
             transaction_properties: None,
         };
-        let format = dataset.manifest().data_storage_format.lance_file_format();
-        let mut builder = CommitBuilder::new(dataset).with_skip_auto_cleanup(true);
-        if commit.overwrite {
-            builder = builder.with_storage_format(format.to_selector());
-        }
-        let commit = written_for(written, builder.execute(transaction));
+        let commit = written_for(written, commit_to(dataset).execute(transaction));
         let committed = self.handle.turns.commit(commit).await;
         let committed = committed.map_err(outdated)?;
         Ok(self.committed(committed))

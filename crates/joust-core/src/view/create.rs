@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatchIterator;
-use lance::dataset::InsertBuilder;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::stream;
 
 use super::definition::Definition;
 use super::{NewView, query, schema, session};
@@ -37,14 +37,9 @@ impl Table {
             .map_err(Error::of_input)?;
         let metadata = Definition::new(&view.sql, &view.sources).metadata()?;
         let schema = Arc::new(fields.with_metadata(metadata));
-        let rows = RecordBatchIterator::new(Vec::new(), schema);
-        let params = self.new_table_params();
-        let dataset = InsertBuilder::new(self.handle().location())
-            .with_params(&params)
-            .execute_stream(rows)
-            .await
-            .map_err(Error::of_input)?;
-        Ok(self.committed(dataset))
+        let rows = Box::pin(RecordBatchStreamAdapter::new(schema, stream::empty()));
+        let staged = self.stage_new(rows).await?;
+        Ok(self.commit_new(staged).await?.version)
     }
 
     /// What the view at this address is made of; code 19 when it is none.

@@ -7,6 +7,8 @@ mod appends;
 mod branches;
 mod changes;
 mod compaction;
+mod long;
+mod long_files;
 mod nearest;
 mod parts;
 mod place;

@@ -20,12 +20,15 @@ use lance::dataset::{InsertBuilder, WriteMode};
 
 use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
-use crate::durability::ShortFiles;
+use crate::durability::OwnFiles;
 use crate::error::{Error, Result};
 use crate::names::unknown_branch;
 use crate::table::Table;
 use crate::table::current::Current;
-use crate::table::write::{onto, refused};
+use crate::table::stage::{onto, refused};
+
+/// Bytes of rows up to which the disk has their file about as soon as the next commit is prepared.
+const SHORT: usize = 2 << 20;
 
 /// Who commits a table's groups. One that goes before nothing waits any more leaves nobody waiting.
 pub(super) struct Committer {
@@ -168,12 +171,12 @@ async fn stage(
     staged: &mut Vec<Staged>,
 ) {
     if uploads.len() > 1
-        && let Ok(transaction) = write(newest, schema, &uploads).await
+        && let Ok(transaction) = write(table, newest, schema, &uploads).await
     {
         return settle(table, newest, transaction, uploads, staged).await;
     }
     for upload in uploads {
-        match write(newest, schema, std::slice::from_ref(&upload)).await {
+        match write(table, newest, schema, std::slice::from_ref(&upload)).await {
             Ok(transaction) => settle(table, newest, transaction, vec![upload], staged).await,
             Err(error) => upload.refused(error),
         }
@@ -191,7 +194,7 @@ async fn settle(
 ) {
     let may_go_on = is_short(&uploads) && staged.is_empty();
     let settling = async {
-        match table.settle(&transaction).await? {
+        match table.settle(&transaction, version).await? {
             Some(settling) if !may_go_on => {
                 settling.end().await.map(|()| None).map_err(Error::from)
             }
@@ -211,10 +214,11 @@ async fn settle(
 
 /// Whether their rows make a short file.
 fn is_short(uploads: &[Waiting]) -> bool {
-    uploads.iter().map(Waiting::bytes).sum::<usize>() <= ShortFiles::MAX_ROWS
+    uploads.iter().map(Waiting::bytes).sum::<usize>() <= SHORT
 }
 
 async fn write(
+    table: &Table,
     newest: &Arc<Dataset>,
     schema: &SchemaRef,
     uploads: &[Waiting],
@@ -228,11 +232,15 @@ async fn write(
         .collect();
     // One batch: the writer's cost is per batch, and short uploads hold few rows.
     let rows = concat_batches(schema, batches).map_err(lance::Error::from)?;
+    let params = onto(newest, WriteMode::Append);
+    // Nobody has taken memory for the pieces of a long one.
     let version = match is_short(uploads) {
-        true => ShortFiles::of(newest.clone()).await?.version,
+        true => {
+            let files = OwnFiles::of(newest.clone(), table.durability()).await?;
+            files.version
+        }
         false => newest.clone(),
     };
-    let params = onto(newest, WriteMode::Append);
     InsertBuilder::new(version)
         .with_params(&params)
         .execute_uncommitted(vec![rows])

@@ -13,23 +13,20 @@ mod queue;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{Either, ready};
-use lance::dataset::transaction::Transaction;
-use lance::dataset::{InsertBuilder, WriteMode};
+use lance::dataset::WriteMode;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub(super) use queue::Queue;
 
 use super::Table;
-use super::gather::{Gathered, gather};
-use super::write::{Watch, Written, onto, refused};
-use crate::durability::{Settling, settle};
+use super::gather::{Gathered, gather, whole};
+use super::write::Written;
 use crate::error::{Error, Result};
-use crate::ipc::{BatchStream, UploadReader, ahead, decode};
+use crate::ipc::{BatchStream, UploadReader, decode};
 use crate::memory::Use;
 use crate::one_thread::on_one_thread;
 use group::Committer;
@@ -92,6 +89,10 @@ impl Table {
         }
         let (_, batches) = decode(upload).await?;
         Ok(match gather(batches).await? {
+            // Lance looks whether the columns of an upload without rows fit.
+            Gathered::Whole {
+                schema, batches, ..
+            } if batches.is_empty() => Arrived::Long(whole(schema, batches)),
             Gathered::Whole {
                 schema,
                 batches,
@@ -102,7 +103,7 @@ impl Table {
                 bytes,
                 _memory: self.engine().memory().take(Use::Upload, bytes).await?,
             }),
-            Gathered::Long(batches) => Arrived::Long(batches),
+            Gathered::Long(batches, _) => Arrived::Long(batches),
         })
     }
 
@@ -115,22 +116,9 @@ impl Table {
     }
 
     async fn append_long(&self, batches: BatchStream) -> Result<Written> {
-        let _memory = self.memory_for_writing().await?;
         let table = self.begun().await?;
         let newest = table.changeable().await?;
-        let mut params = onto(&newest, WriteMode::Append);
-        params.file_writer_options = self.file_options(&batches.schema());
-        let watch = Arc::new(Watch::default());
-        let transaction = InsertBuilder::new(newest.clone())
-            .with_params(&params)
-            .execute_uncommitted_stream(watch.clone().over(ahead(batches)))
-            .await
-            // A broken upload reaches us through Lance's own errors: the first cause is the true one.
-            .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
-        if let Some(settling) = self.settle(&transaction).await? {
-            settling.end().await?;
-        }
-        let num_rows = watch.rows();
+        let (transaction, num_rows) = self.stage(&newest, WriteMode::Append, batches).await?;
         self.committed_rows(Rows::Staged {
             transaction: Box::new(transaction),
             version: newest,
@@ -138,16 +126,6 @@ impl Table {
             num_rows,
         })
         .await
-    }
-
-    /// Begins to bring the files of new rows to the disk, where a commit has to wait for that.
-    async fn settle(&self, rows: &Transaction) -> Result<Option<Settling>> {
-        let synced = self.handle.caches().durability();
-        if !synced.syncs(self.handle.location()) {
-            return Ok(None);
-        }
-        let (_, base) = self.handle.files().await?;
-        Ok(Some(settle(&base, rows)))
     }
 
     /// Waits until the rows are committed.

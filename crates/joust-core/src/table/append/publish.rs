@@ -11,11 +11,11 @@ use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
 use super::queue::{Rows, Waiting};
-use crate::durability::{Settling, ShortFiles, columns_changed, marked, settled, written_for};
+use crate::durability::{OwnFiles, Settling, columns_changed, marked, settled, written_for};
 use crate::error::{Code, Error};
 use crate::table::Table;
 use crate::table::parts::{is_version_gone, version_gone};
-use crate::table::write::refused;
+use crate::table::stage::refused;
 
 /// Files that hold the rows of some uploads and that no version names yet.
 pub(super) struct Staged {
@@ -119,8 +119,8 @@ async fn commit(
     let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
     let uploads = staged.iter().flat_map(|one| &one.uploads);
     let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
-    let short = ShortFiles::of(version).await?;
-    let commit = CommitBuilder::new(short.version.clone())
+    let files = OwnFiles::of(version, table.durability()).await?;
+    let commit = CommitBuilder::new(files.version.clone())
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
     let settling = staged.iter().filter_map(|one| one.settling.clone());
@@ -128,7 +128,7 @@ async fn commit(
     let commit = written_for(versions, marked(marks, commit));
     let commit = settled(settling.collect(), commit);
     let committed = table.handle.turns.commit(commit).await?.dataset;
-    let committed = short.committed(committed);
+    let committed = files.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
 }

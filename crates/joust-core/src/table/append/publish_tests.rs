@@ -57,7 +57,11 @@ async fn rows_that_the_disk_does_not_take_fail_alone() {
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
     let version = table.changeable().await.unwrap();
     let (mut lost, lost_answer) = staged(&version).await;
-    lost.settling = Some(settle(&"nowhere".into(), &lost.transaction));
+    lost.settling = Some(settle(
+        &"nowhere".into(),
+        &lost.transaction,
+        version.manifest(),
+    ));
     let (kept, kept_answer) = staged(&version).await;
     let group = Group {
         version,

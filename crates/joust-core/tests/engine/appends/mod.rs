@@ -13,10 +13,11 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use futures::future::join_all;
 use joust_core::table::{Alteration, Merge, NewColumn, ReadOptions, Update};
-use joust_core::{Code, Durability, Engine, EngineOptions, Table};
+use joust_core::{Code, Durability, Table};
 
+use crate::long::Long;
 use crate::place::Place;
-use crate::sent::{numbers, stream, upload, upload_numbers};
+use crate::sent::{numbers, upload, upload_numbers};
 
 /// A table of the numbers 0 to 9.
 async fn ten(place: &Place) -> Table {
@@ -268,6 +269,31 @@ fn two(range: std::ops::Range<i64>) -> RecordBatch {
     RecordBatch::try_from_iter([("n", numbers.clone()), ("m", numbers)]).unwrap()
 }
 
+/// However slow the client is that sends the rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_replace_all_others_hold_up_nobody_until_their_end_is_here() {
+    for durability in [Durability::Os, Durability::Synced] {
+        let place = Place::with(durability);
+        let table = ten(&place).await;
+        let rows = numbers(100..100_100);
+        let (long, read) = Long::of(&rows);
+        let replacing = tokio::spawn({
+            let table = table.clone();
+            async move { table.overwrite(read).await }
+        });
+        long.begin().await;
+        table.append(upload_numbers(10..20)).await.unwrap();
+        table.delete("n < 5").await.unwrap();
+        assert_eq!(count(&table, "true", None).await, 15);
+        long.end();
+        let replaced = replacing.await.unwrap().unwrap();
+        assert_eq!(count(&table, "true", None).await, replaced.num_rows);
+        assert_eq!(count(&table, "n < 100", None).await, 0);
+        table.append(upload_numbers(0..1)).await.unwrap();
+        assert_eq!(count(&table, "n < 100", None).await, 1);
+    }
+}
+
 /// Files name columns by numbers, and a column of another type has another number.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_were_written_for_other_columns_are_not_committed() {
@@ -278,26 +304,12 @@ async fn rows_that_were_written_for_other_columns_are_not_committed() {
             .add_columns(&[new_column("m", "n + 1")])
             .await
             .unwrap();
-        let (push, read) = Engine::new(EngineOptions::default()).upload();
-        // More than is held in memory: it is in a file before its end is here.
-        let parts: Vec<_> = (0..8)
-            .map(|part| two(part * 100_000..(part + 1) * 100_000))
-            .collect();
-        let bytes = stream(&parts);
-        let (first, last) = bytes.split_at(bytes.len() - 100);
+        let (long, read) = Long::of(&two(0..100_000));
         let appending = tokio::spawn({
             let table = table.clone();
             async move { table.append(read).await }
         });
-        for chunk in first.chunks(1 << 20) {
-            if !push.push(chunk) {
-                push.drained().await;
-            }
-        }
-        let data = place.directory.path().join("t.lance/data");
-        while std::fs::read_dir(&data).unwrap().count() < 3 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        long.begin().await;
         match alteration {
             "cast" => {
                 let cast = Alteration {
@@ -319,8 +331,7 @@ async fn rows_that_were_written_for_other_columns_are_not_committed() {
                 table.add_columns(&[other]).await.unwrap();
             }
         }
-        push.push(last);
-        push.finish();
+        long.end();
         let refused = appending.await.unwrap().unwrap_err();
         assert_eq!(refused.code(), Code::ConcurrentModification, "{alteration}");
         assert_eq!(count(&table, "n >= 0", None).await, 10, "{alteration}");

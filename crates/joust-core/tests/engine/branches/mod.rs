@@ -12,8 +12,9 @@ use joust_core::table::{ReadOptions, Written};
 use joust_core::{Code, Result, Table};
 use tokio::task::JoinHandle;
 
-use self::place::{Long, Place};
-use crate::sent::upload_numbers;
+use self::place::Place;
+use crate::long::Long;
+use crate::sent::{numbers, upload_numbers};
 
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
@@ -113,16 +114,11 @@ async fn a_branch_is_not_made_among_the_files_of_another() {
 }
 
 /// A branch whose rows are being replaced by what has not come to its end.
-async fn being_replaced(
-    place: &Place,
-    table: &Table,
-    branch: &str,
-) -> (Long, JoinHandle<Result<Written>>) {
-    let (long, read, first) = Long::new();
+async fn being_replaced(table: &Table, branch: &str) -> (Long, JoinHandle<Result<Written>>) {
+    let (long, read) = Long::of(&numbers(0..100_000));
     let on_branch = table.on_branch(Some(branch));
     let replacing = tokio::spawn(async move { on_branch.overwrite(read).await });
-    long.begin(&first).await;
-    place.being_written(branch).await;
+    long.begin().await;
     (long, replacing)
 }
 
@@ -131,7 +127,7 @@ async fn a_change_under_way_does_not_bring_a_deleted_branch_back() {
     for again in [false, true] {
         let (place, table) = Place::new().await;
         table.create_branch("x", None).await.unwrap();
-        let (long, replacing) = being_replaced(&place, &table, "x").await;
+        let (long, replacing) = being_replaced(&table, "x").await;
         table.delete_branch("x").await.unwrap();
         if again {
             table.create_branch("x", Some(1)).await.unwrap();
@@ -149,19 +145,18 @@ async fn a_change_under_way_does_not_bring_a_deleted_branch_back() {
     }
 }
 
-/// Its files went with the branch, so the next one of that name can't have its rows.
+/// The files that it had went with the branch: the next one of that name can't have its rows.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_on_their_way_to_a_deleted_branch_are_not_put_into_its_successor() {
     let (place, table) = Place::new().await;
     table.create_branch("x", None).await.unwrap();
-    let (long, read, first) = Long::new();
+    let (long, read) = Long::of(&numbers(0..100_000));
     let branch = table.on_branch(Some("x"));
     let appending = tokio::spawn({
         let branch = branch.clone();
         async move { branch.append(read).await }
     });
-    long.begin(&first).await;
-    place.being_written("x").await;
+    long.begin().await;
     table.delete_branch("x").await.unwrap();
     table.create_branch("x", None).await.unwrap();
     long.end();
@@ -263,7 +258,7 @@ async fn a_change_under_way_is_not_made_to_the_branch_that_another_server_put_th
         let (place, table) = Place::new().await;
         let other = place.server();
         table.create_branch("x", None).await.unwrap();
-        let (long, replacing) = being_replaced(&place, &table, "x").await;
+        let (long, replacing) = being_replaced(&table, "x").await;
         other.delete_branch("x").await.unwrap();
         if again {
             other.create_branch("x", None).await.unwrap();

@@ -4,41 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use joust_core::ipc::UploadReader;
-use joust_core::{Engine, EngineOptions, Table, Upload};
+use joust_core::{Engine, EngineOptions, Table};
 
-use crate::sent::{numbers, stream, upload_numbers};
-
-/// An upload that is too long to be held in memory, and whose end is still to come.
-pub struct Long {
-    push: Upload,
-    last: Vec<u8>,
-}
-
-impl Long {
-    pub fn new() -> (Self, UploadReader, Vec<u8>) {
-        let (push, read) = Engine::new(EngineOptions::default()).upload();
-        let parts: Vec<_> = (0..10)
-            .map(|part| numbers(part * 100_000..(part + 1) * 100_000))
-            .collect();
-        let mut first = stream(&parts);
-        let last = first.split_off(first.len() - 100);
-        (Self { push, last }, read, first)
-    }
-
-    pub async fn begin(&self, first: &[u8]) {
-        for chunk in first.chunks(1 << 20) {
-            if !self.push.push(chunk) {
-                self.push.drained().await;
-            }
-        }
-    }
-
-    pub fn end(self) {
-        self.push.push(&self.last);
-        self.push.finish();
-    }
-}
+use crate::sent::upload_numbers;
 
 pub struct Place(tempfile::TempDir);
 
@@ -78,14 +46,6 @@ impl Place {
                 .open(file.unwrap().path())
                 .unwrap();
             file.set_modified(SystemTime::now() - age).unwrap();
-        }
-    }
-
-    /// Waits until rows of a branch are in a file.
-    pub async fn being_written(&self, branch: &str) {
-        let data = self.path(&format!("tree/{branch}/data"));
-        while fs::read_dir(&data).map_or(0, Iterator::count) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }
