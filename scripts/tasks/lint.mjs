@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { cargo } from "../build/cargo.mjs";
 import { root } from "../build/paths.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
+import { checkLayers } from "../layers/check.mjs";
 import { command } from "./command.mjs";
 
 const bin = (path) => join(root, "node_modules", ...path.split("/"));
@@ -12,6 +13,7 @@ const checks = {
   "types of the sources": () => node("typescript/bin/tsc", "--noEmit", "--project", root),
   "types of the benchmark": () => node("typescript/bin/tsc", "--project", join(root, "bench")),
   "types of the tests": () => node("typescript/bin/tsc", "--project", join(root, "test")),
+  layers: checkLayers,
   rustfmt: () => cargo(["fmt", "--all", "--check"]),
   clippy,
 };
