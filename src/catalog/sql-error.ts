@@ -21,6 +21,11 @@ export const isRetryable = (error: unknown): boolean => ["40001", "40P01"].inclu
 /** SQLite: another process has the file. */
 export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQLITE_BUSY");
 
+/** A statement names a table that the database does not have. */
+export const isMissingTable = (error: unknown): boolean =>
+  codeOf(error) === "42P01" ||
+  (error instanceof Error && error.message.startsWith("no such table"));
+
 const UNAVAILABLE = [
   // A second process holds the file too long, or the disk is full, broken or gone.
   /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/,

@@ -1,5 +1,6 @@
-import { type Kysely, type Migration, Migrator } from "kysely";
+import { type Kysely, type Migration, Migrator, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
+import { isMissingTable } from "../sql-error.js";
 import { catalogTables } from "./0001-catalog.js";
 import { transactionTables } from "./0002-transactions.js";
 import { uploadTables } from "./0003-uploads.js";
@@ -21,17 +22,38 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0008-clean-ups": cleanUpTables(kind),
 });
 
-/** Brings the database to this version's tables. Safe when several servers start at once. */
+const executedTable = "joust_migrations";
+
+/**
+ * Brings the database to this version's tables. Safe when several servers start at once.
+ * @throws Error with one sentence when a newer joust has changed the tables. Nothing is changed then.
+ */
 export async function migrate(
   db: Kysely<CatalogSchema>,
   kind: "sqlite" | "postgres",
 ): Promise<void> {
+  await refuseNewer(db, Object.keys(migrations(kind)));
   const migrator = new Migrator({
     db,
     provider: { getMigrations: async () => migrations(kind) },
-    migrationTableName: "joust_migrations",
+    migrationTableName: executedTable,
     migrationLockTableName: "joust_migrations_lock",
   });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
+}
+
+/** Kysely would call unknown migrations corrupt; they are those of a newer version. */
+async function refuseNewer(db: Kysely<CatalogSchema>, known: readonly string[]): Promise<void> {
+  const executed = sql<{ name: string }>`select name from ${sql.table(executedTable)}`;
+  const { rows } = await executed.execute(db).catch((error) => {
+    if (isMissingTable(error)) return { rows: [] };
+    throw error;
+  });
+  const newer = rows.map(({ name }) => name).filter((name) => !known.includes(name));
+  if (newer.length === 0) return;
+  throw new Error(
+    `the catalog belongs to a newer version of joust (it has ${newer.sort().join(", ")}): ` +
+      "start that version, or restore the catalog from a backup that this version made",
+  );
 }

@@ -1,0 +1,27 @@
+import { sql } from "kysely";
+import { expect, it } from "vitest";
+import { openPostgres } from "../../src/catalog/postgres/open.js";
+import { openSqlite } from "../../src/catalog/sqlite/open.js";
+import { onEachDatabase, quiet } from "./each-database.js";
+
+onEachDatabase((newCatalog, kind) => {
+  it("refuses a catalog that a newer joust has migrated, and changes nothing in it", async () => {
+    const catalog = newCatalog();
+    await (await catalog.open("tool")).close();
+    const db = await (kind === "postgres"
+      ? openPostgres(catalog.url, quiet)
+      : openSqlite(catalog.url));
+    const record = sql`insert into joust_migrations (name, timestamp) values ('9999-later', '')`;
+    await db.read.connection().execute((connection) => record.execute(connection));
+
+    await expect(catalog.open("tool")).rejects.toThrow(
+      "the catalog belongs to a newer version of joust (it has 9999-later): start that version",
+    );
+    const executed = sql<{ name: string }>`select name from joust_migrations order by name`;
+    const { rows } = await executed.execute(db.read);
+    expect(rows.at(-1)?.name).toBe("9999-later");
+    await sql`delete from joust_migrations where name = '9999-later'`.execute(db.read);
+    await db.close();
+    await (await catalog.open("tool")).close();
+  });
+});
