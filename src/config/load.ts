@@ -40,6 +40,11 @@ export function loadConfig(
       `--http-threads must be 1 on ${platform}: only Linux shares the connections of one port out among threads`,
     );
   }
+  if (platform === "win32" && given.durability !== "os") {
+    throw new ConfigError(
+      "--durability must be os on Windows: joust cannot make a directory entry survive a power cut there",
+    );
+  }
   const root = isLocal(given.root)
     ? resolve(cwd, pathOf(given.root))
     : given.root.replace(/\/+$/, "");

@@ -9,8 +9,8 @@ import { Headers } from "./headers.js";
 import { problemStatus } from "./problem.js";
 import { routes } from "./route.js";
 import { type Match, Router } from "./router.js";
-import { type OpenTransport, openTransport } from "./transport/open.js";
-import type { TransportRequest, TransportResponse } from "./transport/transport.js";
+import { transportOf } from "./transport/open.js";
+import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
 
 export interface ServerOptions extends Rooms {
   /** Tables that are to be ready before anybody asks are not yet. */
@@ -32,7 +32,9 @@ export class Server implements Host, Draining {
   readonly inFlight = new InFlight<Exchange>();
   #draining = false;
   #lastRequest = 0;
-  readonly #open: OpenTransport;
+  /** Which transport it uses, and why. */
+  readonly transport: { readonly name: string; readonly reason: string };
+  readonly #transport: Transport;
   #ticker: NodeJS.Timeout | undefined;
   readonly #router: Router;
   readonly #authenticator: Authenticator;
@@ -43,17 +45,9 @@ export class Server implements Host, Draining {
     this.#authenticator = options.authenticator;
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
     const { http, tls } = options.services.config;
-    this.#open = openTransport(
-      http,
-      (res, req) => this.#guard(res, () => this.#accept(res, req)),
-      tls,
-    );
-  }
-
-  /** Which transport it uses, and why. */
-  get transport(): { readonly name: string; readonly reason: string } {
-    const { name, reason } = this.#open;
-    return { name, reason };
+    const { name, reason, open } = transportOf(http);
+    this.transport = { name, reason };
+    this.#transport = open((res, req) => this.#guard(res, () => this.#accept(res, req)), tls);
   }
 
   /**
@@ -62,19 +56,19 @@ export class Server implements Host, Draining {
    * among them listens alone for a moment first, to know that the port is free.
    */
   async listen(host: string, port: number, shared = false): Promise<number> {
-    const bound = await this.#open.transport.listen(host, port, shared);
+    const bound = await this.#transport.listen(host, port, shared);
     this.#ticker ??= setInterval(() => this.#tick(), tickInterval);
     return bound;
   }
 
   /** Takes no new connections. */
   stopListening(): void {
-    this.#open.transport.stopListening();
+    this.#transport.stopListening();
   }
 
   /** See `Transport.reloadTls`. */
   reloadTls(): Promise<void> {
-    return this.#open.transport.reloadTls();
+    return this.#transport.reloadTls();
   }
 
   /** See `drain`. */
@@ -97,7 +91,7 @@ export class Server implements Host, Draining {
     for (const exchange of this.inFlight.all()) exchange.drop();
     clearInterval(this.#ticker);
     // A thread with an open socket can't end.
-    this.#open.transport.close();
+    this.#transport.close();
     return clean;
   }
 

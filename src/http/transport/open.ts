@@ -6,47 +6,35 @@ import { UwsTransport } from "./uws/transport.js";
 /** What `--http` takes. */
 export type TransportChoice = "auto" | "uws" | "node";
 
-export interface OpenTransport {
-  readonly transport: Transport;
+/** One of the transports, not opened yet. */
+export interface TransportKind {
   /** For the log: `uWebSockets.js 20.57`. */
   readonly name: string;
   /** Why it is this one. */
   readonly reason: string;
+  /** Throws one sentence when the certificate cannot be used. */
+  open(handle: RequestHandler, tls?: TlsFiles): Transport;
 }
 
 /**
- * Opens the transport of a choice: `auto` takes uWebSockets.js where a build loads, else Node's `http`.
- * @throws Error with one sentence when the choice cannot be had.
+ * The transport of a choice: `auto` is uWebSockets.js where a build loads, else Node's `http`.
+ * @throws Error with one sentence when this host does not have the choice.
  */
-export function openTransport(
-  choice: TransportChoice,
-  handle: RequestHandler,
-  tls?: TlsFiles,
-): OpenTransport {
-  if (choice === "node") return nodeTransport(handle, tls, "--http node");
-  let loaded: ReturnType<typeof loadUws>;
+export function transportOf(choice: TransportChoice): TransportKind {
+  if (choice === "node") return nodeTransport("--http node");
   try {
-    loaded = loadUws();
+    const { name, uws } = loadUws();
+    const reason = choice === "uws" ? "--http uws" : "the newest build that loads on this host";
+    return { name, reason, open: (handle, tls) => new UwsTransport(uws, handle, tls) };
   } catch (error) {
-    if (choice === "uws") throw new Error(`--http uws: ${message(error)}; use --http auto or node`);
-    return nodeTransport(handle, tls, message(error));
+    const reason = error instanceof Error ? error.message : String(error);
+    if (choice === "auto") return nodeTransport(reason);
+    throw new Error(`--http uws: ${reason}; use --http auto or --http node`);
   }
-  return {
-    transport: new UwsTransport(loaded.uws, handle, tls),
-    name: loaded.name,
-    reason: choice === "uws" ? "--http uws" : "the newest build that loads on this host",
-  };
 }
 
-const nodeTransport = (
-  handle: RequestHandler,
-  tls: TlsFiles | undefined,
-  reason: string,
-): OpenTransport => ({
-  transport: new NodeTransport(handle, tls),
-  name: `Node ${process.versions.node} ${tls ? "https" : "http"}`,
+const nodeTransport = (reason: string): TransportKind => ({
+  name: `Node ${process.versions.node}`,
   reason,
+  open: (handle, tls) => new NodeTransport(handle, tls),
 });
-
-const message = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

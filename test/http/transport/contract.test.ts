@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { openTransport } from "../../../src/http/transport/open.js";
+import { transportOf } from "../../../src/http/transport/open.js";
 import type { RequestHandler, Transport } from "../../../src/http/transport/transport.js";
 import { eventually } from "../../harness/eventually.js";
 
@@ -16,7 +16,7 @@ afterEach(() => {
 
 describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
   async function listening(handle: RequestHandler): Promise<number> {
-    const { transport } = openTransport(choice, handle);
+    const transport = transportOf(choice).open(handle);
     opened.push(transport);
     return transport.listen("127.0.0.1", 0, false);
   }
@@ -224,7 +224,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     const port = await listening((res) => {
       res.end();
     });
-    const { transport } = openTransport(choice, () => {});
+    const transport = transportOf(choice).open(() => {});
     opened.push(transport);
     await expect(transport.listen("127.0.0.1", port, false)).rejects.toThrow(
       `cannot listen on 127.0.0.1:${port}: the port is taken`,

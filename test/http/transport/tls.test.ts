@@ -4,7 +4,7 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openTransport } from "../../../src/http/transport/open.js";
+import { transportOf } from "../../../src/http/transport/open.js";
 import { watchPair } from "../../../src/http/transport/tls.js";
 import type { TlsFiles, Transport } from "../../../src/http/transport/transport.js";
 import { eventually } from "../../harness/eventually.js";
@@ -53,7 +53,7 @@ async function answer(socket: TLSSocket): Promise<string> {
 
 describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) => {
   const listening = async (files: TlsFiles) => {
-    const { transport } = openTransport(choice, (res) => void res.end("over TLS"), files);
+    const transport = transportOf(choice).open((res) => void res.end("over TLS"), files);
     opened.push(transport);
     return { transport, port: await transport.listen("127.0.0.1", 0, false) };
   };
@@ -97,7 +97,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     const { certFile, keyFile } = certificate("whole");
     const text = join(dir, "text");
     writeFileSync(text, "not PEM");
-    const open = (files: TlsFiles) => () => openTransport(choice, () => {}, files);
+    const open = (files: TlsFiles) => () => transportOf(choice).open(() => {}, files);
     expect(open({ certFile: text, keyFile })).toThrow(/must be in PEM format/);
     expect(open({ certFile: join(dir, "none"), keyFile })).toThrow(
       /^--tls-cert \S+: the file does not exist$/,
