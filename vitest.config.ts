@@ -3,7 +3,6 @@ import { LongestFirst } from "./test/harness/longest-first.js";
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     exclude: ["test/clients/**"],
     globalSetup: ["test/harness/built.ts"],
     testTimeout: 30_000,
@@ -11,5 +10,17 @@ export default defineConfig({
     // A file waits for its own server half of the time, so that two cores have room for three.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
+    projects: [
+      { extends: true, test: { name: "joust", include: ["test/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          // The same tests with the other transport: see test/harness/server.ts.
+          name: "node-http",
+          include: ["test/http/*.test.ts", "test/streams/*.test.ts"],
+          env: { JOUST_TEST_HTTP: "node" },
+        },
+      },
+    ],
   },
 });

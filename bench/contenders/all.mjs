@@ -1,7 +1,7 @@
 /** @import { Contender } from "../types.js" */
 import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
-import { joust, joustThreads } from "./joust.mjs";
+import { joust, joustNode, joustThreads } from "./joust.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
 import { asItComes, sharedSession } from "./rest-adapter.mjs";
@@ -10,6 +10,7 @@ import { asItComes, sharedSession } from "./rest-adapter.mjs";
 export const contenders = [
   joust,
   joustThreads,
+  joustNode,
   lance,
   asItComes,
   sharedSession,

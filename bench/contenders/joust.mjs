@@ -85,6 +85,18 @@ export const joustThreads = {
     start(place, options, [`--http-threads=${place.cores ?? availableParallelism()}`]),
 };
 
+/** @type {Contender} */
+export const joustNode = {
+  key: "joust-node",
+  title: "joust with Node's own HTTP",
+  needs: "joust",
+  quick: true,
+  prewarms: true,
+  missing: () => joust.missing({ install: false }),
+  prepare: (place) => copyTables(place, "joust"),
+  start: (place, options = {}) => start(place, options, ["--http=node"]),
+};
+
 /** @param {ReturnType<typeof namespaceDialect>} dialect @param {Place} place @param {TableName} table */
 async function buildIndexes(dialect, place, table) {
   const { distance, rows } = place.dataset;

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import "../threads/young-generation.js";
-import { readFileSync } from "node:fs";
 import { optionHelp } from "../config/help.js";
 import { ConfigError } from "../config/option.js";
 import { failCommand } from "./fail.js";
@@ -26,7 +25,8 @@ async function main(args: readonly string[]): Promise<void> {
   if (args.includes("--help") || args.includes("-h") || command === "help") {
     process.stdout.write(help);
   } else if (command === "--version" || command === "-V") {
-    process.stdout.write(`joust ${version()}\n`);
+    const { versionText } = await import("./version.js");
+    process.stdout.write(await versionText());
   } else if (command === "serve") {
     const { serve } = await import("./serve.js");
     await serve(rest);
@@ -40,11 +40,6 @@ async function main(args: readonly string[]): Promise<void> {
     const asked = command === undefined ? "no command is given" : `${command} is no command`;
     throw new ConfigError(`${asked}: try joust serve, joust key, joust maintain or joust --help`);
   }
-}
-
-function version(): string {
-  const file = new URL("../../package.json", import.meta.url);
-  return JSON.parse(readFileSync(file, "utf8")).version;
 }
 
 await main(process.argv.slice(2)).catch(failCommand);

@@ -12,7 +12,10 @@ export async function serve(args: readonly string[]): Promise<void> {
   const { start } = await import("./start.js");
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
-  process.stdout.write(`joust listening on http://${address}:${running.port}\n`);
+  const scheme = config.tls ? "https" : "http";
+  process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
+  // Without TLS the signal keeps its meaning: the terminal is gone.
+  if (config.tls) process.on("SIGHUP", () => void running.reloadTls());
   const signal = await stopSignal(() => running.giveUp());
   log.info({ signal }, "stopping: answering what is in flight");
   await running.stop();

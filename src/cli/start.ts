@@ -10,6 +10,7 @@ import { Engine, Upload } from "../engine/index.js";
 import { BodyRoom } from "../http/body-room.js";
 import { drain } from "../http/drain.js";
 import { Server } from "../http/server.js";
+import { watchPair } from "../http/transport/tls.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
@@ -36,6 +37,8 @@ import { watchUploads } from "../uploads/clean-up.js";
 /** A server that takes requests. */
 export interface Running {
   readonly port: number;
+  /** Reads the certificate and its key again; logs what prevents it. Nothing to do without TLS. */
+  reloadTls(): Promise<void>;
   /** Answers what is in flight, then closes everything. */
   stop(): Promise<void>;
   /** In place of it, or while it waits: the process may exit when this is done. */
@@ -130,6 +133,7 @@ async function startOn(
     openUpload: () => new Upload(engine),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
   });
+  log.info(server.transport, "the HTTP transport");
   shared.warming.set(config.prewarm.length > 0);
   const port = await server.listen(config.host, config.port);
   if (config.httpThreads > 1) {
@@ -143,14 +147,27 @@ async function startOn(
     server.stopListening();
     await Promise.all([server.listen(config.host, port, true), workers.listen(config.host, port)]);
   }
+  const reloadTls = async () => {
+    try {
+      await Promise.all([server, ...workers.servers].map((one) => one.reloadTls()));
+      log.info("new connections use the certificate that was read again");
+    } catch (err) {
+      log.error({ err }, "the former certificate stays in use");
+    }
+  };
+  const unwatchTls = config.tls && watchPair(config.tls, () => void reloadTls());
   void prewarmTables(services, config.prewarm)
-    .then(() => rehearsal?.ask(config.host, port, config.prewarm))
+    .then(() =>
+      rehearsal?.ask({ host: config.host, port, tls: config.tls !== undefined }, config.prewarm),
+    )
     .catch((err) => log.warn({ err }, "the server could not ask itself"))
     .finally(() => shared.warming.set(false));
   return {
     port,
+    reloadTls: () => (config.tls ? reloadTls() : Promise.resolve()),
     giveUp: () => workers.cutAll(),
     async stop() {
+      unwatchTls?.();
       if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
         log.warn("requests were still in flight when the drain time was over");
       }

@@ -7,6 +7,9 @@ export interface Config {
   readonly root: string;
   readonly host: string;
   readonly port: number;
+  readonly http: "auto" | "uws" | "node";
+  /** Absolute paths of PEM files. Without them the server speaks plain HTTP. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly auth: "keys" | "none";
   /** An admin key from outside the store. */
   readonly apiKey?: string;

@@ -40,6 +40,11 @@ export function loadConfig(
       `--http-threads must be 1 on ${platform}: only Linux shares the connections of one port out among threads`,
     );
   }
+  if (platform === "win32" && given.durability !== "os") {
+    throw new ConfigError(
+      "--durability must be os on Windows: joust cannot make a directory entry survive a power cut there",
+    );
+  }
   const root = isLocal(given.root)
     ? resolve(cwd, pathOf(given.root))
     : given.root.replace(/\/+$/, "");
@@ -47,6 +52,7 @@ export function loadConfig(
     root,
     host: given.host,
     port: given.port,
+    http: given.http,
     auth: given.auth,
     logLevel: given["log-level"],
     catalog: catalogOf(given.catalog, root, cwd),
@@ -62,6 +68,7 @@ export function loadConfig(
     drainTimeoutMs: given["drain-timeout"],
     prewarm: given.prewarm,
     httpThreads: given["http-threads"],
+    ...present("tls", tlsOf(given["tls-cert"], given["tls-key"], cwd)),
     ...present("apiKey", given["api-key"]),
     ...present("indexCacheBytes", given["index-cache"]),
     ...present("metadataCacheBytes", given["metadata-cache"]),
@@ -96,6 +103,16 @@ function read(name: OptionName, option: Option<unknown>, sources: readonly Sourc
   const strongest = sources.find((source) => source.get(name));
   if (strongest) return from(strongest)?.[0];
   return option.fallback === undefined ? undefined : option.type.parse(option.fallback);
+}
+
+function tlsOf(cert: string | undefined, key: string | undefined, cwd: string): Config["tls"] {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined) {
+    throw new ConfigError(
+      `${cert === undefined ? "--tls-key" : "--tls-cert"} needs ${cert === undefined ? "--tls-cert" : "--tls-key"} too: HTTPS takes a certificate and its key`,
+    );
+  }
+  return { certFile: resolve(cwd, cert), keyFile: resolve(cwd, key) };
 }
 
 const isLocal = (root: string): boolean => !isRemote(root) || root.startsWith("file://");

@@ -30,6 +30,19 @@ export const serverOptions = {
     fallback: "2333",
     help: "port to listen on; 0 lets the system choose",
   }),
+  http: option({
+    type: choice(["auto", "uws", "node"]),
+    fallback: "auto",
+    help: "HTTP transport: uWebSockets.js (uws), Node's own (node), or uws where it loads and node elsewhere (auto)",
+  }),
+  "tls-cert": option({
+    type: text("FILE"),
+    help: "certificate chain (PEM) for HTTPS; read again on SIGHUP and when it changes",
+  }),
+  "tls-key": option({
+    type: text("FILE"),
+    help: "private key (PEM) of --tls-cert",
+  }),
   auth: option({
     type: choice(["keys", "none"]),
     fallback: "keys",

@@ -4,7 +4,7 @@ import type { Reply } from "../operations/operation.js";
 import type { Headers } from "./headers.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
 import { type Outgoing, type Ready, ready, sendReply } from "./reply.js";
-import type { UwsResponse } from "./uws-types.js";
+import type { TransportResponse } from "./transport/transport.js";
 
 /** Where the bytes of a request body go. A chunk's memory is only valid during the call. */
 export interface Sink {
@@ -64,7 +64,7 @@ export class Exchange implements Outgoing, Flying {
 
   constructor(
     private readonly host: Host,
-    readonly res: UwsResponse,
+    readonly res: TransportResponse,
     readonly headers: Headers,
     readonly path: string,
     readonly isHead: boolean,
@@ -122,7 +122,7 @@ export class Exchange implements Outgoing, Flying {
     if (this.#bodyEnded) return;
     this.res.onData((chunk, isLast) => {
       this.#corked = true;
-      this.#take(new Uint8Array(chunk), isLast);
+      this.#take(chunk instanceof Uint8Array ? chunk : new Uint8Array(chunk), isLast);
       this.#corked = false;
     });
   }

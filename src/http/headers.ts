@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { invalidInput } from "../errors.js";
 import type { Fresh } from "../operations/operation.js";
-import type { UwsRequest } from "./uws-types.js";
+import type { TransportRequest } from "./transport/transport.js";
 
 const contextPrefix = "x-ns-ctx-";
 const freshPrefix = "x-lancedb-min-";
@@ -15,7 +15,7 @@ export class Headers {
   #context: Record<string, string> | undefined;
   #asksForFresh = false;
 
-  constructor(req: UwsRequest) {
+  constructor(req: TransportRequest) {
     req.forEach((name, value) => {
       this.#values.set(name, value);
       if (name.startsWith(contextPrefix)) {

@@ -1,7 +1,7 @@
 import type { Reply } from "../operations/operation.js";
 import { ArrowStream } from "./arrow-stream.js";
 import { BlobBody } from "./blob-body.js";
-import type { UwsResponse } from "./uws-types.js";
+import type { TransportResponse } from "./transport/transport.js";
 import { sendWhole } from "./whole-body.js";
 
 /** Feature level of the LanceDB protocol that this server speaks. Its SDKs look for it on every answer. */
@@ -18,7 +18,7 @@ export type Ready = Exclude<Reply, { kind: "json" }>;
 
 /** The socket's side of an exchange, as far as sending needs it. */
 export interface Outgoing {
-  readonly res: UwsResponse;
+  readonly res: TransportResponse;
   readonly requestId: string;
   readonly isHead: boolean;
   readonly aborted: boolean;

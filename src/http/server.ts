@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import { InFlight } from "../in-flight.js";
@@ -10,8 +9,8 @@ import { Headers } from "./headers.js";
 import { problemStatus } from "./problem.js";
 import { routes } from "./route.js";
 import { type Match, Router } from "./router.js";
-import { loadUws } from "./uws.js";
-import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from "./uws-types.js";
+import { transportOf } from "./transport/open.js";
+import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
 
 export interface ServerOptions extends Rooms {
   /** Tables that are to be ready before anybody asks are not yet. */
@@ -28,27 +27,27 @@ const tickInterval = 4_000;
 /** After the last answer of a drain: time for connections that were quiet to send what is already on its way. */
 const quietTime = 200;
 
-/** The HTTP server: takes requests off uWebSockets.js and sees each through to its answer. */
+/** The HTTP server: takes requests from its transport and sees each through to its answer. */
 export class Server implements Host, Draining {
   readonly inFlight = new InFlight<Exchange>();
   #draining = false;
   #lastRequest = 0;
-  readonly #app: UwsApp;
-  #listening: UwsListenSocket | undefined;
+  /** Which transport it uses, and why. */
+  readonly transport: { readonly name: string; readonly reason: string };
+  readonly #transport: Transport;
   #ticker: NodeJS.Timeout | undefined;
-  readonly #uws: Uws;
   readonly #router: Router;
   readonly #authenticator: Authenticator;
   readonly #logsRequests: boolean;
 
   constructor(private readonly options: ServerOptions) {
-    this.#uws = loadUws();
     this.#router = new Router(routes(options.operations, options.translations));
     this.#authenticator = options.authenticator;
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
-    this.#app = this.#uws
-      .App()
-      .any("/*", (res, req) => this.#guard(res, () => this.#accept(res, req)));
+    const { http, tls } = options.services.config;
+    const { name, reason, open } = transportOf(http);
+    this.transport = { name, reason };
+    this.#transport = open((res, req) => this.#guard(res, () => this.#accept(res, req)), tls);
   }
 
   /**
@@ -56,25 +55,20 @@ export class Server implements Host, Draining {
    * listen so, among whom the system (Linux) shares connections out, whoever they are: who is to be
    * among them listens alone for a moment first, to know that the port is free.
    */
-  listen(host: string, port: number, shared = false): Promise<number> {
-    const { LIBUS_LISTEN_EXCLUSIVE_PORT, us_socket_local_port } = this.#uws;
-    return new Promise((resolve, reject) => {
-      this.#app.listen(host, port, shared ? 0 : LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-        if (!socket) {
-          refusal(host, port).then(reject, reject);
-          return;
-        }
-        this.#listening = socket;
-        this.#ticker ??= setInterval(() => this.#tick(), tickInterval);
-        resolve(us_socket_local_port(socket));
-      });
-    });
+  async listen(host: string, port: number, shared = false): Promise<number> {
+    const bound = await this.#transport.listen(host, port, shared);
+    this.#ticker ??= setInterval(() => this.#tick(), tickInterval);
+    return bound;
   }
 
   /** Takes no new connections. */
   stopListening(): void {
-    if (this.#listening) this.#uws.us_listen_socket_close(this.#listening);
-    this.#listening = undefined;
+    this.#transport.stopListening();
+  }
+
+  /** See `Transport.reloadTls`. */
+  reloadTls(): Promise<void> {
+    return this.#transport.reloadTls();
   }
 
   /** See `drain`. */
@@ -97,7 +91,7 @@ export class Server implements Host, Draining {
     for (const exchange of this.inFlight.all()) exchange.drop();
     clearInterval(this.#ticker);
     // A thread with an open socket can't end.
-    this.#app.close();
+    this.#transport.close();
     return clean;
   }
 
@@ -111,7 +105,7 @@ export class Server implements Host, Draining {
   }
 
   /** A handler that throws before it has answered would end the process: better one connection. */
-  #guard(res: UwsResponse, accept: () => void): void {
+  #guard(res: TransportResponse, accept: () => void): void {
     try {
       accept();
     } catch (err) {
@@ -120,7 +114,7 @@ export class Server implements Host, Draining {
     }
   }
 
-  #accept(res: UwsResponse, req: UwsRequest): void {
+  #accept(res: TransportResponse, req: TransportRequest): void {
     const method = req.getMethod();
     const path = req.getUrl();
     const exchange = new Exchange(this, res, new Headers(req), path, method === "head");
@@ -216,21 +210,4 @@ export class Server implements Host, Draining {
       "request failed",
     );
   }
-}
-
-/** Why the system refuses an address: uWebSockets.js only says that it does. */
-async function refusal(host: string, port: number): Promise<Error> {
-  const code = await new Promise<string | undefined>((resolve) => {
-    const probe = createServer();
-    probe.on("error", (error: NodeJS.ErrnoException) => resolve(error.code));
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
-  });
-  const reasons: Record<string, string> = {
-    EADDRINUSE: "the port is taken",
-    EACCES: "the port needs more rights",
-    EADDRNOTAVAIL: "the address is not this host's",
-    ENOTFOUND: "no such host is known",
-  };
-  const reason = reasons[code ?? ""] ?? code ?? "the address is not free";
-  return new Error(`cannot listen on ${host}:${port}: ${reason}`);
 }

@@ -1,4 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
+import { request as httpRequest, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
 import type { Authenticator, Identity } from "../auth/authenticator.js";
 import { hashKey, newKey } from "../auth/key.js";
 
@@ -31,15 +33,14 @@ export class Rehearsal implements Authenticator {
   }
 
   /** Rejects when the server can't be reached; what it answers is no matter. */
-  async ask(host: string, port: number, ids: readonly (readonly string[])[]): Promise<void> {
+  async ask(server: OwnAddress, ids: readonly (readonly string[])[]): Promise<void> {
     const headers = { authorization: `Bearer ${this.#key}`, "content-type": "application/json" };
     try {
       for (let time = 0; time < Math.max(TIMES, ids.length); time++) {
         const id = ids[time % ids.length] ?? [];
         const path = `/v1/table/${id.map(encodeURIComponent).join("$")}/query`;
         for (const dialect of ["", "/"]) {
-          const url = `http://${reachable(host)}:${port}${path}${dialect}`;
-          await (await fetch(url, { method: "POST", headers, body })).arrayBuffer();
+          await post(server, path + dialect, headers);
         }
       }
     } finally {
@@ -48,9 +49,34 @@ export class Rehearsal implements Authenticator {
   }
 }
 
+/** Where this server listens. */
+export interface OwnAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+}
+
+function post(server: OwnAddress, path: string, headers: Record<string, string>): Promise<void> {
+  const { port, tls } = server;
+  // The certificate is this server's own, and may name other hosts than this address.
+  const own = { rejectUnauthorized: false };
+  const options: RequestOptions = {
+    host: reachable(server.host),
+    port,
+    path,
+    method: "POST",
+    headers: { ...headers, "content-length": Buffer.byteLength(body) },
+  };
+  return new Promise((resolve, reject) => {
+    const request = tls ? httpsRequest({ ...options, ...own }) : httpRequest(options);
+    request.on("error", reject);
+    request.on("response", (answer) => answer.resume().on("end", resolve).on("error", reject));
+    request.end(body);
+  });
+}
+
 /** An address of this host in place of "all of them". */
 function reachable(host: string): string {
   const known: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
-  const address = known[host] ?? host;
-  return address.includes(":") ? `[${address}]` : address;
+  return known[host] ?? host;
 }

@@ -9,6 +9,7 @@ import type { Given, WorkerTargets } from "./worker.js";
 /** The server of another thread, as this one calls it. */
 type RemoteServer = Draining & {
   listen(host: string, port: number, shared: true): Promise<number>;
+  reloadTls(): Promise<void>;
 };
 
 interface Thread {

@@ -31,7 +31,15 @@ describe("joust", () => {
     expect(help.out).toContain("joust serve [ROOT] [options]");
     expect(help.out).toContain("--drain-timeout TIME");
     expect(await joust(["serve", "--help"])).toEqual(help);
-    expect((await joust(["--version"])).out).toMatch(/^joust \d+\.\d+\.\d+\n$/);
+  });
+
+  it("tells the versions of its parts and the HTTP transport of this host", async () => {
+    const { code, out } = await joust(["--version"]);
+    expect(code).toBe(0);
+    const [version, engine, http] = out.split("\n");
+    expect(version).toMatch(/^joust \d+\.\d+\.\d+$/);
+    expect(engine).toBe(`engine ${version?.slice("joust ".length)}, lance 14.0.2`);
+    expect(http).toMatch(/^HTTP (uWebSockets\.js|Node) \d+\.\d+\S* \(.+\)$/);
   });
 
   it.each([

@@ -25,6 +25,7 @@ describe("without anything said", () => {
       root: join(cwd, "joust-data"),
       host: "127.0.0.1",
       port: 2333,
+      http: "auto",
       auth: "keys",
       logLevel: "info",
       catalog: join(cwd, "joust-data", ".joust", "catalog.db"),
@@ -38,6 +39,30 @@ describe("without anything said", () => {
       prewarm: [],
       httpThreads: 1,
     });
+  });
+});
+
+describe("HTTPS", () => {
+  it("takes a certificate and its key, as files relative to the working directory", () => {
+    const { tls } = load(["--tls-cert", "a.crt", "--tls-key", "/b.key"]);
+    expect(tls).toEqual({ certFile: join(cwd, "a.crt"), keyFile: "/b.key" });
+  });
+
+  it("takes neither of the two alone", () => {
+    expect(() => load(["--tls-cert", "a.crt"])).toThrow(
+      new ConfigError("--tls-cert needs --tls-key too: HTTPS takes a certificate and its key"),
+    );
+    expect(() => load(["--tls-key", "a.key"])).toThrow(
+      new ConfigError("--tls-key needs --tls-cert too: HTTPS takes a certificate and its key"),
+    );
+  });
+});
+
+describe("durability on Windows", () => {
+  it("must be os", () => {
+    const onWindows = (args: string[]) => loadConfig(args, { env: {}, cwd, platform: "win32" });
+    expect(() => onWindows([])).toThrow("--durability must be os on Windows");
+    expect(onWindows(["--durability", "os"]).synced).toBe(false);
   });
 });
 

@@ -43,6 +43,9 @@ const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /** `JOUST_TEST_HTTP_THREADS=2`: every server of the tests has so many threads that take requests. */
 const threads = process.env.JOUST_TEST_HTTP_THREADS;
 
+/** `JOUST_TEST_HTTP=node`: every server of the tests has that transport. */
+const transport = process.env.JOUST_TEST_HTTP;
+
 /** Starts the built server as a process of its own, on a port of the system's choice. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const ownRoot = options.root === undefined;
@@ -51,11 +54,12 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const env: NodeJS.ProcessEnv = { ...inherited(), ...options.env };
   if (key !== "") env.JOUST_API_KEY = key;
   if (threads !== undefined) env.JOUST_HTTP_THREADS ??= threads;
+  if (transport !== undefined) env.JOUST_HTTP ??= transport;
 
   const { process: running, ready: url } = await startProcess(
     process.execPath,
     { args: [main, "serve", root, "--port", "0", ...(options.args ?? [])], env },
-    (output) => /joust listening on (http:\/\/\S+)/.exec(output)?.[1],
+    (output) => /joust listening on (https?:\/\/\S+)/.exec(output)?.[1],
     options.timeoutMs,
   ).catch((error: unknown) => {
     if (ownRoot) removeDir(root);

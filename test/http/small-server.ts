@@ -35,7 +35,8 @@ export interface SmallServerOptions {
 
 /** The HTTP server with a few operations of the test's own, for one test file. */
 export function useSmallServer(options: SmallServerOptions): SmallServer {
-  const config = { maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
+  const http = process.env.JOUST_TEST_HTTP ?? "auto";
+  const config = { http, maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
   const engine = new Engine();
   const server = new Server({
     services: { config, log: createLogger("silent") } as unknown as Services,

@@ -34,3 +34,9 @@ pub use one_thread::MOST_OWN_THREADS;
 pub use query::Answer;
 pub use table::Table;
 pub use work::Work;
+
+/// The version of lance that the engine is compiled with.
+#[must_use]
+pub fn lance_version() -> String {
+    lance_table::format::WriterVersion::default().version
+}

@@ -36,6 +36,7 @@ mod settle;
 mod table;
 mod task;
 mod upload;
+mod versions;
 mod view;
 
 use std::num::NonZero;

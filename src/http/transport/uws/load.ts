@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { Uws } from "./uws-types.js";
+import type { Uws } from "./types.js";
 
 const require = createRequire(import.meta.url);
 
@@ -21,21 +21,20 @@ const builds: readonly Build[] = [
 ];
 
 /**
- * The newest build of uWebSockets.js that this host can load.
+ * The newest build of uWebSockets.js that this host can load, with its name.
  * @throws Error with one sentence when it can load none.
  */
-export function loadUws(from: readonly Build[] = builds): Uws {
+export function loadUws(from: readonly Build[] = builds): { name: string; uws: Uws } {
   const reasons: string[] = [];
   for (const build of from) {
     try {
-      return build.load() as Uws;
+      return { name: build.name, uws: build.load() as Uws };
     } catch (error) {
       reasons.push(`${build.name}: ${reason(error)}`);
     }
   }
   throw new Error(
-    `no build of uWebSockets.js loads on ${process.platform}-${process.arch} with Node ${process.versions.node} (${reasons.join("; ")}): ` +
-      "use Node 20, 22 or 24 on glibc Linux, macOS or Windows, and install with optional dependencies",
+    `no build of uWebSockets.js loads on ${process.platform}-${process.arch} with Node ${process.versions.node} (${reasons.join("; ")})`,
   );
 }
 

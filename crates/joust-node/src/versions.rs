@@ -1,0 +1,21 @@
+//! Which engine this is.
+
+use napi_derive::napi;
+
+/// What the addon is made of.
+#[napi(object)]
+pub struct Versions {
+    /// Version of joust that the addon was compiled from.
+    pub engine: String,
+    /// Version of lance in it.
+    pub lance: String,
+}
+
+/// The versions of this addon.
+#[napi]
+pub fn versions() -> Versions {
+    Versions {
+        engine: env!("CARGO_PKG_VERSION").to_owned(),
+        lance: joust_core::lance_version(),
+    }
+}

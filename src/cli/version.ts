@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs";
+
+/** What `joust --version` prints: the versions of the parts, and the HTTP transport of this host. */
+export async function versionText(): Promise<string> {
+  return `joust ${version()}\n${await engineLine()}\nHTTP ${await transportLine()}\n`;
+}
+
+function version(): string {
+  const file = new URL("../../package.json", import.meta.url);
+  return JSON.parse(readFileSync(file, "utf8")).version;
+}
+
+async function engineLine(): Promise<string> {
+  try {
+    const { native } = await import("../engine/native.js");
+    const { engine, lance } = native.versions();
+    return `engine ${engine}, lance ${lance}`;
+  } catch (error) {
+    return `engine: ${(error as Error).message}`;
+  }
+}
+
+async function transportLine(): Promise<string> {
+  const { transportOf } = await import("../http/transport/open.js");
+  const { name, reason } = transportOf("auto");
+  return `${name} (${reason})`;
+}

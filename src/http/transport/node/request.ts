@@ -1,0 +1,33 @@
+import type { IncomingMessage } from "node:http";
+import type { TransportRequest } from "../transport.js";
+
+/** A request as Node's parser has it, in the form that `TransportRequest` describes. */
+export class NodeRequest implements TransportRequest {
+  readonly #url: string;
+  readonly #query: number;
+
+  constructor(private readonly req: IncomingMessage) {
+    // A request line may name the whole URL, as for a proxy.
+    this.#url = (req.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "") || "/";
+    this.#query = this.#url.indexOf("?");
+  }
+
+  getUrl(): string {
+    return this.#query < 0 ? this.#url : this.#url.slice(0, this.#query);
+  }
+
+  getMethod(): string {
+    return (this.req.method ?? "").toLowerCase();
+  }
+
+  getQuery(): string | undefined {
+    return this.#query < 0 ? undefined : this.#url.slice(this.#query + 1);
+  }
+
+  forEach(visit: (name: string, value: string) => void): void {
+    const { rawHeaders } = this.req;
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      visit((rawHeaders[at] as string).toLowerCase(), rawHeaders[at + 1] as string);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { TransportResponse } from "../transport.js";
+
+/** How long a peer may send nothing in the middle of a body, ms: the limit of uWebSockets.js. */
+const bodyIdleLimit = 10_000;
+
+/** Bytes handed to the socket at once. The end of an answer waits until all pieces before it have left. */
+const pieceBytes = 256 * 1024;
+
+/** Node's answer to one request, with the events and the backpressure that `TransportResponse` describes. */
+export class NodeResponse implements TransportResponse {
+  #status = 200;
+  #message = "OK";
+  readonly #headers: string[] = [];
+  #headSent = false;
+  #ended = false;
+  #aborted = false;
+  /** The socket is full; `drain` follows. */
+  #full = false;
+  /** Bytes of the body handed to the socket by `tryEnd`. */
+  #offset = 0;
+  #bodyRead = false;
+  #onAborted: (() => void) | undefined;
+  #onWritable: ((offset: number) => boolean) | undefined;
+
+  constructor(
+    private readonly req: IncomingMessage,
+    private readonly res: ServerResponse,
+  ) {
+    res.on("close", () => this.#closed());
+    res.on("drain", () => this.#drained());
+  }
+
+  writeStatus(status: string): this {
+    this.#status = Number(status.slice(0, 3));
+    this.#message = status.slice(4);
+    return this;
+  }
+
+  writeHeader(name: string, value: string): this {
+    this.#headers.push(name, value);
+    return this;
+  }
+
+  write(chunk: string | Uint8Array): boolean {
+    this.#sendHead();
+    this.#full = !this.res.write(chunk);
+    return !this.#full;
+  }
+
+  tryEnd(bodyFromOffset: Uint8Array, totalBytes: number): [boolean, boolean] {
+    this.#sendHead(totalBytes);
+    let at = 0;
+    while (!this.#full) {
+      const piece = bodyFromOffset.subarray(at, at + pieceBytes);
+      at += piece.byteLength;
+      this.#offset += piece.byteLength;
+      if (this.#offset >= totalBytes) {
+        this.#finish(piece);
+        return [true, true];
+      }
+      if (piece.byteLength > 0) this.#full = !this.res.write(piece);
+      if (at >= bodyFromOffset.byteLength) break;
+    }
+    return [!this.#full, false];
+  }
+
+  end(body?: string | Uint8Array, closeConnection = false): this {
+    if (!this.#headSent) {
+      if (closeConnection) this.writeHeader("connection", "close");
+      this.#sendHead(body === undefined ? 0 : Buffer.byteLength(body));
+    }
+    this.#finish(body);
+    return this;
+  }
+
+  endWithoutBody(): this {
+    this.#sendHead();
+    this.#finish();
+    return this;
+  }
+
+  close(): this {
+    this.req.socket.destroy();
+    this.#closed();
+    return this;
+  }
+
+  onWritable(handler: (offset: number) => boolean): this {
+    this.#onWritable = handler;
+    return this;
+  }
+
+  onAborted(handler: () => void): this {
+    this.#onAborted = handler;
+    return this;
+  }
+
+  onData(handler: (chunk: Uint8Array, isLast: boolean) => void): this {
+    const { req } = this;
+    this.#limitBody();
+    req.on("data", (chunk: Buffer) => handler(chunk, false));
+    req.on("end", () => {
+      this.#bodyRead = true;
+      req.socket.setTimeout(0);
+      if (!this.#aborted) handler(new Uint8Array(0), true);
+    });
+    return this;
+  }
+
+  cork(write: () => void): this {
+    write();
+    return this;
+  }
+
+  pause(): void {
+    if (this.#bodyRead) return;
+    this.req.pause();
+    this.req.socket.setTimeout(0);
+  }
+
+  resume(): void {
+    if (this.#bodyRead) return;
+    this.req.resume();
+    this.#limitBody();
+  }
+
+  /** The server drops a socket at its time-out. While an answer is computed there is none. */
+  #limitBody(): void {
+    this.req.socket.setTimeout(bodyIdleLimit);
+  }
+
+  #sendHead(contentLength?: number): void {
+    if (this.#headSent) return;
+    this.#headSent = true;
+    if (contentLength !== undefined) this.writeHeader("content-length", String(contentLength));
+    this.res.writeHead(this.#status, this.#message, this.#headers);
+  }
+
+  #finish(body?: string | Uint8Array): void {
+    this.#ended = true;
+    this.res.end(body);
+  }
+
+  #drained(): void {
+    this.#full = false;
+    if (!this.#ended) this.#onWritable?.(this.#offset);
+  }
+
+  /** Runs once for an answer that did not come to its end. */
+  #closed(): void {
+    if (this.#ended || this.#aborted) return;
+    this.#aborted = true;
+    this.#onAborted?.();
+  }
+}

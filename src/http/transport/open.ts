@@ -1,0 +1,40 @@
+import { NodeTransport } from "./node/transport.js";
+import type { RequestHandler, TlsFiles, Transport } from "./transport.js";
+import { loadUws } from "./uws/load.js";
+import { UwsTransport } from "./uws/transport.js";
+
+/** What `--http` takes. */
+export type TransportChoice = "auto" | "uws" | "node";
+
+/** One of the transports, not opened yet. */
+export interface TransportKind {
+  /** For the log: `uWebSockets.js 20.57`. */
+  readonly name: string;
+  /** Why it is this one. */
+  readonly reason: string;
+  /** Throws one sentence when the certificate cannot be used. */
+  open(handle: RequestHandler, tls?: TlsFiles): Transport;
+}
+
+/**
+ * The transport of a choice: `auto` is uWebSockets.js where a build loads, else Node's `http`.
+ * @throws Error with one sentence when this host does not have the choice.
+ */
+export function transportOf(choice: TransportChoice): TransportKind {
+  if (choice === "node") return nodeTransport("--http node");
+  try {
+    const { name, uws } = loadUws();
+    const reason = choice === "uws" ? "--http uws" : "the newest build that loads on this host";
+    return { name, reason, open: (handle, tls) => new UwsTransport(uws, handle, tls) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (choice === "auto") return nodeTransport(reason);
+    throw new Error(`--http uws: ${reason}; use --http auto or --http node`);
+  }
+}
+
+const nodeTransport = (reason: string): TransportKind => ({
+  name: `Node ${process.versions.node}`,
+  reason,
+  open: (handle, tls) => new NodeTransport(handle, tls),
+});
