@@ -10,6 +10,8 @@ import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { CleanUps } from "./clean-ups.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
+import { isRemote } from "./location.js";
+import { followMovedRoot } from "./moved-root.js";
 import { secret } from "./secret.js";
 import { Servers } from "./servers.js";
 import { SqlCatalog } from "./sql-catalog.js";
@@ -65,7 +67,13 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     const key = await secret(db, "transaction-ids");
     const sealedIds = role === "server" ? await openSealedIds(key) : undefined;
     const servers = new Servers(db, log, postgres ? undefined : new Members(url));
-    if (role === "server") await servers.join();
+    if (role === "server") {
+      await servers.join();
+      if (!postgres && !isRemote(root)) {
+        const former = await followMovedRoot(db, servers, root);
+        if (former !== undefined) log.info({ former, root }, "the root was moved: tables follow");
+      }
+    }
     const catalog = new SqlCatalog(db, servers, root, log);
     const cleanUps = new CleanUps(db, servers, log);
     return {

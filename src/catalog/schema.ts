@@ -181,6 +181,12 @@ export interface CleanUpAnswersRow {
   kept: string;
 }
 
+/** What the catalog knows of itself. */
+export interface SettingsRow {
+  name: string;
+  value: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -196,6 +202,7 @@ export interface CatalogSchema {
   departures: DeparturesRow;
   duties: DutiesRow;
   secrets: SecretsRow;
+  settings: SettingsRow;
   clean_ups: CleanUpsRow;
   clean_up_answers: CleanUpAnswersRow;
 }

@@ -1,0 +1,18 @@
+import { type Kysely, type Migration, sql } from "kysely";
+import type { CatalogSchema } from "../schema.js";
+
+/** What the catalog knows of itself, such as the root that its locations lie in. */
+export function settingTables(kind: "sqlite" | "postgres"): Migration {
+  // Compared as bytes on both, as in 0001.
+  const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
+
+  return {
+    async up(db: Kysely<CatalogSchema>) {
+      await db.schema
+        .createTable("settings")
+        .addColumn("name", text, (c) => c.primaryKey())
+        .addColumn("value", sql`text`, (c) => c.notNull())
+        .execute();
+    },
+  };
+}

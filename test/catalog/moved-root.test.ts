@@ -1,0 +1,63 @@
+import { cpSync, existsSync, renameSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { items } from "../harness/arrow.js";
+import { newKey, type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+let dir: string;
+const key = newKey();
+beforeEach(() => {
+  dir = tempDir("moved");
+});
+afterEach(() => removeDir(dir));
+
+async function serve(root: string): Promise<Server> {
+  const server = await startServer({ root, key });
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  return server;
+}
+
+/** A root with a table in a namespace, and one in the root, of 5 rows each. */
+async function filled(root: string): Promise<void> {
+  const server = await serve(root);
+  await server.client.createNamespace("n");
+  await server.client.createTable("n$t", items(5));
+  await server.client.createTable("t", items(5));
+  await server.stop();
+}
+
+it("serves a root that was moved, tables of namespaces included", async () => {
+  await filled(join(dir, "before"));
+  renameSync(join(dir, "before"), join(dir, "after"));
+  const server = await serve(join(dir, "after"));
+  expect(await server.client.count("n$t")).toBe(5);
+  await server.client.insert("n$t", items(1));
+  expect(await server.client.count("n$t")).toBe(6);
+  expect(existsSync(join(dir, "before"))).toBe(false);
+});
+
+it("serves a copy of a root without touching the original", async () => {
+  const [original, copy] = [join(dir, "original"), join(dir, "copy")];
+  await filled(original);
+  cpSync(original, copy, { recursive: true });
+  const server = await serve(copy);
+  await server.client.insert("n$t", items(3));
+  await server.client.ok("/v1/table/t/drop", {});
+  await server.stop();
+  const first = await serve(original);
+  expect(await first.client.count("n$t")).toBe(5);
+  expect(await first.client.count("t")).toBe(5);
+});
+
+it("takes a symbolic link to the root for the root", async () => {
+  const [root, link] = [join(dir, "root"), join(dir, "link")];
+  await filled(root);
+  symlinkSync(root, link);
+  const server = await serve(root);
+  const other = await serve(link);
+  expect(await server.client.count("n$t")).toBe(5);
+  expect(await other.client.count("n$t")).toBe(5);
+});
