@@ -51,10 +51,18 @@ export declare class Engine {
    * `<root>/__manifest`.
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
+  /**
+   * What is at a location, of which nothing is opened: nothing at all, a version of a Lance table (perhaps
+   * through a symbolic link), something else, what can't be looked into, or what lies behind a link above it.
+   */
+  contents(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<'nothing' | 'table' | 'other' | 'unreadable' | 'behindLink'>
   /** Forgets what is known of the files there: they are another table's now, or nobody's. */
   closeTable(location: string): void
-  /** Removes all files of a table; succeeds when there are none. */
-  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
+  /**
+   * Removes what Lance and joust made for a table, and its directory if it is empty then; succeeds when
+   * there is nothing. The names of what stays there.
+   */
+  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
@@ -426,6 +434,8 @@ export interface DropIndexResult {
 
 /** What an engine may use; absent values suit a server that has the machine to itself. */
 export interface EngineOptions {
+  /** False: no table below a local root is reached through a symbolic link. Default true. */
+  followLinks?: boolean
   /** What everything together may hold in memory, bytes. */
   memoryBytes?: number
   /** The part of it for opened index data, bytes. */
@@ -699,6 +709,8 @@ export interface RootContents {
   tables: Array<FoundTable>
   /** Namespaces that the root's `__manifest` lists. */
   namespaces: Array<Array<string>>
+  /** Entries that look like tables and are none: broken links, files. */
+  skipped: Array<SkippedEntry>
 }
 
 /** The rows of both, by what happened to them since the branch began. */
@@ -850,4 +862,9 @@ export interface WriteResult {
   version: number
   /** Rows the upload held. */
   numRows: number
+}
+
+export interface SkippedEntry {
+  location: string
+  reason: string
 }
