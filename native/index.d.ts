@@ -545,6 +545,7 @@ export interface MemoryUsage {
 
 /** How an upload's rows meet a table's. */
 export interface MergeOptions {
+  first?: boolean
   /** Columns whose equal values make two rows match. */
   on: Array<string>
   whenMatchedUpdateAll?: boolean
