@@ -434,8 +434,6 @@ export interface DropIndexResult {
 
 /** What an engine may use; absent values suit a server that has the machine to itself. */
 export interface EngineOptions {
-  /** False: no table below a local root is reached through a symbolic link. Default true. */
-  followLinks?: boolean
   /** What everything together may hold in memory, bytes. */
   memoryBytes?: number
   /** The part of it for opened index data, bytes. */
@@ -451,6 +449,8 @@ export interface EngineOptions {
   stalenessMs?: number
   /** False: an answered write survives the end of the process, not a power cut. Default true. */
   synced?: boolean
+  /** False: no table below a local root is reached through a symbolic link. Default true. */
+  followLinks?: boolean
 }
 
 /** A fragment with rows whose value could not be computed. */
@@ -545,7 +545,6 @@ export interface MemoryUsage {
 
 /** How an upload's rows meet a table's. */
 export interface MergeOptions {
-  first?: boolean
   /** Columns whose equal values make two rows match. */
   on: Array<string>
   whenMatchedUpdateAll?: boolean
@@ -559,6 +558,8 @@ export interface MergeOptions {
   useIndex?: boolean
   /** How long a conflict with other writers may be retried, ms. */
   timeoutMs?: number
+  /** The table has no version yet: the rows become its first. Code 5 when it has one. Default false. */
+  first?: boolean
 }
 
 export interface MergeResult {
@@ -738,6 +739,14 @@ export interface RowFailure {
  */
 export declare function seal(key: Uint8Array, text: string): string
 
+/** An entry of a root that has a table's name and can be none. */
+export interface SkippedEntry {
+  /** Path or URI. */
+  location: string
+  /** Why, for the operator. */
+  reason: string
+}
+
 /** A line of versions that began at a version of another. */
 export interface TableBranch {
   name: string
@@ -863,9 +872,4 @@ export interface WriteResult {
   version: number
   /** Rows the upload held. */
   numRows: number
-}
-
-export interface SkippedEntry {
-  location: string
-  reason: string
 }

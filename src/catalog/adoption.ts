@@ -2,7 +2,7 @@ import type { Engine } from "../../native/index.js";
 import { ErrorCode, JoustError, operatorMessage } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
-import { isRemote, newLocation } from "./location.js";
+import { isRemote, mayExist, newLocation } from "./location.js";
 import { shown } from "./path.js";
 import type { SqlCatalog } from "./sql-catalog.js";
 
@@ -204,7 +204,9 @@ export class AdoptingCatalog implements Catalog {
   async #contentsByName(id: TableId) {
     const { engine, root, storageOptions } = this.options;
     // The directories of tables in namespaces are named by chance.
-    return id.length === 1 ? engine.contents(newLocation(root, id), storageOptions) : undefined;
+    if (id.length !== 1) return undefined;
+    const location = newLocation(root, id);
+    return (await mayExist(location)) ? engine.contents(location, storageOptions) : "nothing";
   }
 
   /** Runs `ask` again after a look at the root when it misses a namespace or a table. */

@@ -84,7 +84,7 @@ describe("a root whose tables cannot be listed", () => {
     expect(status).toBe(1);
     expect(stderr).toMatch(/^joust: the tables in \S+ cannot be listed: \w[^\n]+\n$/);
     expect(stderr).toContain(root);
-    expect(stderr).toMatch(/manifest|corrupt|magic/i);
+    expect(stderr).toContain("`__manifest` of the root can't be read: ");
     expect(stderr).not.toMatch(/log says|\.rs:/);
   });
 });

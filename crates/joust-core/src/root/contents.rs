@@ -8,9 +8,7 @@ use futures::TryStreamExt;
 
 use super::links::{Links, Passed, is_absence};
 use super::removal::VERSIONS;
-use super::{local_path, store};
-use crate::cache::Caches;
-use crate::engine::StorageOptions;
+use super::{Caches, StorageOptions, local_path, store};
 use crate::one_thread::step;
 
 /// What is at a location.

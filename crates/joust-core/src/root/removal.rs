@@ -9,9 +9,7 @@ use lance_io::object_store::ObjectStore;
 use object_store::path::Path;
 
 use super::links::{Links, Passed, is_absence};
-use super::{local_path, store};
-use crate::cache::Caches;
-use crate::engine::StorageOptions;
+use super::{Caches, StorageOptions, local_path, store};
 use crate::error::Result;
 use crate::one_thread::step;
 

@@ -8,10 +8,8 @@ use futures::TryStreamExt;
 use lance::dataset::builder::DatasetBuilder;
 
 use super::links::{self, Links};
-use super::{local_path, store};
-use crate::cache::Caches;
-use crate::engine::StorageOptions;
-use crate::error::Result;
+use super::{Caches, StorageOptions, local_path, store};
+use crate::error::{Error, Result};
 use crate::one_thread::step;
 
 const TABLE_SUFFIX: &str = ".lance";
@@ -140,14 +138,20 @@ async fn read_manifest_table(
     entries: &[Entry],
     contents: &mut RootContents,
 ) -> Result<()> {
-    let dataset = DatasetBuilder::from_uri(format!("{root}/{MANIFEST_TABLE}"))
-        .with_session(caches.session())
-        .with_storage_options(storage_options)
-        .load()
-        .await?;
-    let mut scanner = dataset.scan();
-    scanner.project(&["object_id", "object_type", "location"])?;
-    let batches: Vec<RecordBatch> = scanner.try_into_stream().await?.try_collect().await?;
+    let rows = async {
+        let dataset = DatasetBuilder::from_uri(format!("{root}/{MANIFEST_TABLE}"))
+            .with_session(caches.session())
+            .with_storage_options(storage_options)
+            .load()
+            .await?;
+        let mut scanner = dataset.scan();
+        scanner.project(&["object_id", "object_type", "location"])?;
+        scanner.try_into_stream().await?.try_collect().await
+    };
+    let batches: Vec<RecordBatch> = rows.await.map_err(|error: lance::Error| {
+        let what = format!("the table `{MANIFEST_TABLE}` of the root can't be read");
+        Error::internal(format!("{what}; the server's log says why"), error)
+    })?;
     let known: HashMap<String, usize> = contents
         .tables
         .iter()
