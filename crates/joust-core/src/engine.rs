@@ -13,7 +13,7 @@ use crate::ipc::{self, Upload, UploadReader};
 use crate::memory::{Budget, Memory};
 use crate::root::{self, Contents, Links, RootContents};
 use crate::table::handle::Handle;
-use crate::table::{Holds, Table};
+use crate::table::{Holds, Place, Table};
 
 /// Locations of which it is remembered whose files are there.
 const LIVES: usize = 100_000;
@@ -149,8 +149,10 @@ impl Engine {
         let mut handles = self.shared.handles.lock();
         let handle = handles.entry(address).or_insert_with(|| {
             Arc::new(Handle::new(
-                location.to_string(),
-                branch.map(str::to_string),
+                Place {
+                    location: location.to_string(),
+                    branch: branch.map(str::to_string),
+                },
                 storage_options,
                 self.shared.caches.clone(),
                 self.shared.options.staleness,

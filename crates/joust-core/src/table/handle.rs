@@ -74,8 +74,7 @@ pub struct Handle {
 
 impl Handle {
     pub(crate) fn new(
-        location: String,
-        branch: Option<String>,
+        place: Place,
         storage_options: StorageOptions,
         caches: Arc<Caches>,
         staleness: Duration,
@@ -84,8 +83,8 @@ impl Handle {
         links: Arc<Links>,
     ) -> Self {
         Self {
-            directory: VersionsDirectory::of(&location, branch.as_deref()),
-            place: Place { location, branch },
+            directory: VersionsDirectory::of(&place.location, place.branch.as_deref()),
+            place,
             storage_options,
             caches,
             staleness,
