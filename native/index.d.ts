@@ -51,10 +51,18 @@ export declare class Engine {
    * `<root>/__manifest`.
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
+  /**
+   * What is at a location, of which nothing is opened: nothing at all, a version of a Lance table (perhaps
+   * through a symbolic link), something else, what can't be looked into, or what lies behind a link above it.
+   */
+  contents(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<'nothing' | 'table' | 'other' | 'unreadable' | 'behindLink'>
   /** Forgets what is known of the files there: they are another table's now, or nobody's. */
   closeTable(location: string): void
-  /** Removes all files of a table; succeeds when there are none. */
-  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
+  /**
+   * Removes what Lance and joust made for a table, and its directory if it is empty then; succeeds when
+   * there is nothing. The names of what stays there.
+   */
+  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
@@ -441,6 +449,8 @@ export interface EngineOptions {
   stalenessMs?: number
   /** False: an answered write survives the end of the process, not a power cut. Default true. */
   synced?: boolean
+  /** False: no table below a local root is reached through a symbolic link. Default true. */
+  followLinks?: boolean
 }
 
 /** A fragment with rows whose value could not be computed. */
@@ -548,6 +558,8 @@ export interface MergeOptions {
   useIndex?: boolean
   /** How long a conflict with other writers may be retried, ms. */
   timeoutMs?: number
+  /** The table has no version yet: the rows become its first. Code 5 when it has one. Default false. */
+  first?: boolean
 }
 
 export interface MergeResult {
@@ -699,6 +711,8 @@ export interface RootContents {
   tables: Array<FoundTable>
   /** Namespaces that the root's `__manifest` lists. */
   namespaces: Array<Array<string>>
+  /** Entries that look like tables and are none: broken links, files. */
+  skipped: Array<SkippedEntry>
 }
 
 /** The rows of both, by what happened to them since the branch began. */
@@ -724,6 +738,14 @@ export interface RowFailure {
  * read it.
  */
 export declare function seal(key: Uint8Array, text: string): string
+
+/** An entry of a root that has a table's name and can be none. */
+export interface SkippedEntry {
+  /** Path or URI. */
+  location: string
+  /** Why, for the operator. */
+  reason: string
+}
 
 /** A line of versions that began at a version of another. */
 export interface TableBranch {

@@ -57,6 +57,19 @@ export const invalidInput = (message: string): JoustError =>
   new JoustError(ErrorCode.InvalidInput, message);
 
 /**
+ * Why something failed, in one line for the operator: with what the engine tells clients its log says.
+ */
+export function operatorMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { internal } = error as { internal?: unknown };
+  const message = error.message.replace(/; the server's log says \w+$/, "");
+  if (message === error.message || typeof internal !== "string") return error.message;
+  // Lance says where in its sources it failed.
+  const cause = internal.replace(/, \S+\.rs:\d+:\d+/g, "").replace(/\s+/g, " ");
+  return `${message}: ${cause.trim()}`;
+}
+
+/**
  * Any failure as one that may be shown to a client. Errors of the engine keep their code and text;
  * what is not foreseen becomes code 18 with the failure as its cause, which is for the log only.
  */

@@ -4,11 +4,13 @@ import { root } from "../build/paths.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { checkLayers } from "../layers/check.mjs";
 import { command } from "./command.mjs";
+import { checkLockFile } from "./lock-file.mjs";
 
 const bin = (path) => join(root, "node_modules", ...path.split("/"));
 const node = (path, ...args) => command(process.execPath, [bin(path), ...args]);
 
 const checks = {
+  "package-lock.json": checkLockFile,
   "biome (format and lint)": () => node("@biomejs/biome/bin/biome", "check", "--error-on-warnings"),
   "types of the sources": () => node("typescript/bin/tsc", "--noEmit", "--project", root),
   "types of the benchmark": () => node("typescript/bin/tsc", "--project", join(root, "bench")),

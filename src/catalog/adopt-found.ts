@@ -1,13 +1,19 @@
 import { randomUUID } from "node:crypto";
-import type { RootContents } from "../../native/index.js";
+import type { Engine, RootContents } from "../../native/index.js";
+import { concurrently } from "../concurrently.js";
+import { operatorMessage } from "../errors.js";
 import type { CatalogDatabase, Write } from "./database.js";
+import { isFree } from "./free-location.js";
 import { mayExist } from "./location.js";
 import { checkNamespacePath, checkTableId } from "./names.js";
 import { insertNamespace } from "./namespaces.js";
 import { encodePath, splitPath } from "./path.js";
 import { available } from "./sql-error.js";
 
-type FoundTable = RootContents["tables"][number];
+export type Found = Pick<RootContents, "tables" | "namespaces">;
+type FoundTable = Found["tables"][number];
+/** What is at a location. */
+export type ContentsOf = (location: string) => ReturnType<Engine["contents"]>;
 
 export interface Adoption {
   adopted: FoundTable[];
@@ -17,6 +23,8 @@ export interface Adoption {
 
 /** Bound parameters in one statement; both databases take more. */
 const CHUNK = 500;
+/** Locations that are looked at at the same time. */
+const CONCURRENCY = 64;
 
 /**
  * Takes tables and namespaces that other tools made into the catalog. A location the catalog
@@ -25,18 +33,24 @@ const CHUNK = 500;
 export async function adoptFound(
   db: CatalogDatabase,
   self: string,
-  found: RootContents,
+  found: Found,
+  contentsOf: ContentsOf,
 ): Promise<Adoption> {
-  await confirmDeclared(db, found.tables);
-  const unknown = await unknownTables(db, found.tables);
+  await confirmDeclared(db, found.tables, contentsOf);
+  const { unknown, refused } = await unknownTables(db, found.tables, contentsOf);
   const namespaces = await unknownNamespaces(db, found.namespaces, unknown);
-  if (unknown.length === 0 && namespaces.length === 0) return { adopted: [], refused: [] };
+  if (unknown.length === 0 && namespaces.length === 0) return { adopted: [], refused };
   return db.write(async (t) => {
-    const result: Adoption = { adopted: [], refused: [] };
+    // The transaction may run again.
+    const result: Adoption = { adopted: [], refused: [...refused] };
     for (const path of namespaces) await insertNamespace(t, path, "{}", { found: true });
     for (const table of unknown) {
       if (!isValid(() => checkTableId(table.id))) {
         result.refused.push({ table, reason: "its name is not valid here" });
+        continue;
+      }
+      if (!(await isFree(t, table.location))) {
+        result.refused.push({ table, reason: "its location is around or inside another table's" });
         continue;
       }
       const key = await insertLive(t, self, table);
@@ -76,7 +90,11 @@ async function insertLive(t: Write, owner: string, table: FoundTable): Promise<s
 }
 
 /** Declared tables whose first version somebody has written are tables like others. */
-async function confirmDeclared(db: CatalogDatabase, tables: readonly FoundTable[]): Promise<void> {
+async function confirmDeclared(
+  db: CatalogDatabase,
+  tables: readonly FoundTable[],
+  contentsOf: ContentsOf,
+): Promise<void> {
   const declared = await available(
     db.read
       .selectFrom("tables")
@@ -87,7 +105,12 @@ async function confirmDeclared(db: CatalogDatabase, tables: readonly FoundTable[
   );
   if (declared.length === 0) return;
   const found = new Set(tables.map((table) => table.location));
-  const written = declared.map((row) => row.location).filter((location) => found.has(location));
+  const there = declared.map((row) => row.location).filter((location) => found.has(location));
+  const written: string[] = [];
+  await concurrently(there, CONCURRENCY, async (location) => {
+    const contents = await contentsOf(location).catch(() => undefined);
+    if (contents === "table") written.push(location);
+  });
   for (const chunk of chunks(written)) {
     await db.write((t) =>
       t.updateTable("tables").set({ declared: 0 }).where("location", "in", chunk).execute(),
@@ -95,11 +118,15 @@ async function confirmDeclared(db: CatalogDatabase, tables: readonly FoundTable[
   }
 }
 
-/** Those whose files a manifest lists but nobody has any more are left out. */
+/**
+ * Tables that the catalog does not know, and directories with a table's name that hold none. Those whose
+ * files a manifest lists but nobody has any more are left out.
+ */
 async function unknownTables(
   db: CatalogDatabase,
   tables: readonly FoundTable[],
-): Promise<FoundTable[]> {
+  contentsOf: ContentsOf,
+): Promise<{ unknown: FoundTable[]; refused: Adoption["refused"] }> {
   const known = new Set<string>();
   for (const chunk of chunks(tables)) {
     const locations = chunk.map((table) => table.location);
@@ -116,10 +143,26 @@ async function unknownTables(
     );
     for (const row of deregistered) known.add(row.location);
   }
-  const unknown = tables.filter((table) => !known.has(table.location));
-  const there = await Promise.all(unknown.map((table) => mayExist(table.location)));
-  return unknown.filter((_, index) => there[index]);
+  const unknown = new Set<FoundTable>();
+  const refused: Adoption["refused"] = [];
+  const candidates = tables.filter((table) => !known.has(table.location));
+  await concurrently(candidates, CONCURRENCY, async (table) => {
+    try {
+      const contents = await contentsOf(table.location);
+      if (contents === "table") unknown.add(table);
+      else if (contents !== "nothing") refused.push({ table, reason: refusals[contents] });
+    } catch (error) {
+      refused.push({ table, reason: `it cannot be read: ${operatorMessage(error)}` });
+    }
+  });
+  return { unknown: candidates.filter((table) => unknown.has(table)), refused };
 }
+
+const refusals = {
+  other: "no Lance table is there",
+  unreadable: "it cannot be read",
+  behindLink: "it lies behind a symbolic link",
+} as const;
 
 /** Namespaces to create, parents first: those that are listed, and those that unknown tables are in. */
 async function unknownNamespaces(

@@ -1,8 +1,8 @@
 import type { Engine } from "../../native/index.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError, operatorMessage } from "../errors.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
-import { isRemote, newLocation, surelyExists } from "./location.js";
+import { isRemote, mayExist, newLocation } from "./location.js";
 import { shown } from "./path.js";
 import type { SqlCatalog } from "./sql-catalog.js";
 
@@ -12,7 +12,7 @@ const MISS_INTERVAL = 1_000;
 const LISTING_AGE = { local: 1_000, remote: 30_000 };
 
 export interface AdoptionOptions {
-  engine: Pick<Engine, "scanRoot">;
+  engine: Pick<Engine, "scanRoot" | "contents">;
   root: string;
   storageOptions: Record<string, string>;
   log: Logger;
@@ -27,7 +27,10 @@ export async function adoptTables(
   options: AdoptionOptions,
 ): Promise<AdoptingCatalog> {
   const adopting = new AdoptingCatalog(catalog, options);
-  await adopting.look();
+  await adopting.look().catch((cause) => {
+    const reason = operatorMessage(cause);
+    throw new Error(`the tables in ${options.root} cannot be listed: ${reason}`, { cause });
+  });
   return adopting;
 }
 
@@ -107,13 +110,22 @@ export class AdoptingCatalog implements Catalog {
 
   /** A table that another tool has just written takes its name. */
   async reserveTable(id: TableId, options: Parameters<Catalog["reserveTable"]>[1]) {
-    const written = await surelyExists(newLocation(this.options.root, id));
-    await this.#refresh(written ? 0 : this.#listingAge);
-    return this.#found(() => this.catalog.reserveTable(id, options));
+    const contents = await this.#contentsByName(id);
+    await this.#refresh(contents === "table" ? 0 : this.#listingAge);
+    const wanted = { ...options, ...taken(contents) };
+    return this.#found(() => this.catalog.reserveTable(id, wanted));
   }
 
-  changeTables(changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] }) {
-    return this.#found(() => this.catalog.changeTables(changes));
+  async changeTables(changes: {
+    declare?: readonly Declaration[];
+    deregister?: readonly TableId[];
+  }) {
+    const declare: Declaration[] = [];
+    for (const one of changes.declare ?? []) {
+      const contents = one.location === undefined ? await this.#contentsByName(one.id) : undefined;
+      declare.push({ ...one, ...taken(contents) });
+    }
+    return this.#found(() => this.catalog.changeTables({ ...changes, declare }));
   }
 
   registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
@@ -188,6 +200,15 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.unfinishedTables();
   }
 
+  /** What is where the name alone would put a table; undefined where it does not say that. */
+  async #contentsByName(id: TableId) {
+    const { engine, root, storageOptions } = this.options;
+    // The directories of tables in namespaces are named by chance.
+    if (id.length !== 1) return undefined;
+    const location = newLocation(root, id);
+    return (await mayExist(location)) ? engine.contents(location, storageOptions) : "nothing";
+  }
+
   /** Runs `ask` again after a look at the root when it misses a namespace or a table. */
   async #found<T>(ask: () => Promise<T>): Promise<T> {
     try {
@@ -222,14 +243,16 @@ export class AdoptingCatalog implements Catalog {
     const started = performance.now();
     const startedMillis = Date.now();
     try {
-      const { adopted, refused } = await this.catalog.adopt(
-        await engine.scanRoot(root, storageOptions),
+      const found = await engine.scanRoot(root, storageOptions);
+      const { adopted, refused } = await this.catalog.adopt(found, (location) =>
+        engine.contents(location, storageOptions),
       );
       for (const table of adopted) log.info({ table: shown(table.id) }, "adopted a table");
-      for (const { table, reason } of refused) {
-        if (this.#warned.has(table.location)) continue;
-        this.#warned.add(table.location);
-        log.warn({ location: table.location, reason }, "a table in the root is not served");
+      const unserved = refused.map(({ table: { location }, reason }) => ({ location, reason }));
+      for (const entry of [...found.skipped, ...unserved]) {
+        if (this.#warned.has(entry.location)) continue;
+        this.#warned.add(entry.location);
+        log.warn(entry, "an entry of the root is not served as a table");
       }
     } finally {
       this.#looked = started;
@@ -237,6 +260,9 @@ export class AdoptingCatalog implements Catalog {
     }
   }
 }
+
+const taken = (contents: string | undefined): { taken?: boolean } =>
+  contents === undefined ? {} : { taken: contents !== "nothing" };
 
 function isMiss(error: unknown): boolean {
   return (

@@ -23,6 +23,8 @@ export interface TableRecord {
 export interface Declaration {
   id: TableId;
   location?: string | undefined;
+  /** See `reserveTable`. */
+  taken?: boolean | undefined;
   properties: Record<string, string>;
 }
 
@@ -73,13 +75,17 @@ export interface Catalog {
   ): Promise<Page<string>>;
   /** Over all namespaces; full identifiers. */
   listAllTables(page: PageRequest, options?: { declared: boolean }): Promise<Page<string[]>>;
-  /** Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken. */
+  /**
+   * Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken.
+   * `taken`: something is where the name alone would put the table; without it the catalog looks at local disks.
+   */
   reserveTable(
     id: TableId,
     options: {
       properties: Record<string, string>;
       storageOptions: Record<string, string>;
       key?: string;
+      taken?: boolean;
     },
   ): Promise<TableRecord>;
   /** True once in `interval` ms, over all servers: then it is this one's turn. */

@@ -36,6 +36,13 @@ export function clientLocation(root: string, given: string): string {
   return isRemote(root) ? `${base}/${parts.join("/")}` : join(root, ...parts);
 }
 
+/** The places between the root and a location below it, the outermost first. */
+export function placesAbove(root: string, location: string): string[] {
+  const base = root.replace(/\/+$/, "");
+  const parts = location.slice(base.length + 1).split("/");
+  return parts.slice(1).map((_, at) => `${base}/${parts.slice(0, at + 1).join("/")}`);
+}
+
 function belowRemote(root: string, given: string): string {
   const base = `${root.replace(/\/+$/, "")}/`;
   if (given.startsWith(base)) return given.slice(base.length);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { access } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Long enough to tell names apart, short enough for every file system. */
@@ -25,20 +25,32 @@ export function newLocation(root: string, id: readonly string[], taken = false):
   return child(root, asItIs ? `${name}.lance` : `${joined}-${suffix}.lance`);
 }
 
-/** Whether a local location has files. A remote one is not looked at: nobody can tell cheaply. */
+/** Whether something is at a location; undefined for a remote one, which is not asked for. */
 async function onDisk(location: string): Promise<boolean | undefined> {
   if (isRemote(location)) return undefined;
-  return access(location).then(
+  // A link that leads nowhere is something too.
+  return lstat(location).then(
     () => true,
     () => false,
   );
 }
 
-/** False when there are no files at a location for sure. */
-export const mayExist = async (location: string) => (await onDisk(location)) ?? true;
+/**
+ * Where a new table's files go: what is there already is not the table's, and must outlive it.
+ *
+ * @param taken whether something is where the name alone would put them; undefined: a look at the disk tells
+ */
+export async function unusedLocation(
+  root: string,
+  id: readonly string[],
+  taken: boolean | undefined,
+): Promise<string> {
+  const location = newLocation(root, id);
+  return (taken ?? (await onDisk(location))) ? newLocation(root, id, true) : location;
+}
 
-/** True when there are files at a location for sure. */
-export const surelyExists = async (location: string) => (await onDisk(location)) ?? false;
+/** False when there is nothing at a location for sure. */
+export const mayExist = async (location: string) => (await onDisk(location)) ?? true;
 
 const plain = (name: string): string => name.replaceAll(/[^A-Za-z0-9._-]/gu, "_");
 

@@ -4,7 +4,7 @@ import type { CatalogDatabase, Write } from "./database.js";
 import { locationTaken, tableGone } from "./failures.js";
 import { insertTable, type TableRow } from "./insert-table.js";
 import { liveTable } from "./live-table.js";
-import { newLocation, surelyExists } from "./location.js";
+import { newLocation, unusedLocation } from "./location.js";
 import { missingTable } from "./lookup.js";
 import { checkTableId } from "./names.js";
 import { keepOutcomes } from "./outcomes.js";
@@ -28,9 +28,9 @@ export async function changeTables(
 ): Promise<{ declared: TableRecord[]; deregistered: TableRecord[] }> {
   const { declare = [], deregister = [] } = changes;
   const places: string[] = [];
-  for (const { id, location } of declare) {
+  for (const { id, location, taken } of declare) {
     checkTableId(id);
-    places.push(location ?? (await unusedLocation(root, id)));
+    places.push(location ?? (await unusedLocation(root, id, taken)));
   }
   return db
     .write(async (t) => {
@@ -121,12 +121,6 @@ export async function releaseFirstVersion(
       .execute(),
   );
 }
-
-/** Where a new table may go; what is there already is not the table's, and must outlive it. */
-const unusedLocation = async (root: string, id: TableId): Promise<string> => {
-  const location = newLocation(root, id);
-  return (await surelyExists(location)) ? newLocation(root, id, true) : location;
-};
 
 async function declareOne(
   t: Write,

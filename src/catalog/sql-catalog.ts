@@ -1,6 +1,5 @@
-import type { RootContents } from "../../native/index.js";
 import type { Logger } from "../telemetry/logger.js";
-import { adoptFound } from "./adopt-found.js";
+import { adoptFound, type ContentsOf, type Found } from "./adopt-found.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
 import { droppedElsewhere, leaveTable, othersGone } from "./departures.js";
@@ -98,6 +97,7 @@ export class SqlCatalog implements Catalog {
       properties: Record<string, string>;
       storageOptions: Record<string, string>;
       key?: string;
+      taken?: boolean;
     },
   ) {
     return reserveTable(this.db, this.servers.self, this.root, id, options);
@@ -188,7 +188,7 @@ export class SqlCatalog implements Catalog {
   }
 
   /** Takes in what other tools put into the root; see adopt-found.ts. */
-  adopt(found: RootContents) {
-    return adoptFound(this.db, this.servers.self, found);
+  adopt(found: Found, contentsOf: ContentsOf) {
+    return adoptFound(this.db, this.servers.self, found, contentsOf);
   }
 }

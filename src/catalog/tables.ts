@@ -5,7 +5,7 @@ import type { CatalogDatabase, Write } from "./database.js";
 import { namespaceNotFound, tableExists, tableGone } from "./failures.js";
 import { insertTable } from "./insert-table.js";
 import { liveTable } from "./live-table.js";
-import { newLocation, surelyExists } from "./location.js";
+import { newLocation, unusedLocation } from "./location.js";
 import { findTable, missingTable } from "./lookup.js";
 import { checkTableId } from "./names.js";
 import { keepOutcomes } from "./outcomes.js";
@@ -23,6 +23,7 @@ export async function reserveTable(
     properties: Record<string, string>;
     storageOptions: Record<string, string>;
     key?: string;
+    taken?: boolean;
   },
 ): Promise<TableRecord> {
   checkTableId(id);
@@ -31,7 +32,7 @@ export async function reserveTable(
     key: options.key ?? randomUUID(),
     namespace: parent,
     name,
-    location: newLocation(root, id),
+    location: await unusedLocation(root, id, options.taken),
     state: "reserved",
     properties: JSON.stringify(options.properties),
     storage_options: JSON.stringify(options.storageOptions),
@@ -39,8 +40,6 @@ export async function reserveTable(
     owner: self,
     created_at: Date.now(),
   };
-  // Files that are there already are not the new table's, and must outlive it.
-  if (await surelyExists(row.location)) row.location = newLocation(root, id, true);
   while (!(await db.write((t) => insertTable(t, id, row))))
     row.location = newLocation(root, id, true);
   return tableRecord(row);

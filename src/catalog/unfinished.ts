@@ -6,6 +6,7 @@ import type { Catalog, TableRecord } from "./catalog.js";
 import type { CatalogDatabase } from "./database.js";
 import { TABLE_COLUMNS, tableRecord } from "./records.js";
 import { LEASE, type Servers } from "./servers.js";
+import { removeFiles } from "./table-files.js";
 
 /** The owner of tables that are left to anybody. */
 const NOBODY = "";
@@ -65,13 +66,13 @@ export interface Removal {
 
 /** Removes the files of tables that were left half made or half removed. */
 export async function removeUnfinished(removal: Removal): Promise<void> {
-  const { catalog, engine, storageOptions, log, letGo } = removal;
+  const { catalog, storageOptions, log, letGo } = removal;
   await concurrently(await catalog.unfinishedTables(), CONCURRENCY, async (table) => {
     const about = { table: table.id.join("$") };
     try {
       // What still writes would put files back after the removal.
       await letGo?.(table);
-      await engine.removeTable(table.location, { ...storageOptions, ...table.storageOptions });
+      await removeFiles(removal, table, storageOptions);
       await catalog.forgetTable(table.key);
       log.info(about, "removed the remains of a table");
     } catch (err) {

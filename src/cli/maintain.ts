@@ -5,6 +5,7 @@ import { openCatalog } from "../catalog/open.js";
 import type { Config } from "../config/config.js";
 import { loadConfig } from "../config/load.js";
 import type { Engine, Table } from "../engine/index.js";
+import { operatorMessage } from "../errors.js";
 import type { JobRecord, Jobs } from "../jobs/jobs.js";
 import { type CleanUpResult, cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
@@ -89,7 +90,7 @@ async function maintainTables(room: Room, name: string | undefined): Promise<voi
     if (!found) continue;
     const told = await maintainTable(room, found, name !== undefined).catch((error: Error) => {
       failed.push(shown);
-      return `failed: ${error.message}`;
+      return `failed: ${operatorMessage(error)}`;
     });
     process.stdout.write(`${shown}: ${told}\n`);
   }

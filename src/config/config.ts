@@ -21,6 +21,8 @@ export interface Config {
   readonly maxUploadBytes: number;
   /** How tables are kept fit that have no settings of their own. */
   readonly maintenance: Settings;
+  /** Tables below a local root may be reached through symbolic links. */
+  readonly followLinks: boolean;
   /** An answered write on a local disk survives a power cut. */
   readonly synced: boolean;
   /** What everything together may hold in memory; the caches are a part of it. */

@@ -62,6 +62,7 @@ export function loadConfig(
       on: given.maintenance === "on",
       keepVersionsMs: given["keep-versions"],
     },
+    followLinks: given["follow-links"] === "always",
     synced: given.durability === "synced",
     memoryBytes: given.memory,
     storageOptions: Object.fromEntries(given["storage-option"]),

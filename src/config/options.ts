@@ -71,6 +71,11 @@ export const serverOptions = {
     fallback: "0",
     help: "largest Arrow body that is accepted; 0 is no limit",
   }),
+  "follow-links": option({
+    type: choice(["always", "never"]),
+    fallback: "always",
+    help: "whether a symbolic link in ROOT that leads to a Lance table is served as that table",
+  }),
   durability: option({
     type: choice(["synced", "os"]),
     fallback: "synced",

@@ -135,7 +135,9 @@ async function create(
 /** A declared table keeps what it was declared with. */
 async function fill(services: Services, wanted: Wanted, declared: TableRecord): Promise<Reply> {
   checkLocation(wanted.location, declared.location);
-  const { version } = await writeFirstVersion(services, wanted);
+  const { version } = await writeFirstVersion(services, wanted, (table) =>
+    table.create(wanted.payload, false),
+  );
   const properties =
     Object.keys(wanted.properties).length === 0
       ? declared.properties

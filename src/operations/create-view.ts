@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
+import { checkTableId } from "../catalog/names.js";
 import type { ViewSource } from "../engine/index.js";
 import { defaultDelimiter } from "../http/identifier.js";
 import type { Services } from "../services.js";
@@ -23,6 +24,8 @@ export const createMaterializedView = operation({
   status: 201,
   permission: "write",
   async handle(services, { id, payload }) {
+    // Before the tables that it reads are looked for: no table of theirs would make the name right.
+    checkTableId(id);
     const wanted = wantedView(payload);
     const sources = await sourcesOf(services, wanted.sql, id.slice(0, -1));
     const { record, version } = await create(services, id, wanted, sources);

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../catalog/catalog.js";
-import type { ArrowBody, WriteResult } from "../engine/index.js";
+import type { ArrowBody, Table } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { forAttempt } from "./attempt.js";
@@ -31,10 +31,11 @@ async function stillDeclared(
 }
 
 /** Writes a declared table's first version. @throws code 14 when somebody else does at the same time */
-export function writeFirstVersion(
+export function writeFirstVersion<T>(
   services: Services,
   call: Pick<Call<unknown, ArrowBody>, "id" | "payload" | "attempt">,
-): Promise<WriteResult> {
+  write: (table: Table) => Promise<T>,
+): Promise<T> {
   const { payload } = call;
   return writing(
     services,
@@ -45,7 +46,7 @@ export function writeFirstVersion(
       // Two first versions at the same time would both be answered, and one of them be lost.
       if (!(await catalog.claimFirstVersion(record.key))) throw writtenMeanwhile();
       try {
-        const written = await forAttempt(table, call).create(payload, false);
+        const written = await write(forAttempt(table, call));
         await catalog.confirmTable(record.key);
         return written;
       } catch (error) {

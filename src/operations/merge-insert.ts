@@ -2,11 +2,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { MergeOptions } from "../engine/index.js";
 import { invalidInput } from "../errors.js";
 import { forAttempt } from "./attempt.js";
+import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { durationMillis } from "./duration.js";
 import { operation } from "./operation.js";
 import { branch, count, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";
-import { onBranch, versionHeader } from "./target.js";
+import { branchName, onBranch, versionHeader } from "./target.js";
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 const sql = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
@@ -48,9 +49,19 @@ export const mergeInsertIntoTable = operation({
   repeatable: true,
   async handle(services, call) {
     const options = mergeOptions(call.params, call.header("x-request-timeout-ms"));
-    const merged = await writing(services, call.id, call.payload, ({ table }) =>
-      onBranch(forAttempt(table, call), call.params.branch).mergeInsert(call.payload, options),
-    );
+    const { id, payload } = call;
+    const { branch } = call.params;
+    // A merge that inserts nothing leaves a table without rows as it is: one that is declared has no columns.
+    const mayBeFirst = branchName(branch) === undefined && options.whenNotMatchedInsertAll === true;
+    const declared = mayBeFirst ? findDeclared(services, id) : undefined;
+    const merged =
+      declared && (await declared)
+        ? await writeFirstVersion(services, call, (table) =>
+            table.mergeInsert(payload, { ...options, first: true }),
+          )
+        : await writing(services, id, payload, ({ table }) =>
+            onBranch(forAttempt(table, call), branch).mergeInsert(payload, options),
+          );
     return {
       kind: "json",
       value: {

@@ -1,4 +1,5 @@
 import type { TableRecord } from "../catalog/catalog.js";
+import { removeFiles } from "../catalog/table-files.js";
 import type { Table } from "../engine/index.js";
 import { ErrorCode } from "../errors.js";
 import type { Services } from "../services.js";
@@ -57,7 +58,7 @@ export async function withdraw(
     if (!(await services.catalog.withdrawTable(record.key))) return;
     // What the engine found at the location is somebody else's table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {
-      await services.engine.removeTable(record.location, storageOptions(services, record));
+      await removeFiles(services, record, services.config.storageOptions);
     }
     await services.catalog.releaseTable(record.key);
   } catch (error) {

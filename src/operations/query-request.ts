@@ -37,14 +37,8 @@ const columnNames = Type.Object(
 );
 const columnAliases = Type.Object(
   {
-    column_names: optional(
-      Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 0 })]),
-      "an alias of that name",
-    ),
-    column_aliases: optional(
-      Type.Union([mapOf(Type.String()), Type.String()]),
-      "alias to SQL expression",
-    ),
+    column_names: optional(Type.Array(Type.String(), { maxItems: 0 })),
+    column_aliases: optional(mapOf(Type.String()), "alias to SQL expression"),
   },
   {
     additionalProperties: Type.Union([Type.String(), Type.Null()]),

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
-import { clientLocation } from "../catalog/client-location.js";
+import { clientLocation, placesAbove } from "../catalog/client-location.js";
 import { locationTaken } from "../catalog/failures.js";
 import { ErrorCode, invalidInput } from "../errors.js";
 import type { Services } from "../services.js";
@@ -19,7 +19,9 @@ const location = Type.String({
 });
 
 export const declaration = Type.Object({
-  location: Type.Optional(location),
+  location: Type.Optional(
+    Type.String({ ...location, description: `${location.description}; nothing may be there` }),
+  ),
   properties: Type.Optional(stringMap),
   vend_credentials: Type.Optional(
     Type.Boolean({ description: "taken and ignored: credentials never leave the server" }),
@@ -108,6 +110,7 @@ const registerTable = operation({
   async handle(services, { id, payload }) {
     const mode = choice("mode", payload.mode ?? "create", ["create", "overwrite"]);
     const location = clientLocation(services.config.root, payload.location);
+    await checkNotInTable(services, location);
     if (!(await holdsTable(services, location))) {
       throw invalidInput(
         "there is no Lance table at that location: write one there first, or declare the table",
@@ -122,15 +125,40 @@ const registerTable = operation({
   },
 });
 
-/** A location that a client chose for a new table. @throws code 5 when there are files of one */
+/**
+ * A location that a client chose for a new table: what is there would be the table's from then on.
+ *
+ * @throws code 5 where a table is there or around it, 13 where anything else is
+ */
 export async function emptyLocation(
   services: Services,
   given: string | undefined,
 ): Promise<string | undefined> {
   if (given === undefined) return undefined;
-  const location = clientLocation(services.config.root, given);
-  if (await holdsTable(services, location)) throw locationTaken();
+  const { config, engine } = services;
+  const location = clientLocation(config.root, given);
+  await checkNotInTable(services, location);
+  const contents = await engine.contents(location, config.storageOptions);
+  if (contents === "table") throw locationTaken();
+  if (contents === "behindLink") {
+    throw invalidInput("location lies behind a symbolic link: choose one in the root itself");
+  }
+  if (contents === "unreadable") {
+    throw invalidInput("the server cannot read what is at that location: choose another");
+  }
+  if (contents !== "nothing") {
+    throw invalidInput(
+      "location holds files already: choose one that is empty, or where nothing is",
+    );
+  }
   return location;
+}
+
+/** The catalog knows of its own tables only. @throws code 5 for a location inside a table */
+async function checkNotInTable({ config, engine }: Services, location: string): Promise<void> {
+  for (const place of placesAbove(config.root, location)) {
+    if ((await engine.contents(place, config.storageOptions)) === "table") throw locationTaken();
+  }
 }
 
 export const declaredEntry = (services: Services, record: TableRecord) => {

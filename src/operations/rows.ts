@@ -59,7 +59,7 @@ const insertIntoTable = operation({
     const declared = branchName(branch) === undefined ? findDeclared(services, id) : undefined;
     const { version, numRows } =
       declared && (await declared)
-        ? await writeFirstVersion(services, call)
+        ? await writeFirstVersion(services, call, (table) => table.create(payload, false))
         : await writing(services, id, payload, ({ table }) =>
             onBranch(forAttempt(table, call), branch)[mode](payload),
           );

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { DroppedTable, TableRecord } from "../catalog/catalog.js";
+import { removeFiles } from "../catalog/table-files.js";
 import { concurrently } from "../concurrently.js";
 import type { Services } from "../services.js";
-import { storageOptions } from "./open-table.js";
 import { stringMap, transactionId } from "./schemas.js";
 import { letGo } from "./table-writes.js";
 
@@ -80,12 +80,12 @@ export function watchDrops(
 }
 
 async function removeOne(services: Services, record: TableRecord): Promise<void> {
-  const { catalog, engine, log } = services;
+  const { catalog, config, log } = services;
   try {
     // What still writes would put files back after the removal.
     await letGo(services, record);
     await catalog.othersGone(record.key);
-    await engine.removeTable(record.location, storageOptions(services, record));
+    await removeFiles(services, record, config.storageOptions);
     await catalog.forgetTable(record.key);
   } catch (error) {
     log.warn({ err: error, table: record.id }, "files of a dropped table remain for now");

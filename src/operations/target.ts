@@ -1,5 +1,5 @@
 import type { ReadOptions, Table } from "../engine/index.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, invalidInput, JoustError } from "../errors.js";
 import type { Fresh } from "./operation.js";
 
 interface Wanted {
@@ -17,13 +17,23 @@ export const branchName = (branch: string | undefined): string | undefined =>
 export const onBranch = (table: Table, branch: string | undefined): Table =>
   isMain(branch) ? table : table.onBranch(branch);
 
-/** Beyond what a double holds exactly the engine would be asked for another version. @throws code 11 */
+/** Versions are integers of 64 bits. */
+export const END_OF_VERSIONS = 2 ** 64;
+
+/**
+ * Beyond what a double holds exactly the engine would be asked for another version.
+ *
+ * @throws code 11 for a version that no table has, 13 for what is no version's number
+ */
 export function checkVersion(version: number): number {
   if (Number.isSafeInteger(version)) return version;
+  if (!(Math.abs(version) < END_OF_VERSIONS)) {
+    throw invalidInput(`version must be an integer below 2^64, got ${version}`);
+  }
   throw new JoustError(ErrorCode.TableVersionNotFound, `version ${version} does not exist`);
 }
 
-/** Which state of a table a request is about. @throws code 11 for a version that cannot exist */
+/** Which state of a table a request is about. @throws code 11 or 13 for a version that cannot exist */
 export function readOptions({ version }: Wanted, fresh: Fresh): ReadOptions {
   return {
     ...(version !== undefined && { version: checkVersion(version) }),

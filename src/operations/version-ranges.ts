@@ -1,12 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { VersionRange } from "../engine/index.js";
 import { invalidInput } from "../errors.js";
+import { END_OF_VERSIONS } from "./target.js";
+
+/** Versions are integers of 64 bits; a range may end beyond those that there are. */
+const version = (minimum: number, description: string) =>
+  Type.Integer({ minimum, exclusiveMaximum: END_OF_VERSIONS, description });
 
 /** Versions to delete. */
 export const versionRanges = Type.Array(
   Type.Object({
-    start_version: Type.Integer({ minimum: 0, description: "first version to delete" }),
-    end_version: Type.Integer({ minimum: -1, description: "version to stop before; -1: none" }),
+    start_version: version(0, "first version to delete"),
+    end_version: version(-1, "version to stop before; -1: none"),
   }),
   { minItems: 1 },
 );

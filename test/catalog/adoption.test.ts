@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { adoptTables } from "../../src/catalog/adoption.js";
@@ -24,7 +24,12 @@ class Root {
   async scanRoot() {
     this.looks++;
     if (this.broken) throw new Error("the bucket is away");
-    return { tables: this.tables, namespaces: this.namespaces };
+    return { tables: this.tables, namespaces: this.namespaces, skipped: [] };
+  }
+
+  /** Directories are empty here: each stands for a table. */
+  async contents(location: string) {
+    return existsSync(location) ? "table" : "nothing";
   }
 }
 
@@ -117,7 +122,8 @@ describe("tables of other tools", () => {
           return ["t"];
         },
       };
-      const { adopted, refused } = await catalog.adopt({ tables: [table], namespaces: [] });
+      const found = { tables: [table], namespaces: [] };
+      const { adopted, refused } = await catalog.adopt(found, async () => "table");
       expect({ adopted, refused }).toEqual({ adopted: [], refused: [] });
       await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
     });

@@ -71,7 +71,7 @@ onEachDatabase((newCatalog) => {
     await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
     // Neither adoption nor a new table takes the files.
     const found = { tables: [{ id: ["t"], location: table.location }], namespaces: [] };
-    expect((await catalog.adopt(found)).adopted).toEqual([]);
+    expect((await catalog.adopt(found, async () => "table")).adopted).toEqual([]);
     expect((await makeTable(store, ["t"])).location).not.toBe(table.location);
     await expect(declare(store, ["u"], table.location)).rejects.toMatchObject({ code: 5 });
     const again = { id: ["back"], location: table.location, properties: { a: "b" } };
@@ -129,7 +129,9 @@ onEachDatabase((newCatalog) => {
       tables: [{ id: ["t"], location: declared?.location as string }],
       namespaces: [],
     };
-    await store.catalog.adopt(found);
+    await store.catalog.adopt(found, async () => "other");
+    expect(await store.catalog.table(["t"])).toMatchObject({ declared: true });
+    await store.catalog.adopt(found, async () => "table");
     expect(await store.catalog.table(["t"])).toMatchObject({ key: declared?.key, declared: false });
   });
 });

@@ -52,6 +52,10 @@ describe("joust", () => {
       "joust: server is no command: try joust serve, joust key, joust maintain or joust --help\n",
     ],
     [["serve", "--prot", "1"], "joust: --prot is no option: did you mean --port?\n"],
+    [
+      ["serve", "--follow-links", "maybe"],
+      'joust: --follow-links must be one of always, never, got "maybe"\n',
+    ],
     [["serve", "--port", "x"], 'joust: --port must be an integer from 0 to 65535, got "x"\n'],
     [["key"], "joust: joust key takes create, list or revoke\n"],
     [

@@ -1,4 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { Client } from "../harness/client.js";
@@ -65,6 +67,25 @@ describe("--auth none", () => {
     expect(await status(server, "")).toBe(200);
     expect(server.output()).toContain("--auth none");
     expect(shownKey(server)).toBeUndefined();
+  });
+});
+
+describe("a root whose tables cannot be listed", () => {
+  it("is named with the cause, in one sentence", () => {
+    const root = tempDir("root");
+    const versions = join(root, "__manifest", "_versions");
+    mkdirSync(versions, { recursive: true });
+    writeFileSync(join(versions, "1.manifest"), "no manifest at all");
+    const args = [main, "serve", root, "--port", "0"];
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      encoding: "utf8",
+      timeout: 20_000,
+    });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^joust: the tables in \S+ cannot be listed: \w[^\n]+\n$/);
+    expect(stderr).toContain(root);
+    expect(stderr).toContain("`__manifest` of the root can't be read: ");
+    expect(stderr).not.toMatch(/log says|\.rs:/);
   });
 });
 

@@ -31,6 +31,7 @@ describe("without anything said", () => {
       catalog: join(cwd, "joust-data", ".joust", "catalog.db"),
       maxJsonBytes: 16 * 2 ** 20,
       maxUploadBytes: 0,
+      followLinks: true,
       synced: true,
       memoryBytes: Math.floor(machineMemory() * 0.6),
       maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },

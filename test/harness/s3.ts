@@ -16,6 +16,8 @@ export const s3Missing = versitygw
 
 export interface S3 {
   readonly endpoint: string;
+  /** Its subdirectories are the buckets, and their files the objects. */
+  readonly directory: string;
   /** Environment that lets a server on loopback reach it. */
   readonly env: Readonly<Record<string, string>>;
   /** `s3://...` of a new, empty bucket. */
@@ -55,6 +57,7 @@ export async function startS3(): Promise<S3> {
   let created = 0;
   return {
     endpoint,
+    directory,
     env: {
       AWS_ACCESS_KEY_ID: access,
       AWS_SECRET_ACCESS_KEY: secret,

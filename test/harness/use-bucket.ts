@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { type HoldingProxy, startHoldingProxy } from "./holding-proxy.js";
 import { type S3, startS3 } from "./s3.js";
@@ -9,6 +10,8 @@ export interface BucketServing {
   readonly server: Server;
   /** The URI of its root. */
   readonly root: string;
+  /** The directory whose files are the objects of the root. */
+  readonly directory: string;
   /** What lies between the server and the store, where it was asked for. */
   readonly proxy: HoldingProxy;
   /** Starts a server on the root with a catalog of its own, of that name. */
@@ -56,6 +59,9 @@ export function useBucket({ held = false } = {}): BucketServing {
     },
     get root() {
       return root;
+    },
+    get directory() {
+      return join(running(s3).directory, root.replace("s3://", ""));
     },
     get proxy() {
       return running(proxy);

@@ -118,6 +118,72 @@ describe("a declared table", () => {
     expect(await serving.client.count("norows")).toBe(0);
   });
 
+  it("gets its first version from a merge that inserts", async () => {
+    const { client } = serving;
+    await declare("merged");
+    const path = "/v1/table/merged/merge_insert";
+    const merge = (on: string, more: Record<string, string>, rows = items(5)) =>
+      client.post(path, rows, { on, ...more });
+    const inserts = { when_not_matched_insert_all: "true" };
+    // One that inserts nothing has no columns to make.
+    expectFailure(await merge("id", { when_matched_update_all: "true" }), 404, 4, /declared/);
+    // What a merge into a table would refuse makes none.
+    expectFailure(await merge("nothing", inserts), 404, 12, /nothing/);
+    const filter = { when_matched_update_all_filt: "source.no = = 1" };
+    expectFailure(await merge("id", { ...inserts, ...filter }), 400, 13);
+    const removal = { when_not_matched_by_source_delete_filt: "no > 1" };
+    expectFailure(await merge("id", { ...inserts, ...removal }), 404, 12, /no/);
+    expectFailure(await merge("id", inserts, items(5).subarray(0, 300)), 400, 13);
+    expect((await describeTable("merged")).json.is_only_declared).toBe(true);
+
+    const { location } = (await describeTable("merged")).json;
+    const all = { ...inserts, when_matched_update_all: "true" };
+    const answer = await merge("id", all);
+    expect(answer.json).toEqual({
+      transaction_id: expect.any(String),
+      num_updated_rows: 0,
+      num_inserted_rows: 5,
+      num_deleted_rows: 0,
+      num_attempts: 1,
+      num_rows: 5,
+      version: 1,
+    });
+    expect(answer.headers.get("x-lancedb-version")).toBe("1");
+    expect(await client.count("merged")).toBe(5);
+    const { json } = await describeTable("merged", { check_declared: true });
+    expect(json).toMatchObject({ location, version: 1, is_only_declared: false });
+    const again = await merge("id", all, items(5, { from: 3 }));
+    expect(again.json).toMatchObject({ num_updated_rows: 2, num_inserted_rows: 3, version: 2 });
+  });
+
+  it("is merged into once under one idempotency key", async () => {
+    const { client } = serving;
+    await declare("once");
+    const headers = { "idempotency-key": "first-merge" };
+    const send = () =>
+      client.request("/v1/table/once/merge_insert?on=id&when_not_matched_insert_all=true", {
+        body: items(4),
+        headers,
+      });
+    const [first, second] = [await send(), await send()];
+    expect(first.json).toMatchObject({ num_inserted_rows: 4, version: 1 });
+    expect(second.json).toEqual(first.json);
+    expect(await client.count("once")).toBe(4);
+  });
+
+  it("is created once by merges at the same time", async () => {
+    const { client } = serving;
+    await declare("merge-race");
+    const path = "/v1/table/merge-race/merge_insert?on=id&when_not_matched_insert_all=true";
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => client.post(path, items(1, { from: at }))),
+    );
+    const made = answers.filter(({ status }) => status === 200).length;
+    expect(made).toBeGreaterThan(0);
+    for (const answer of answers) if (answer.status !== 200) expectFailure(answer, 409, 14);
+    expect(await client.count("merge-race")).toBe(made);
+  });
+
   it("stays declared when its first version cannot be written", async () => {
     const { client } = serving;
     await declare("broken");

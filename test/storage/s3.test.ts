@@ -1,3 +1,6 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { items, stream, type, vectors } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
@@ -92,6 +95,38 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     } finally {
       await other.stop();
     }
+  });
+
+  it("takes no location that holds anything, and removes nothing but a table's own objects", async () => {
+    const { client } = serving.server;
+    const objects = (...parts: string[]) => join(serving.directory, ...parts);
+    const put = (path: string) => {
+      mkdirSync(dirname(objects(path)), { recursive: true });
+      writeFileSync(objects(path), "mine");
+    };
+    const declare = (location: string) => client.post("/v1/table/taker/declare", { location });
+    put("backups/2026/dump.sql");
+    expectFailure(await declare("backups"), 400, 13, /location.*empty/);
+    await client.createTable("owned", items(3));
+    await client.ok("/v1/table/owned/deregister");
+    expectFailure(await declare("owned.lance"), 409, 5, /location/);
+    expectFailure(await declare("owned.lance/deep/er"), 409, 5, /location/);
+    expectFailure(await client.post("/v1/table/taker/drop"), 404, 4);
+
+    put("named.lance/notes.txt");
+    const { location } = await client.createTable("named", items(3));
+    expect(location).not.toBe(`${serving.root}/named.lance`);
+    const directory = objects(location.slice(serving.root.length + 1));
+    writeFileSync(join(directory, "notes.txt"), "mine");
+    await client.ok("/v1/table/named/drop");
+    expect(readdirSync(directory)).toEqual(["notes.txt"]);
+    expect(readdirSync(objects("named.lance"))).toEqual(["notes.txt"]);
+
+    // A look at the root, which a miss asks for, takes neither for a table.
+    await sleep(1_100);
+    expectFailure(await client.post("/v1/table/named/describe"), 404, 4);
+    expect((await client.get("/v1/table")).json.tables).not.toContain("named");
+    expect(existsSync(objects("backups/2026/dump.sql"))).toBe(true);
   });
 
   it("leaves neither name nor files of a create that fails", async () => {

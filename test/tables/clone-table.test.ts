@@ -76,6 +76,8 @@ describe("clone", () => {
       [{ source_location: "../x" }, 400, 13, /below the server's root/],
       [{ source_location: ".joust" }, 400, 13],
       [{ source_location, source_version: 99 }, 404, 11],
+      [{ source_location, source_version: 2 ** 60 }, 404, 11],
+      [{ source_location, source_version: 1e300 }, 400, 13],
       [{ source_location, source_tag: "none" }, 404, 8],
       [{ source_location, source_version: 1, source_tag: "first" }, 400, 13, /both/],
       [{}, 400, 13, /source_location/],

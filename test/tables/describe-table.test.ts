@@ -116,7 +116,7 @@ describe("describe table", () => {
   it.each([
     ["version", { version: 99 }, 11],
     ["version 0", { version: 0 }, 11],
-    ["version beyond all numbers", { version: 1e300 }, 11],
+    ["version beyond what is counted exactly", { version: 2 ** 60 }, 11],
     ["tag", { tag: "release" }, 8],
     ["branch", { branch: "dev" }, 22],
   ])("knows no such %s", async (_, body, code) => {
@@ -129,6 +129,8 @@ describe("describe table", () => {
 
   it.each([
     ["negative version", { version: -1 }, /version/],
+    ["version beyond all numbers", { version: 1e300 }, /version/],
+    ["version of more than 64 bits", { version: 2 ** 64 }, /version/],
     ["fractional version", { version: 1.5 }, /version/],
     ["version that is text", { version: "1" }, /version/],
     ["version beside a tag", { version: 1, tag: "a" }, /version and tag/],

@@ -106,7 +106,8 @@ describe("version/describe", () => {
   it.each<[string, object, number, number]>([
     ["an unknown version", { version: 99 }, 404, 11],
     ["version 0", { version: 0 }, 404, 11],
-    ["a version beyond all numbers", { version: 1e300 }, 404, 11],
+    ["a version beyond what is counted exactly", { version: 2 ** 60 }, 404, 11],
+    ["a version beyond all numbers", { version: 1e300 }, 400, 13],
     ["a negative version", { version: -1 }, 400, 13],
     ["a version that is text", { version: "2" }, 400, 13],
     ["an unknown branch", { version: 1, branch: "dev" }, 404, 22],
@@ -187,7 +188,8 @@ describe("restore", () => {
 
   it.each<[string, object, number, number]>([
     ["an unknown version", { version: 99 }, 404, 11],
-    ["a version beyond all numbers", { version: 1e300 }, 404, 11],
+    ["a version beyond what is counted exactly", { version: 2 ** 60 }, 404, 11],
+    ["a version beyond all numbers", { version: 1e300 }, 400, 13],
     ["no version", {}, 400, 13],
     ["a null version", { version: null }, 400, 13],
     ["a negative version", { version: -1 }, 400, 13],

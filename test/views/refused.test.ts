@@ -119,6 +119,10 @@ describe("a view is refused", () => {
     expectFailure(sdk, 400, 5, /already exists/);
     expectFailure(await create("nowhere$view", { query: "SELECT 1 AS x" }), 404, 1);
     expectFailure(await create("$", { query: "SELECT 1 AS x" }), 400, 13);
+    // Whatever it reads: no table of that name would make it right.
+    for (const name of ["_joust", "__manifest", "ns$..", "x".repeat(200)]) {
+      expectFailure(await create(name, { query: "SELECT id FROM nowhere" }), 400, 13, /name/);
+    }
     expect(await serving.client.count("t")).toBe(100);
   });
 });

@@ -11,9 +11,9 @@ use crate::cache::Caches;
 use crate::durability::{Branches, Durability};
 use crate::ipc::{self, Upload, UploadReader};
 use crate::memory::{Budget, Memory};
-use crate::root::{self, RootContents};
+use crate::root::{self, Contents, Links, RootContents};
 use crate::table::handle::Handle;
-use crate::table::{Holds, Table};
+use crate::table::{Holds, Place, Table};
 
 /// Locations of which it is remembered whose files are there.
 const LIVES: usize = 100_000;
@@ -35,6 +35,8 @@ pub struct EngineOptions {
     pub staleness: Duration,
     /// What an answered write means on a local disk.
     pub durability: Durability,
+    /// Tables below a local root may be reached through symbolic links.
+    pub follow_links: bool,
     /// Tables that stay open; the least recently used are closed beyond that.
     pub open_tables: usize,
 }
@@ -48,6 +50,7 @@ impl Default for EngineOptions {
             row_cache_bytes: None,
             staleness: Duration::ZERO,
             durability: Durability::default(),
+            follow_links: true,
             open_tables: 10_000,
         }
     }
@@ -73,6 +76,7 @@ struct Shared {
     lives: Mutex<HashMap<String, String>>,
     /// Here and not in the handles, of which a table may have several in turn.
     holds: Holds,
+    links: Arc<Links>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -91,6 +95,7 @@ impl Engine {
             options.row_cache_bytes,
         );
         let caches = Caches::new(&budget, options.durability);
+        let links = Arc::new(Links::new(options.follow_links));
         Self {
             shared: Arc::new(Shared {
                 options,
@@ -100,6 +105,7 @@ impl Engine {
                 branches: Mutex::default(),
                 lives: Mutex::default(),
                 holds: Holds::default(),
+                links,
             }),
         }
     }
@@ -143,13 +149,16 @@ impl Engine {
         let mut handles = self.shared.handles.lock();
         let handle = handles.entry(address).or_insert_with(|| {
             Arc::new(Handle::new(
-                location.to_string(),
-                branch.map(str::to_string),
+                Place {
+                    location: location.to_string(),
+                    branch: branch.map(str::to_string),
+                },
                 storage_options,
                 self.shared.caches.clone(),
                 self.shared.options.staleness,
                 self.shared.branches(location),
                 self.shared.holds.clone(),
+                self.shared.links.clone(),
             ))
         });
         let handle = handle.clone();
@@ -183,6 +192,7 @@ impl Engine {
 
     /// Creates a root directory if need be and proves that it can be written.
     pub async fn open_root(&self, root: &str, storage_options: StorageOptions) -> Result<()> {
+        self.shared.links.below(root);
         root::open(&self.shared.caches, root, storage_options).await
     }
 
@@ -192,20 +202,33 @@ impl Engine {
         root: &str,
         storage_options: StorageOptions,
     ) -> Result<RootContents> {
-        root::scan(&self.shared.caches, root, storage_options).await
+        let shared = &self.shared;
+        root::scan(&shared.caches, &shared.links, root, storage_options).await
     }
 
-    /// Removes all files of a table; succeeds when there are none. The caller sees to it that nothing
+    /// What is at a location: nothing is opened.
+    pub async fn contents(
+        &self,
+        location: &str,
+        storage_options: StorageOptions,
+    ) -> Result<Contents> {
+        let shared = &self.shared;
+        root::contents(&shared.caches, &shared.links, location, storage_options).await
+    }
+
+    /// Removes what Lance and joust made for a table, and the table's directory if it is empty then; succeeds
+    /// when there is nothing. Gives back the names of what stays there. The caller sees to it that nothing
     /// is being written there: a commit that comes after would bring back a table without its data.
     pub async fn remove_table(
         &self,
         location: &str,
         storage_options: StorageOptions,
-    ) -> Result<()> {
+    ) -> Result<Vec<String>> {
         self.close_table(location);
-        root::remove(&self.shared.caches, location, storage_options).await?;
+        let shared = &self.shared;
+        let left = root::remove(&shared.caches, &shared.links, location, storage_options).await?;
         self.close_table(location);
-        Ok(())
+        Ok(left)
     }
 
     /// Closes what else is open of a table's branch, with other storage options: it may be open at an old

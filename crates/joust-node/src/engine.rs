@@ -28,6 +28,8 @@ pub struct EngineOptions {
     pub staleness_ms: Option<f64>,
     /// False: an answered write survives the end of the process, not a power cut. Default true.
     pub synced: Option<bool>,
+    /// False: no table below a local root is reached through a symbolic link. Default true.
+    pub follow_links: Option<bool>,
 }
 
 /// A table that a root holds.
@@ -39,12 +41,23 @@ pub struct FoundTable {
     pub location: String,
 }
 
+/// An entry of a root that has a table's name and can be none.
+#[napi(object)]
+pub struct SkippedEntry {
+    /// Path or URI.
+    pub location: String,
+    /// Why, for the operator.
+    pub reason: String,
+}
+
 /// What LanceDB tools have put into a root.
 #[napi(object)]
 pub struct RootContents {
     pub tables: Vec<FoundTable>,
     /// Namespaces that the root's `__manifest` lists.
     pub namespaces: Vec<Vec<String>>,
+    /// Entries that look like tables and are none: broken links, files.
+    pub skipped: Vec<SkippedEntry>,
 }
 
 /// Engines that threads share. They live as long as the process.
@@ -70,6 +83,7 @@ impl Engine {
             if options.synced == Some(false) {
                 chosen.durability = joust_core::Durability::Os;
             }
+            chosen.follow_links = options.follow_links.unwrap_or(chosen.follow_links);
             chosen.staleness = options.staleness_ms.map_or(chosen.staleness, millis);
         }
         Self {
@@ -157,7 +171,30 @@ impl Engine {
         promise(env, work, |contents| RootContents {
             tables: contents.tables.into_iter().map(FoundTable::from).collect(),
             namespaces: contents.namespaces,
+            skipped: contents
+                .skipped
+                .into_iter()
+                .map(SkippedEntry::from)
+                .collect(),
         })
+    }
+
+    /// What is at a location, of which nothing is opened: nothing at all, a version of a Lance table (perhaps
+    /// through a symbolic link), something else, what can't be looked into, or what lies behind a link above it.
+    #[napi(ts_return_type = "Promise<'nothing' | 'table' | 'other' | 'unreadable' | 'behindLink'>")]
+    pub fn contents<'env>(
+        &self,
+        env: &'env Env,
+        location: String,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> napi::Result<PromiseRaw<'env, &'static str>> {
+        let engine = self.inner.clone();
+        let work = async move {
+            engine
+                .contents(&location, storage_options.unwrap_or_default())
+                .await
+        };
+        promise(env, work, contents_name)
     }
 
     /// Forgets what is known of the files there: they are another table's now, or nobody's.
@@ -166,21 +203,22 @@ impl Engine {
         self.inner.close_table(&location);
     }
 
-    /// Removes all files of a table; succeeds when there are none.
-    #[napi(ts_return_type = "Promise<void>")]
+    /// Removes what Lance and joust made for a table, and its directory if it is empty then; succeeds when
+    /// there is nothing. The names of what stays there.
+    #[napi(ts_return_type = "Promise<Array<string>>")]
     pub fn remove_table<'env>(
         &self,
         env: &'env Env,
         location: String,
         storage_options: Option<HashMap<String, String>>,
-    ) -> napi::Result<PromiseRaw<'env, ()>> {
+    ) -> napi::Result<PromiseRaw<'env, Vec<String>>> {
         let engine = self.inner.clone();
         let work = async move {
             engine
                 .remove_table(&location, storage_options.unwrap_or_default())
                 .await
         };
-        promise(env, work, |()| ())
+        promise(env, work, |left| left)
     }
 }
 
@@ -190,5 +228,24 @@ impl From<root::FoundTable> for FoundTable {
             id: found.id,
             location: found.location,
         }
+    }
+}
+
+impl From<root::Skipped> for SkippedEntry {
+    fn from(skipped: root::Skipped) -> Self {
+        Self {
+            location: skipped.location,
+            reason: skipped.reason,
+        }
+    }
+}
+
+fn contents_name(contents: root::Contents) -> &'static str {
+    match contents {
+        root::Contents::Nothing => "nothing",
+        root::Contents::Table => "table",
+        root::Contents::Other => "other",
+        root::Contents::Unreadable => "unreadable",
+        root::Contents::BehindLink => "behindLink",
     }
 }

@@ -40,6 +40,8 @@ pub struct MergeOptions {
     pub use_index: Option<bool>,
     /// How long a conflict with other writers may be retried, ms.
     pub timeout_ms: Option<f64>,
+    /// The table has no version yet: the rows become its first. Code 5 when it has one. Default false.
+    pub first: Option<bool>,
 }
 
 #[napi(object)]
@@ -93,6 +95,7 @@ impl Table {
     ) -> napi::Result<PromiseRaw<'env, MergeResult>> {
         let table = self.inner.clone();
         let reader = reader(&self.inner, body);
+        let first = options.first.unwrap_or(false);
         let merge = table::Merge {
             on: options.on,
             when_matched_update_all: options.when_matched_update_all.unwrap_or(false),
@@ -108,7 +111,12 @@ impl Table {
         };
         promise(
             env,
-            async move { table.merge_insert(reader?, merge).await },
+            async move {
+                match first {
+                    true => table.merge_insert_first(reader?, merge).await,
+                    false => table.merge_insert(reader?, merge).await,
+                }
+            },
             |merged| MergeResult {
                 version: merged.version as f64,
                 num_inserted_rows: merged.num_inserted_rows as f64,

@@ -5,6 +5,7 @@ import { createAt } from "../new-table.js";
 import { tableHandle } from "../open-table.js";
 import { operation } from "../operation.js";
 import { stringMap, transactionId } from "../schemas.js";
+import { checkVersion } from "../target.js";
 
 const optional = Type.Optional;
 
@@ -55,7 +56,10 @@ export const cloneTable = operation({
       : engine.table(location, config.storageOptions);
     // Before a name is taken: a source that is not there is the most likely mistake.
     await source.describe();
-    const state = { ...(version !== undefined && { version }), ...(tag !== undefined && { tag }) };
+    const state = {
+      ...(version !== undefined && { version: checkVersion(version) }),
+      ...(tag !== undefined && { tag }),
+    };
     const wanted = { id, properties: {}, storageOptions: {} };
     return createAt(services, wanted, (table) => table.cloneFrom(source, state));
   },

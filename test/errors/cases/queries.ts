@@ -20,6 +20,18 @@ const wrong: [string, object, readonly [number, number], RegExp][] = [
     errors.invalid,
     /column_names/,
   ],
+  [
+    "a name where names belong",
+    { columns: { column_names: "id" } },
+    errors.invalid,
+    /column_names.*array/,
+  ],
+  [
+    "a name where aliases belong",
+    { columns: { column_aliases: "id" } },
+    errors.invalid,
+    /column_aliases.*map/,
+  ],
   ["unknown column in the filter", { filter: "no = 1" }, errors.noColumn, /no/],
   [
     "a filter that is no SQL",

@@ -1,15 +1,16 @@
 //! Files that are brought to the disk, with the directories that lead to them.
 
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
+
+use super::identity::Identity;
 
 /// Where manifests are, relative to a table or a branch.
 pub(super) const VERSIONS: &str = "_versions";
@@ -17,10 +18,6 @@ pub(super) const VERSIONS: &str = "_versions";
 const NEW_DIRECTORIES: usize = 8;
 /// Directories that are remembered at most; those that are forgotten are synced once more.
 const MOST_NAMED: usize = 100_000;
-
-/// What tells a directory from any other, also from a later one of the same name or inode, as finely as the
-/// file system tells time.
-type Identity = (u64, u64, SystemTime);
 
 /// Directories whose names the disk has. A name stays where it is: nobody moves a directory of a table.
 type Named = Mutex<BTreeSet<Identity>>;
@@ -87,7 +84,8 @@ fn sync_all(
         let (Some(holder), Ok(metadata)) = (directory.parent(), directory.metadata()) else {
             continue;
         };
-        let identity = identity(&metadata);
+        // Where a file system does not tell when a directory was made, its successor may look the same.
+        let identity = Some(Identity::of(&metadata)).filter(Identity::is_unique);
         if directory != base && !identity.is_some_and(|own| known.lock().contains(&own)) {
             directories.insert(holder.to_path_buf());
             named.extend(identity);
@@ -128,18 +126,6 @@ fn remember(known: &Named, named: Vec<Identity>) {
         known.clear();
     }
     known.extend(named);
-}
-
-/// `None` where a file system does not tell when a directory was made.
-#[cfg(unix)]
-fn identity(directory: &Metadata) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    Some((directory.dev(), directory.ino(), directory.created().ok()?))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> Option<Identity> {
-    None
 }
 
 fn sync_tree(path: &Path, directories: &mut BTreeSet<PathBuf>, sync: SyncFn) -> Result<()> {

@@ -102,10 +102,12 @@ impl Framer {
             let wanted = match &self.state {
                 State::Length { .. } => 4,
                 State::Metadata { length } | State::Body { length, .. } => *length,
-                // What follows the end-of-stream marker is not ours to judge.
+                State::End if chunk.is_empty() => return Ok(None),
+                // Perhaps another stream, whose rows nobody would write.
                 State::End => {
-                    *chunk = &[];
-                    return Ok(None);
+                    return Err(malformed(
+                        "bytes follow its end-of-stream marker; a body holds one stream",
+                    ));
                 }
             };
             let missing = wanted - self.part.len();

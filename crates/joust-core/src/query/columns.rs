@@ -129,7 +129,14 @@ impl<'de> Visitor<'de> for ColumnsVisitor {
         while let Some(key) = map.next_key::<String>()? {
             match map.next_value::<Value>()? {
                 Value::None => {}
-                // A text value is an alias of the map form, whatever the key.
+                // What a client that means the other form has got wrong is no alias.
+                Value::Text(_) if matches!(key.as_str(), "column_names" | "column_aliases") => {
+                    let right = match key.as_str() {
+                        "column_names" => "an array of column names",
+                        _ => "a map of aliases",
+                    };
+                    return Err(de::Error::custom(format!("`{key}` must be {right}")));
+                }
                 Value::Text(expression) => {
                     aliases.get_or_insert_default().push((key, expression));
                 }
@@ -236,9 +243,21 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_may_be_called_column_names() {
+    fn a_text_in_place_of_a_list_or_a_map_is_refused() {
+        for (json, right) in [
+            (
+                r#"{"column_names":"id"}"#,
+                "must be an array of column names",
+            ),
+            (r#"{"column_aliases":"id"}"#, "must be a map of aliases"),
+            (r#"{"a":"id","column_names":"id"}"#, "`column_names`"),
+        ] {
+            let error = serde_json::from_str::<Columns>(json).unwrap_err();
+            assert!(error.to_string().contains(right), "{error}");
+        }
         let expected = Columns::Aliases(vec![("column_names".into(), "a".into())]);
-        assert_eq!(columns(r#"{"column_names":"a"}"#), expected);
+        let json = r#"{"column_aliases":{"column_names":"a"}}"#;
+        assert_eq!(columns(json), expected);
     }
 
     #[test]

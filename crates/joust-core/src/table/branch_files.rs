@@ -14,20 +14,7 @@ use object_store::path::Path;
 
 use crate::durability::Reference;
 use crate::error::Result;
-use crate::root::remove_all;
-
-/// Lance's directories of a table or branch.
-const OWN: &[&str] = &[
-    VERSIONS,
-    "data",
-    "_deletions",
-    "_indices",
-    "_transactions",
-    "_blobs",
-    "_fri",
-    "_mem_wal",
-];
-const VERSIONS: &str = "_versions";
+use crate::root::{BRANCH_DIRECTORIES, VERSIONS, remove_all};
 
 /// What a branch of this name has of files.
 pub(super) struct BranchFiles {
@@ -92,7 +79,10 @@ impl BranchFiles {
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(error.into()),
         };
-        let is_own = |path: &Path| path.filename().is_some_and(|name| OWN.contains(&name));
+        let is_own = |path: &Path| {
+            path.filename()
+                .is_some_and(|name| BRANCH_DIRECTORIES.contains(&name))
+        };
         Ok(found.into_iter().filter(is_own).collect())
     }
 
@@ -118,7 +108,7 @@ pub(super) fn lies_among(inner: &str, outer: &str) -> bool {
         .strip_prefix(outer)
         .and_then(|rest| rest.strip_prefix('/'));
     let first = rest.and_then(|rest| rest.split('/').next());
-    first.is_some_and(|first| OWN.contains(&first))
+    first.is_some_and(|first| BRANCH_DIRECTORIES.contains(&first))
 }
 
 #[cfg(test)]

@@ -5,10 +5,13 @@
 //! the same tick leaves the time as it was. A time that was young when it was looked at therefore
 //! proves nothing, and the successor's manifest is looked for by name instead.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use lance::Dataset;
+
+use crate::durability::Identity;
+use crate::root::local_path;
 
 /// Longer than a tick of any supported file system.
 const TICK: Duration = Duration::from_millis(50);
@@ -18,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct Seen {
     changed: SystemTime,
     /// Tells a directory from another one of the same name.
-    identity: u64,
+    identity: Identity,
     /// The change was older than a tick when it was looked at: any later one shows.
     settled: bool,
 }
@@ -43,11 +46,7 @@ pub struct VersionsDirectory(PathBuf);
 impl VersionsDirectory {
     /// The directory of a table's branch; `None` on a remote store.
     pub fn of(location: &str, branch: Option<&str>) -> Option<Self> {
-        let table = match location.split_once("://") {
-            None => Path::new(location),
-            Some(("file", path)) => Path::new(path),
-            Some(_) => return None,
-        };
+        let table = local_path(location)?;
         let base = match branch {
             Some(branch) => table.join("tree").join(branch),
             None => table.to_path_buf(),
@@ -63,7 +62,7 @@ impl VersionsDirectory {
             .is_ok_and(|age| age > TICK);
         Some(Seen {
             changed,
-            identity: identity(&metadata),
+            identity: Identity::of(&metadata),
             settled,
         })
     }
@@ -91,17 +90,27 @@ impl VersionsDirectory {
     }
 }
 
-#[cfg(unix)]
-fn identity(metadata: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::{create_dir, remove_dir};
 
-/// Elsewhere the time of creation stands in for the inode.
-#[cfg(not(unix))]
-fn identity(metadata: &std::fs::Metadata) -> u64 {
-    metadata
-        .created()
-        .ok()
-        .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
-        .map_or(0, |age| age.as_nanos() as u64)
+    use super::*;
+
+    /// Makes a directory, and then another one of the same name and, where the file system gives a number
+    /// away again, of the same inode.
+    #[test]
+    fn a_directory_that_was_made_anew_is_another_one() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("_versions");
+        let directory = VersionsDirectory(path.clone());
+        create_dir(&path).unwrap();
+        let before = directory.look();
+        for _ in 0..50 {
+            remove_dir(&path).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            create_dir(&path).unwrap();
+            assert!(Seen::is_other_directory(before, directory.look()));
+        }
+        assert!(!Seen::is_other_directory(before, before));
+    }
 }

@@ -30,7 +30,7 @@ use crate::cache::Caches;
 use crate::durability::{Branches, OnBranch, Reference, Turns};
 use crate::engine::StorageOptions;
 use crate::error::{Code, Result};
-use crate::root::store;
+use crate::root::{Links, store};
 use crate::text::TextCaches;
 
 /// How long a remote table is checked by successor alone.
@@ -56,6 +56,8 @@ pub struct Handle {
     branches: Arc<Branches>,
     /// The engine's.
     holds: Holds,
+    /// The engine's.
+    links: Arc<Links>,
     /// `None` on a remote store.
     directory: Option<VersionsDirectory>,
     open: Mutex<Option<Open>>,
@@ -72,22 +74,23 @@ pub struct Handle {
 
 impl Handle {
     pub(crate) fn new(
-        location: String,
-        branch: Option<String>,
+        place: Place,
         storage_options: StorageOptions,
         caches: Arc<Caches>,
         staleness: Duration,
         branches: Arc<Branches>,
         holds: Holds,
+        links: Arc<Links>,
     ) -> Self {
         Self {
-            directory: VersionsDirectory::of(&location, branch.as_deref()),
-            place: Place { location, branch },
+            directory: VersionsDirectory::of(&place.location, place.branch.as_deref()),
+            place,
             storage_options,
             caches,
             staleness,
             branches,
             holds,
+            links,
             open: Mutex::new(None),
             refreshing: tokio::sync::Mutex::new(()),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),

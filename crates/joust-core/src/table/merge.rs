@@ -3,12 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lance::dataset::{MergeInsertBuilder, WhenMatched, WhenNotMatched, WhenNotMatchedBySource};
+use arrow::array::RecordBatchIterator;
+use arrow::datatypes::SchemaRef;
+use lance::Dataset;
+use lance::dataset::{
+    MergeInsertBuilder, MergeInsertJob, WhenMatched, WhenNotMatched, WhenNotMatchedBySource,
+    WriteParams,
+};
 
 use super::Table;
 use super::gather::{Gathered, gather, whole};
-use super::stage::Watch;
+use super::stage::{Watch, refused, with_columns};
 use super::turn::Begun;
+use super::write::{FORMAT, Written};
 use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
@@ -60,29 +67,55 @@ pub struct Merged {
     pub num_rows: u64,
 }
 
+impl Merged {
+    /// A merge into a table that had no version.
+    fn first(written: Written) -> Self {
+        Self {
+            version: written.version,
+            num_inserted_rows: written.num_rows,
+            num_updated_rows: 0,
+            num_deleted_rows: 0,
+            num_attempts: 1,
+            num_rows: written.num_rows,
+        }
+    }
+}
+
 impl Table {
     /// Merges the upload's rows, in one commit.
     pub async fn merge_insert(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
         self.while_there(self.merge_rows(upload, merge)).await
     }
 
-    async fn merge_rows(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
-        let (_, batches) = decode(upload).await?;
-        // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
-        // Longer ones meet the others' commits as they come, and are tried again where they must be.
-        let (batches, begun) = match gather(batches).await? {
-            Gathered::Whole {
-                schema,
-                batches,
-                bytes,
-            } => (whole(schema, batches), self.begin_change(bytes).await?),
-            Gathered::Long(batches, _) => (batches, self.begin_beside_others().await?),
+    /// Makes the upload's rows the first version of a table that has none, as a merge into a table without rows
+    /// would. Code 5 when there is a version by now.
+    pub async fn merge_insert_first(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
+        if let Some(earlier) = self.earlier().await? {
+            return Ok(Merged::first(earlier.written()));
+        }
+        let rows = with_columns(upload).await?;
+        // What is wrong with the merge shows where it meets no rows, too.
+        let merging = Self::merging(&self.without_rows(rows.schema()).await?, &merge)?;
+        let nothing = whole(rows.schema(), Vec::new());
+        merging.execute(nothing).await.map_err(Error::of_input)?;
+        Ok(Merged::first(self.create_from(rows).await?))
+    }
+
+    /// A table of these columns in memory, of which nothing is kept.
+    async fn without_rows(&self, schema: SchemaRef) -> Result<Arc<Dataset>> {
+        let location = format!("memory://{}.lance", uuid::Uuid::new_v4());
+        let params = WriteParams {
+            data_storage_version: Some(FORMAT),
+            session: Some(self.handle.fresh_session()),
+            ..WriteParams::default()
         };
-        let change = match begun {
-            Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,
-            Begun::Now(change) => change,
-        };
-        let dataset = &change.dataset;
+        let rows = RecordBatchIterator::new([], schema);
+        let empty = Dataset::write(rows, &location, Some(params)).await;
+        Ok(Arc::new(empty.map_err(refused)?))
+    }
+
+    /// A merge into a version of a table.
+    fn merging(dataset: &Arc<Dataset>, merge: &Merge) -> Result<MergeInsertJob> {
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(dataset, column));
@@ -127,7 +160,26 @@ impl Table {
         if let Some(timeout) = merge.timeout {
             builder.retry_timeout(timeout);
         }
-        let job = builder.try_build().map_err(Error::of_input)?;
+        builder.try_build().map_err(Error::of_input)
+    }
+
+    async fn merge_rows(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
+        let (_, batches) = decode(upload).await?;
+        // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
+        // Longer ones meet the others' commits as they come, and are tried again where they must be.
+        let (batches, begun) = match gather(batches).await? {
+            Gathered::Whole {
+                schema,
+                batches,
+                bytes,
+            } => (whole(schema, batches), self.begin_change(bytes).await?),
+            Gathered::Long(batches, _) => (batches, self.begin_beside_others().await?),
+        };
+        let change = match begun {
+            Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,
+            Begun::Now(change) => change,
+        };
+        let job = Self::merging(&change.dataset, &merge)?;
         let watch = Arc::new(Watch::default());
         let merging = job.execute(watch.clone().over(batches));
         let ended = self

@@ -56,7 +56,7 @@ pub use describe::Description;
 pub use difference::{ColumnFacts, Difference, RowDifference};
 pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
-pub(crate) use holds::{Doom, Holds, Removal};
+pub(crate) use holds::{Doom, Holds, Place, Removal};
 pub(crate) use live_rows::live_rows;
 pub(crate) use memory::rows_in;
 pub use merge::{Merge, Merged};

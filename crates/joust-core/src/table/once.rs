@@ -143,6 +143,13 @@ impl Table {
     }
 
     async fn state(&self, version: u64) -> Result<State> {
+        // Before its first version a table has no rows.
+        if version == 0 {
+            return Ok(State {
+                rows: 0,
+                next_row_id: Some(0),
+            });
+        }
         let dataset = match self.dataset(ReadOptions::at(version)).await {
             Err(error) if error.code() == Code::TableVersionNotFound => return Err(versions_gone()),
             found => found?,

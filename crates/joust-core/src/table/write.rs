@@ -11,7 +11,7 @@ use super::Table;
 use super::stage::{refused, with_columns};
 use crate::durability::settled;
 use crate::error::{Code, Error, Result};
-use crate::ipc::UploadReader;
+use crate::ipc::{BatchStream, UploadReader};
 use crate::root::store_params;
 use crate::view::check_not_view;
 
@@ -39,18 +39,27 @@ impl Table {
         match self.newest().await {
             Ok(existing) if overwrite => {
                 check_not_view(&existing)?;
-                return self.replace(upload, existing).await;
+                self.replace(upload, existing).await
             }
-            Ok(_) => {
-                return Err(Error::new(
-                    Code::TableAlreadyExists,
-                    "the table already exists",
-                ));
+            Ok(_) => Err(exists()),
+            Err(error) if error.code() == Code::TableNotFound => {
+                self.write_first(with_columns(upload).await?).await
             }
-            Err(error) if error.code() == Code::TableNotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         }
-        let staged = self.stage_new(with_columns(upload).await?).await?;
+    }
+
+    /// Makes rows the first version of a table; code 5 when it has one.
+    pub(super) async fn create_from(&self, rows: BatchStream) -> Result<Written> {
+        match self.newest().await {
+            Ok(_) => Err(exists()),
+            Err(error) if error.code() == Code::TableNotFound => self.write_first(rows).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn write_first(&self, rows: BatchStream) -> Result<Written> {
+        let staged = self.stage_new(rows).await?;
         self.commit_new(staged).await
     }
 
@@ -101,6 +110,10 @@ impl Table {
             num_rows,
         })
     }
+}
+
+fn exists() -> Error {
+    Error::new(Code::TableAlreadyExists, "the table already exists")
 }
 
 /// A commit to a version, which keeps its kind of files.

@@ -29,6 +29,7 @@ impl Handle {
 
     /// A branch is there as long as it has its reference, whatever its directory holds.
     async fn load_newest(&self, session: Arc<Session>) -> Result<Current> {
+        self.links.check(&self.place.location)?;
         let branch = match &self.place.branch {
             None => None,
             Some(name) if !is_reference(names::Reference::Branch, name) => {

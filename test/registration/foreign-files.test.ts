@@ -1,0 +1,226 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { connect } from "node:net";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { tableFromIPC } from "apache-arrow";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { items, stream } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
+import { expectFailure } from "../harness/failure.js";
+import { startServer } from "../harness/server.js";
+import { head } from "../harness/socket.js";
+import { removeDir } from "../harness/temp.js";
+import { useServer } from "../harness/use-server.js";
+
+const serving = useServer();
+const post = (path: string, body: object = {}) => serving.client.post(`/v1/table/${path}`, body);
+const inRoot = (...parts: string[]) => join(serving.root, ...parts);
+
+/** A file in the root that is no table's; its path. */
+function foreign(path: string): string {
+  const file = inRoot(path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "mine");
+  return file;
+}
+
+/** A Lance table in the root that the catalog does not know. */
+async function unknownTable(path: string, rows: number): Promise<string> {
+  const name = `source-${path.replaceAll("/", "-")}`;
+  const { location } = await serving.client.createTable(name, items(rows));
+  cpSync(location, inRoot(path), { recursive: true });
+  return inRoot(path);
+}
+
+/** Longer than a listing trusts the last look at the root. */
+const LOOK = 1_200;
+
+describe("a location that a client chooses", () => {
+  it.each(["declare", "batch-commit"])("must be empty or absent: %s", async (how) => {
+    const dump = foreign(`backups-${how}/2026/dump.sql`);
+    const nested = await unknownTable(`backups-${how}/loose.lance`, 3);
+    const location = `backups-${how}`;
+    const answer =
+      how === "declare"
+        ? await post("taker/declare", { location })
+        : await serving.client.post("/v1/table/batch-commit", {
+            operations: [{ declare_table: { id: ["taker"], location } }],
+          });
+    expectFailure(answer, 400, 13, /location.*empty/);
+    expectFailure(await post("taker/describe"), 404, 4);
+    expectFailure(await post("taker/drop"), 404, 4);
+    expect(readFileSync(dump, "utf8")).toBe("mine");
+    expect(existsSync(join(nested, "_versions"))).toBe(true);
+
+    mkdirSync(inRoot(`empty-${how}`));
+    await serving.client.ok(`/v1/table/in-empty-${how}/declare`, { location: `empty-${how}` });
+    await serving.client.insert(`in-empty-${how}`, items(2));
+    expect(await serving.client.count(`in-empty-${how}`)).toBe(2);
+  });
+
+  it("is refused where a file is, or a table that the catalog does not know", async () => {
+    foreign("a-file");
+    expectFailure(await post("taker/declare", { location: "a-file" }), 400, 13, /location/);
+    expectFailure(await post("taker/declare", { location: "a-file/in" }), 400, 13, /location/);
+    await unknownTable("unknown/t.lance", 1);
+    for (const location of ["unknown/t.lance", "unknown/t.lance/new", "unknown/t.lance/data/new"]) {
+      expectFailure(await post("taker/declare", { location }), 409, 5, /location/);
+    }
+  });
+
+  it("is no place inside another table, also for a table that is registered", async () => {
+    await unknownTable("outer/t.lance", 1);
+    await unknownTable("outer/t.lance/tree/inner", 2);
+    const inside = { location: "outer/t.lance/tree/inner" };
+    expectFailure(await post("inside/register", inside), 409, 5, /location/);
+    await serving.client.ok("/v1/table/outer/register", { location: "outer/t.lance" });
+    expectFailure(await post("inside/register", inside), 409, 5, /location/);
+  });
+
+  it("must hold a Lance table to be registered", async () => {
+    const file = foreign("papers/_versions/notes.txt");
+    expectFailure(await post("x/register", { location: "papers" }), 400, 13, /no Lance table/);
+    expect(existsSync(file)).toBe(true);
+  });
+});
+
+describe("dropping a table", () => {
+  it("leaves what others put beside its files, and does not bring the table back", async () => {
+    const { client, server } = serving;
+    const { location } = await client.createTable("shared", items(3));
+    await client.ok("/v1/table/shared/create_index", { column: "id", index_type: "BTREE" });
+    await client.ok("/v1/table/shared/tags/create", { tag: "v1", version: 1 });
+    await client.ok("/v1/table/shared/branches/create", { name: "dev" });
+    await client.insert("shared", items(2), { branch: "dev" });
+    await client.ok("/v1/table/shared/delete", { predicate: "id = 0" });
+    writeFileSync(join(location, "notes.txt"), "mine");
+    const { location: nested } = await client.createTable("nested-source", items(4));
+    cpSync(nested, join(location, "nested.lance"), { recursive: true });
+
+    await client.ok("/v1/table/shared/drop");
+    expect(readdirSync(location).sort()).toEqual(["nested.lance", "notes.txt"]);
+    expect(existsSync(join(location, "nested.lance", "_versions"))).toBe(true);
+    expect(server.output()).toMatch(/"notes\.txt".*entries that are not the table's stay/);
+
+    await sleep(LOOK);
+    expect((await client.get("/v1/table")).json.tables).not.toContain("shared");
+    expectFailure(await post("shared/describe"), 404, 4);
+    // The name is free; another table's files go elsewhere.
+    const again = await client.createTable("shared", items(1));
+    expect(again.location).not.toBe(location);
+    expect(await client.count("shared")).toBe(1);
+    expect(readdirSync(location).sort()).toEqual(["nested.lance", "notes.txt"]);
+  });
+
+  it("leaves what came to a declared table's location, also with its namespace", async () => {
+    const { client } = serving;
+    await client.createNamespace("ns");
+    await client.ok("/v1/table/ns$late/declare", { location: "late" });
+    const file = foreign("late/later.txt");
+    await client.createTable("ns$written", items(1));
+    const { location } = await client.ok("/v1/table/ns$written/describe");
+    writeFileSync(join(location, "beside.txt"), "mine");
+    await client.ok("/v1/namespace/ns/drop", { behavior: "Cascade" });
+    expect(existsSync(file)).toBe(true);
+    expect(readdirSync(location)).toEqual(["beside.txt"]);
+  });
+
+  it("removes everything that the server wrote for it, and its directory", async () => {
+    const { client } = serving;
+    const { location } = await client.createTable("whole", items(300));
+    await client.ok("/v1/table/whole/create_index", { column: "id", index_type: "BTREE" });
+    await client.ok("/v1/table/whole/tags/create", { tag: "v1", version: 1 });
+    await client.ok("/v1/table/whole/branches/create", { name: "a/b" });
+    await client.insert("whole", items(2), { branch: "a/b" });
+    await client.ok("/v1/table/whole/delete", { predicate: "id = 0" });
+    await client.ok("/v1/table/whole/drop");
+    expect(existsSync(location)).toBe(false);
+  });
+});
+
+describe("deregistering a table", () => {
+  it("leaves all files", async () => {
+    const { client } = serving;
+    const { location } = await client.createTable("kept", items(2));
+    writeFileSync(join(location, "notes.txt"), "mine");
+    const before = readdirSync(location).sort();
+    await client.ok("/v1/table/kept/deregister");
+    expect(readdirSync(location).sort()).toEqual(before);
+  });
+});
+
+describe("a create that fails", () => {
+  it("leaves files that were there before it", async () => {
+    const { client } = serving;
+    const file = foreign("broken.lance/notes.txt");
+    const own = foreign("broken.lance/data/mine.bin");
+    const broken = items(10).subarray(0, 300);
+    expectFailure(await client.post("/v1/table/broken/create", broken), 400, 13);
+    const { location } = await client.createTable("broken", items(2));
+    expect(location).not.toBe(inRoot("broken.lance"));
+    await client.ok("/v1/table/broken/drop");
+    expect(existsSync(file) && existsSync(own)).toBe(true);
+  });
+
+  it("because the server was killed leaves what others put beside its files", async () => {
+    const server = await startServer();
+    const { root, key } = server;
+    onTestFinished(() => removeDir(root));
+    const part = tableFromIPC(items(10_000, { dimension: 64 }));
+    const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
+    const socket = connect({ host: "127.0.0.1", port: server.port });
+    socket.on("error", () => {});
+    socket.write(
+      head(
+        "POST /v1/table/t/create HTTP/1.1",
+        "Host: localhost",
+        `Authorization: Bearer ${key}`,
+        "Content-Type: application/vnd.apache.arrow.stream",
+        `Content-Length: ${body.length}`,
+      ),
+    );
+    socket.write(body.subarray(0, body.length - 100));
+    await eventually("files are being written", () => existsSync(join(root, "t.lance", "data")));
+    writeFileSync(join(root, "t.lance", "notes.txt"), "mine");
+    await server.kill();
+    socket.destroy();
+    const next = await startServer({ root, key });
+    onTestFinished(async () => {
+      await next.stop();
+    });
+    expect(readdirSync(join(root, "t.lance"))).toEqual(["notes.txt"]);
+    expect((await next.client.get("/v1/table")).json.tables).toEqual([]);
+  });
+});
+
+describe("a directory with a table's name that holds none", () => {
+  it("is no table until one is there", async () => {
+    const { client } = serving;
+    mkdirSync(inRoot("hollow.lance"));
+    foreign("papers.lance/notes.txt");
+    foreign("plain.lance");
+    await sleep(LOOK);
+    const { tables } = (await client.get("/v1/table")).json;
+    for (const name of ["hollow", "papers", "plain"]) {
+      expect(tables).not.toContain(name);
+      expectFailure(await post(`${name}/drop`), 404, 4);
+    }
+    expect(existsSync(inRoot("papers.lance/notes.txt"))).toBe(true);
+    expect(existsSync(inRoot("plain.lance"))).toBe(true);
+    expect(serving.server.output()).toMatch(/papers\.lance.*no Lance table is there/);
+    expect(serving.server.output()).toMatch(/plain\.lance.*not a directory/);
+
+    const { location } = await client.createTable("hollow-source", items(6));
+    rmSync(inRoot("hollow.lance"), { recursive: true });
+    cpSync(location, inRoot("hollow.lance"), { recursive: true });
+    await eventually("the table is served", async () => (await client.count("hollow")) === 6);
+  });
+});
