@@ -196,6 +196,8 @@ export declare class Table {
    * to have; `v1`: the old manifest names; absent keeps the table's.
    */
   publishVersion(version: number, staged: string, size?: number | undefined | null, v1?: boolean | undefined | null): Promise<TableVersion>
+  /** Whether `publishVersion` would find the version published already; fails where it would fail now. */
+  isPublished(version: number, staged: string, size?: number | undefined | null, v1?: boolean | undefined | null): Promise<boolean>
   /**
    * Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
    * goes back to `staged`.
