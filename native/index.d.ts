@@ -51,6 +51,11 @@ export declare class Engine {
    * `<root>/__manifest`.
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
+  /**
+   * Other servers take this process for alive for `left_ms` from now on, at least. Once this was said, files
+   * are removed only as long as that lasts (else code 17).
+   */
+  renewLease(leftMs: number): void
   /** Forgets what is known of the files there: they are another table's now, or nobody's. */
   closeTable(location: string): void
   /** Removes all files of a table; succeeds when there are none. */

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::cache::Caches;
 use crate::durability::{Branches, Durability};
 use crate::ipc::{self, Upload, UploadReader};
+use crate::lease::Lease;
 use crate::memory::{Budget, Memory};
 use crate::root::{self, RootContents};
 use crate::table::handle::Handle;
@@ -73,6 +74,7 @@ struct Shared {
     lives: Mutex<HashMap<String, String>>,
     /// Here and not in the handles, of which a table may have several in turn.
     holds: Holds,
+    lease: Lease,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -100,6 +102,7 @@ impl Engine {
                 branches: Mutex::default(),
                 lives: Mutex::default(),
                 holds: Holds::default(),
+                lease: Lease::default(),
             }),
         }
     }
@@ -195,6 +198,16 @@ impl Engine {
         root::scan(&self.shared.caches, root, storage_options).await
     }
 
+    /// Other servers take this process for alive for so long from now on, at least. Once this was said, files
+    /// are removed only as long as that lasts.
+    pub fn renew_lease(&self, left: Duration) {
+        self.shared.lease.renew(left);
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.shared.lease
+    }
+
     /// Removes all files of a table; succeeds when there are none. The caller sees to it that nothing
     /// is being written there: a commit that comes after would bring back a table without its data.
     pub async fn remove_table(
@@ -203,7 +216,8 @@ impl Engine {
         storage_options: StorageOptions,
     ) -> Result<()> {
         self.close_table(location);
-        root::remove(&self.shared.caches, location, storage_options).await?;
+        let removal = root::remove(&self.shared.caches, location, storage_options);
+        self.shared.lease.during(removal).await?;
         self.close_table(location);
         Ok(())
     }
