@@ -52,17 +52,14 @@ export declare class Engine {
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
   /**
-   * What is at a location, of which nothing is opened: nothing at all, a version of a Lance table (perhaps
-   * through a symbolic link), something else, what can't be looked into, or what lies behind a link above it.
+   * Other servers take this process for alive for `left_ms` from now on, at least. Once this was said, files
+   * are removed only as long as that lasts (else code 17).
    */
-  contents(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<'nothing' | 'table' | 'other' | 'unreadable' | 'behindLink'>
+  renewLease(leftMs: number): void
   /** Forgets what is known of the files there: they are another table's now, or nobody's. */
   closeTable(location: string): void
-  /**
-   * Removes what Lance and joust made for a table, and its directory if it is empty then; succeeds when
-   * there is nothing. The names of what stays there.
-   */
-  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
+  /** Removes all files of a table; succeeds when there are none. */
+  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
@@ -204,6 +201,8 @@ export declare class Table {
    * to have; `v1`: the old manifest names; absent keeps the table's.
    */
   publishVersion(version: number, staged: string, size?: number | undefined | null, v1?: boolean | undefined | null): Promise<TableVersion>
+  /** Whether `publishVersion` would find the version published already; fails where it would fail now. */
+  isPublished(version: number, staged: string, size?: number | undefined | null, v1?: boolean | undefined | null): Promise<boolean>
   /**
    * Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
    * goes back to `staged`.
@@ -711,8 +710,6 @@ export interface RootContents {
   tables: Array<FoundTable>
   /** Namespaces that the root's `__manifest` lists. */
   namespaces: Array<Array<string>>
-  /** Entries that look like tables and are none: broken links, files. */
-  skipped: Array<SkippedEntry>
 }
 
 /** The rows of both, by what happened to them since the branch began. */

@@ -24,8 +24,8 @@ export interface KeyStore {
   /** False when there is no such key. */
   revoke(id: string): Promise<boolean>;
   /**
-   * On SQLite a revocation counts at once, from whatever process it comes. On Postgres an answer
-   * may be up to a second old, for keys that exist; an unknown key is asked for every time.
+   * On SQLite a new key and a revocation count at once, from whatever process they come. On Postgres an answer
+   * may be up to a second old, except that a server knows the keys that it made itself.
    */
   findByHash(hash: Buffer): Promise<KeyRecord | undefined>;
   /** The same without a promise. Null: no such key. Undefined: only `findByHash` can tell. */
@@ -36,10 +36,22 @@ export interface KeyStore {
 /** Age up to which Postgres answers are used again, ms. */
 const MAX_AGE = 1_000;
 const MAX_REMEMBERED = 10_000;
+/** Keys that one query asks for at most. */
+const MAX_ASKED = 1_000;
+
+/** A query for keys that waits for the one before it. */
+interface Asking {
+  readonly hashes: Set<string>;
+  readonly found: Promise<ReadonlyMap<string, KeyRecord>>;
+}
 
 export class SqlKeyStore implements KeyStore {
   readonly #current: CurrentCache<KeyRecord> | undefined;
   readonly #recent = new Map<string, { key: KeyRecord; until: number }>();
+  /** Hashes of no key, and until when that counts. Apart from keys, which a flood of these must not push out. */
+  readonly #unknown = new Map<string, number>();
+  #asking: Asking | undefined;
+  #asked: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly db: CatalogDatabase) {
     this.#current = keyCache(db);
@@ -62,7 +74,10 @@ export class SqlKeyStore implements KeyStore {
           throw violation(error) === "unique" ? invalidInput("this API key exists already") : error;
         }),
     );
-    return keyRecord(row);
+    const key = keyRecord(row);
+    // Whatever a query that is under way may find.
+    remember(this.#recent, row.hash, { key, until: performance.now() + MAX_AGE });
+    return key;
   }
 
   async list(): Promise<KeyRecord[]> {
@@ -85,21 +100,45 @@ export class SqlKeyStore implements KeyStore {
   findByHashSync(hash: Buffer): KeyRecord | null | undefined {
     const hex = hash.toString("hex");
     if (this.#current) return this.#current.get(hex) ?? null;
+    const now = performance.now();
     const recent = this.#recent.get(hex);
-    return recent && recent.until > performance.now() ? recent.key : undefined;
+    if (recent && recent.until > now) return recent.key;
+    return (this.#unknown.get(hex) ?? 0) > now ? null : undefined;
   }
 
   async findByHash(hash: Buffer): Promise<KeyRecord | undefined> {
     const known = this.findByHashSync(hash);
     if (known !== undefined) return known ?? undefined;
     const hex = hash.toString("hex");
-    const asked = performance.now();
-    const row = await available(this.#byHash(hex).executeTakeFirst());
-    if (!row) return undefined;
-    const key = keyRecord(row);
-    if (this.#recent.size >= MAX_REMEMBERED) this.#recent.clear();
-    this.#recent.set(hex, { key, until: asked + MAX_AGE });
-    return key;
+    const asking = this.#nextQuery();
+    asking.hashes.add(hex);
+    return (await asking.found).get(hex);
+  }
+
+  /** One query at a time, for all keys that are asked for meanwhile: callers without a key cost no more. */
+  #nextQuery(): Asking {
+    if (this.#asking && this.#asking.hashes.size < MAX_ASKED) return this.#asking;
+    const hashes = new Set<string>();
+    const found = this.#asked.then(() => {
+      if (this.#asking?.hashes === hashes) this.#asking = undefined;
+      return this.#ask([...hashes]);
+    });
+    this.#asked = found.catch(() => {});
+    this.#asking = { hashes, found };
+    return this.#asking;
+  }
+
+  async #ask(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
+    const until = performance.now() + MAX_AGE;
+    const query = this.db.read.selectFrom("api_keys").selectAll().where("hash", "in", hashes);
+    const rows = await available(query.execute());
+    const found = new Map(rows.map((row) => [row.hash, keyRecord(row)]));
+    for (const hex of hashes) {
+      const key = found.get(hex);
+      if (key) remember(this.#recent, hex, { key, until });
+      else remember(this.#unknown, hex, until);
+    }
+    return found;
   }
 
   async count(): Promise<number> {
@@ -111,10 +150,11 @@ export class SqlKeyStore implements KeyStore {
     );
     return Number(row.count);
   }
+}
 
-  #byHash(hex: string) {
-    return byHash(this.db, hex);
-  }
+function remember<T>(known: Map<string, T>, hex: string, value: T): void {
+  if (known.size >= MAX_REMEMBERED) known.clear();
+  known.set(hex, value);
 }
 
 /** Keys by the hex of their hash, from memory; undefined where that cannot be. */

@@ -31,6 +31,8 @@ export interface CatalogOptions {
    * ids of transactions that have no row.
    */
   role: "server" | "tool";
+  /** Postgres: other servers leave alone what this one is at for so long from now on, ms. */
+  onLease?: (leftMs: number) => void;
   /** Shared with other threads that read the catalog. */
   epoch?: Epoch;
 }
@@ -58,7 +60,7 @@ const openSealedIds = async (key: Buffer) =>
 
 /** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
-  const { root, url, log, role, epoch } = options;
+  const { root, url, log, role, epoch, onLease } = options;
   const postgres = isPostgres(url);
   // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
   if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
@@ -66,7 +68,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   try {
     const key = await secret(db, "transaction-ids");
     const sealedIds = role === "server" ? await openSealedIds(key) : undefined;
-    const servers = new Servers(db, log, postgres ? undefined : new Members(url));
+    const servers = new Servers(db, log, postgres ? undefined : new Members(url), onLease);
     if (role === "server") {
       await servers.join();
       if (!postgres && !isRemote(root)) {

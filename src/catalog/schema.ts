@@ -187,6 +187,14 @@ export interface SettingsRow {
   value: string;
 }
 
+/** The server that changes a table's tags and branches. */
+export interface ReferenceLocksRow {
+  table_key: string;
+  owner: string;
+  /** Another one each time that the lock is taken. */
+  token: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -205,4 +213,5 @@ export interface CatalogSchema {
   settings: SettingsRow;
   clean_ups: CleanUpsRow;
   clean_up_answers: CleanUpAnswersRow;
+  reference_locks: ReferenceLocksRow;
 }

@@ -7,6 +7,8 @@ import type { Members } from "./sqlite/members.js";
 /** How long a server that has gone silent keeps what it owns, ms. */
 export const LEASE = 30_000;
 const HEARTBEAT = 10_000;
+/** What a server leaves of its lease when it ends work that others may take over then, ms. */
+const MARGIN = 5_000;
 /** SQLite: how often the others' locks are tried, ms. */
 const LOOK_AFTER = 1_000;
 /** SQLite: a server lives as long as it holds its lock. */
@@ -21,12 +23,16 @@ const FOREVER = Number.MAX_SAFE_INTEGER;
 export class Servers {
   readonly self = randomUUID();
   #timer: NodeJS.Timeout | undefined;
+  /** Postgres: when the lease ends, by this process's clock, at the earliest. */
+  #leased = 0;
 
   constructor(
     private readonly db: CatalogDatabase,
     private readonly log: Logger,
     /** SQLite only. */
     private readonly members?: Members,
+    /** Postgres: the others leave alone what this server is at for so long from now on, ms. */
+    private readonly onLease?: (leftMs: number) => void,
   ) {}
 
   /** Registers this process, until `leave`. */
@@ -55,15 +61,20 @@ export class Servers {
     }
   }
 
+  /** Renews the lease where less than that is left of it, ms. Code 17 when the database cannot be reached. */
+  async ensureLease(needed: number): Promise<void> {
+    if (!this.members && this.#leased - performance.now() < needed) await this.#renew();
+  }
+
   /** SQL: the ids of the servers that are alive. */
   alive(): RawBuilder<string> {
-    return sql`(select id from servers where alive_until >= ${this.#now()})`;
+    return sql`(select id from servers where alive_until >= ${this.now()})`;
   }
 
   /** SQL: the ids of the other servers that are alive and may still be at work on a dropped table. */
   atWorkOn(tableKey: RawBuilder<string>): RawBuilder<string> {
     return sql`(
-      select id from servers where alive_until >= ${this.#now()} and id <> ${this.self}
+      select id from servers where alive_until >= ${this.now()} and id <> ${this.self}
       and id not in (select server from departures where departures.table_key = ${tableKey}))`;
   }
 
@@ -71,7 +82,7 @@ export class Servers {
     const { members } = this;
     if (!members) {
       await this.db.write((t) =>
-        t.deleteFrom("servers").where("alive_until", "<", this.#now()).execute(),
+        t.deleteFrom("servers").where("alive_until", "<", this.now()).execute(),
       );
       return;
     }
@@ -88,7 +99,8 @@ export class Servers {
   async #renew(): Promise<void> {
     const until = this.members
       ? sql<number>`${FOREVER}`
-      : sql<number>`${this.#now()} + ${sql.lit(LEASE)}`;
+      : sql<number>`${this.now()} + ${sql.lit(LEASE)}`;
+    const asked = performance.now();
     await this.db.write((t) =>
       t
         .insertInto("servers")
@@ -96,10 +108,13 @@ export class Servers {
         .onConflict((c) => c.column("id").doUpdateSet({ alive_until: until }))
         .execute(),
     );
+    if (this.members) return;
+    this.#leased = asked + LEASE;
+    this.onLease?.(this.#leased - MARGIN - performance.now());
   }
 
-  /** The database's clock, which all servers share. */
-  #now(): RawBuilder<number> {
+  /** SQL: the database's clock, which all servers share, ms since the epoch. */
+  now(): RawBuilder<number> {
     return this.db.kind === "sqlite"
       ? sql<number>`${Date.now()}`
       : sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;

@@ -41,7 +41,8 @@ export async function maintain(args: readonly string[]): Promise<void> {
   const engine = new Engine(config);
   const { root, storageOptions } = config;
   await engine.openRoot(root, storageOptions);
-  const opened = await openCatalog({ root, url: config.catalog, log, role: "server" });
+  const onLease = (leftMs: number) => engine.renewLease(leftMs);
+  const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
   const store = await answeringCleanUps(opened, { engine, storageOptions, log });
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });

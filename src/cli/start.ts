@@ -53,7 +53,15 @@ export async function start(config: Config, log: Logger): Promise<Running> {
     log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
   const shared = new Shared();
   const { root, storageOptions, catalog: url } = config;
-  const opened = await openCatalog({ root, url, log, role: "server", epoch: shared.epoch });
+  const onLease = (leftMs: number) => engine.renewLease(leftMs);
+  const opened = await openCatalog({
+    root,
+    url,
+    log,
+    role: "server",
+    epoch: shared.epoch,
+    onLease,
+  });
   // Others that clean up wait for an answer from here on.
   const store = await answeringCleanUps(opened, { engine, storageOptions, log });
   try {

@@ -4,7 +4,7 @@ import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
 import { extended } from "../extended.js";
 import type { RawParams, Reply } from "../operations/operation.js";
-import { type OnceKey, onceKey } from "../requests/key.js";
+import { keyOfCaller, type OnceKey, onceKey } from "../requests/key.js";
 import { type OnceBody, once } from "../requests/once.js";
 import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
@@ -219,7 +219,7 @@ export class Handling {
     const { route, exchange, query } = this;
     const sender = this.#identity?.id ?? "";
     const request = {
-      ...key,
+      ...keyOfCaller(key, sender),
       repeatable: route.operation.repeatable === true,
       body: this.#digested ?? wholeBody(this.#body ?? nothing),
       fingerprint: (digest: Buffer) => fingerprintOf(route, exchange, query, sender, digest),

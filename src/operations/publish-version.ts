@@ -1,9 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { TableVersion } from "../engine/index.js";
-import { ErrorCode, invalidInput } from "../errors.js";
+import type { Table, TableVersion } from "../engine/index.js";
+import { invalidInput } from "../errors.js";
 import type { Services } from "../services.js";
 import { choice } from "./choice.js";
-import { hasCode } from "./has-code.js";
 import { type OpenTable, onDeclared } from "./open-table.js";
 import { branch, mapOf } from "./schemas.js";
 import { writing } from "./table-writes.js";
@@ -38,7 +37,7 @@ export const newVersion = {
 const newVersionObject = Type.Object(newVersion);
 export type NewVersion = Static<typeof newVersionObject> & { id: readonly string[] };
 
-/** Makes one version. @throws code 14 when it exists with another manifest */
+/** Makes one version. @throws code 14 when it exists with another manifest, whatever the client's is */
 export async function publishVersion(
   services: Services,
   wanted: NewVersion,
@@ -65,7 +64,7 @@ export async function publishVersions<T>(
 ): Promise<{ made: TableVersion[]; result: T }> {
   checkDistinct(wanted);
   const known = new Set<NewVersion>();
-  for (const one of wanted) if (await exists(services, one)) known.add(one);
+  for (const one of wanted) if (await isPublished(services, one)) known.add(one);
   const made: TableVersion[] = [];
   try {
     for (const one of wanted) {
@@ -88,14 +87,32 @@ const changing = <T>(
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> => writing(services, id, undefined, work, onDeclared);
 
-async function publishOn(open: OpenTable, wanted: NewVersion): Promise<TableVersion> {
-  const { version, manifest_path, manifest_size, naming_scheme: scheme } = wanted;
+function publishOn(open: OpenTable, wanted: NewVersion): Promise<TableVersion> {
+  return onVersion(open, wanted, (table, ...version) => table.publishVersion(...version));
+}
+
+/**
+ * Whether a version has the client's manifest already. @throws what making it would fail with: code 1, 4, 22
+ * where there is nothing that could get a version, 14 when the version has another manifest
+ */
+function isPublished(services: Services, wanted: NewVersion): Promise<boolean> {
+  return onDeclared(services, wanted.id, (open) =>
+    onVersion(open, wanted, (table, ...version) => table.isPublished(...version)),
+  );
+}
+
+/** Calls the engine for a new version. */
+async function onVersion<T>(
+  open: OpenTable,
+  { branch, version, manifest_path, manifest_size, naming_scheme: scheme }: NewVersion,
+  call: (table: Table, ...version: Parameters<Table["publishVersion"]>) => Promise<T>,
+): Promise<T> {
   const v1 =
     scheme === undefined ? undefined : choice("naming_scheme", scheme, ["V1", "V2"]) === "V1";
-  const table = onBranch(open.table, wanted.branch);
+  const table = onBranch(open.table, branch);
   // A version must not be what makes a branch.
-  if (branchName(wanted.branch) !== undefined) await table.describe();
-  return table.publishVersion(checkVersion(version), manifest_path, manifest_size, v1);
+  if (branchName(branch) !== undefined) await table.describe();
+  return call(table, checkVersion(version), manifest_path, manifest_size, v1);
 }
 
 function checkDistinct(wanted: readonly NewVersion[]): void {
@@ -109,20 +126,6 @@ function checkDistinct(wanted: readonly NewVersion[]): void {
     }
     seen.add(name);
   }
-}
-
-/** @throws code 1, 4, 22 where there is nothing that could get a version */
-function exists(services: Services, { id, branch, version }: NewVersion): Promise<boolean> {
-  return onDeclared(services, id, async ({ record, table }) => {
-    try {
-      await onBranch(table, branch).describeVersion(checkVersion(version));
-      return true;
-    } catch (error) {
-      if (hasCode(error, ErrorCode.TableVersionNotFound)) return false;
-      if (record.declared && hasCode(error, ErrorCode.TableNotFound)) return false;
-      throw error;
-    }
-  });
 }
 
 async function confirm(services: Services, wanted: readonly NewVersion[]): Promise<void> {

@@ -15,7 +15,7 @@ const RESENT_WITHIN = 20 * 60 * 1000;
 /** What the SDKs make unless they are given an id. */
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i;
 
-/** How a request is told from others that are to take effect once. */
+/** How a request is told from others of its caller that are to take effect once. */
 export interface OnceKey {
   readonly id: string;
   /** The client asked for it; else it is a guess from how the client sends again. */
@@ -44,6 +44,12 @@ export function onceKey(
   if (dialect !== "lancedb" || body.kind === "arrow" || !UUID_V4.test(requestId)) return undefined;
   return { id: hash(`${REQUEST_ID}:${requestId}`), asked: false, keptMillis: RESENT_WITHIN };
 }
+
+/** The key as one caller's: another caller's equal key is another one. `caller`: its identity's id. */
+export const keyOfCaller = (key: OnceKey, caller: string): OnceKey => ({
+  ...key,
+  id: hash(JSON.stringify([caller, key.id])),
+});
 
 /** A quoted string of structured fields, as the draft has it, or the bare text that most clients send. */
 function keyIn(given: string): string {

@@ -47,5 +47,29 @@ describe("API keys", () => {
       const gone = async () => (await server.keys.findByHash(hash)) === undefined;
       await eventually("the key is revoked", gone, soon);
     });
+
+    it("that nobody has cost a server next to nothing, and are known once they are made", async () => {
+      const open = newCatalog();
+      const server = await open.open();
+      const tool = await open.open("tool");
+      const hashes = Array.from({ length: 2_500 }, newHash);
+      const [own, other] = [hashes[7] as Buffer, hashes[9] as Buffer];
+      const began = performance.now();
+      for (let round = 0; round < 3; round++) {
+        const found = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
+        expect(found.every((key) => key === undefined)).toBe(true);
+      }
+      // Without a query as long as the answers count.
+      if (performance.now() - began < 900) {
+        expect(hashes.map((hash) => server.keys.findByHashSync(hash))).toEqual(
+          hashes.map(() => null),
+        );
+      }
+      const key = await server.keys.create({ name: "own", role: "read", hash: own });
+      expect(await server.keys.findByHash(own)).toEqual(key);
+      await tool.keys.create({ name: "other", role: "read", hash: other });
+      const known = async () => (await server.keys.findByHash(other)) !== undefined;
+      await eventually("the other's key is known", known, { timeoutMs: 2_000 });
+    });
   });
 });

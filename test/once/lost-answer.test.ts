@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import Database from "libsql";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { random } from "../harness/arrow.js";
-import { ARROW_STREAM } from "../harness/client.js";
+import { ARROW_STREAM, type Client } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { type Server, startServer } from "../harness/server.js";
@@ -170,6 +170,36 @@ it("a request that never committed is made when it is sent again", async () => {
   expect(answer.status, answer.text).toBe(200);
   expect(await server.client.count("t")).toBe(12);
 });
+
+it.each(["made", "not made"])(
+  "a request on a young branch that was %s takes effect once",
+  async (made) => {
+    const root = tempDir("lost-branch");
+    onTestFinished(() => removeDir(root));
+    const key = newKey();
+    const insert = (client: Client) =>
+      keyed(client, key, "/v1/table/t/insert", rowsOf(10), { branch: "b" });
+    const before = await startServer({ root });
+    await tenRows(before.client, "t");
+    await before.client.insert("t", rowsOf(11));
+    // Its first version has the number of the one that it begins at.
+    await before.client.ok("/v1/table/t/branches/create", { name: "b" });
+    const first = await insert(before.client);
+    expect(first.status, first.text).toBe(200);
+    await before.kill();
+    loseAnswers(root);
+    if (made === "not made") {
+      const catalog = new Database(`${root}/.joust/catalog.db`);
+      catalog.exec("update requests set attempt = 'another'");
+      catalog.close();
+    }
+    const server = await startServer({ root });
+    onTestFinished(() => server.kill());
+    const answer = await insert(server.client);
+    expect(answer.status, answer.text).toBe(200);
+    expect(await server.client.count("t", { branch: "b" })).toBe(made === "made" ? 12 : 13);
+  },
+);
 
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 

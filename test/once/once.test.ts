@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { Client } from "../harness/client.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 import { keyed, newKey, REPLAYED, rowsOf, state, tenRows, writes } from "./sending.js";
@@ -131,17 +132,21 @@ describe("a key that came with another request", () => {
       expect(await client.count("another")).toBe(10);
     },
   );
+});
 
-  it("is refused: another sender", async () => {
-    const { client } = serving;
-    const [table, key] = [await newTable(), newKey()];
-    const made = await client.ok("/v1/table/another2/create", rowsOf(1));
-    expect(made.version).toBe(1);
-    await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10));
-    const other = client.withKey(await anotherKey());
-    expectFailure(await keyed(other, key, `/v1/table/${table}/insert`, rowsOf(10)), 422, 13);
-    expect(await client.count(table)).toBe(11);
-  });
+it("a key of another caller is another key, and tells nothing of this one's request", async () => {
+  const { client } = serving;
+  const [table, key] = [await newTable(), newKey()];
+  const send = (sender: Client, ...ids: number[]) =>
+    keyed(sender, key, `/v1/table/${table}/insert`, rowsOf(...ids));
+  const other = client.withKey(await anotherKey());
+  expect((await send(client, 10)).status).toBe(200);
+  const [first, second] = [await send(other, 11, 12), await send(other, 11, 12)];
+  expect([first.status, first.headers.get(REPLAYED)]).toEqual([200, null]);
+  expect([second.text, second.headers.get(REPLAYED)]).toEqual([first.text, "true"]);
+  expect((await send(client, 10)).headers.get(REPLAYED)).toBe("true");
+  expectFailure(await send(client, 11, 12), 422, 13, /another request/);
+  expect(await client.count(table)).toBe(13);
 });
 
 it.each(["", '""', "a b", "é", "x".repeat(256), '"open'])("refuses the key %j", async (key) => {

@@ -83,6 +83,21 @@ describe("creating a version", () => {
     expect(await serving.client.count(id)).toBe(8);
   });
 
+  it("conflicts with a version that exists, whatever the client's manifest is", async () => {
+    const { manifest_path, location } = given;
+    const junk = join(location, "_versions", "junk");
+    writeFileSync(junk, "junk");
+    for (const wanted of [
+      { version: 1, manifest_path },
+      { version: 1, manifest_path, manifest_size: 7 },
+      { version: 1, manifest_path: junk },
+    ]) {
+      expectFailure(await createVersion(id, wanted), 409, 14, /version 1/);
+    }
+    expect(await versionsOf(id)).toEqual([1]);
+    expect(existsSync(manifest_path)).toBe(true);
+  });
+
   it("is won by one of many", async () => {
     const { manifest_path } = given;
     const answers = await Promise.all([
@@ -174,6 +189,10 @@ describe("creating versions of several tables", () => {
     expectFailure(await batch(good, { ...bad, version: 3 }), 400, 13);
     expectFailure(await batch(good, good), 400, 13, /twice/);
     expectFailure(await batch(), 400, 13, /entries/);
+    // A version that exists, with a manifest of another version.
+    expectFailure(await batch(good, { ...good, version: 1 }), 409, 14, /version 1/);
+    expectFailure(await batch({ ...bad, version: 1 }, good), 409, 14, /version 1/);
+    expect(await versionsOf(id)).toEqual([1]);
     await client.insert(`${id}-b`, items(1));
     await client.ok(`/v1/table/${id}-b/delete`, { predicate: "id = 1" });
     expectFailure(await batch(good, bad), 409, 14);
@@ -249,6 +268,12 @@ describe("committing to several tables", () => {
       [deletion(0, -1), 409, 19],
       [deletion(0, 2, "nobody"), 404, 4],
       [{ create_table_version: { id: [`${id}-b`], version: 2, manifest_path: "/x" } }, 400, 13],
+      // The same manifest for a version that exists.
+      [
+        { create_table_version: { id: [id], version: 1, manifest_path: given.manifest_path } },
+        409,
+        14,
+      ],
       [{}, 400, 13],
       [{ deregister_table: { id: ["x"] }, ...deletion(0, 1) }, 400, 13],
       [{ deregister_table: { id: [id] } }, 400, 13],

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::cache::Caches;
 use crate::durability::{Branches, Durability};
 use crate::ipc::{self, Upload, UploadReader};
+use crate::lease::Lease;
 use crate::memory::{Budget, Memory};
 use crate::root::{self, Contents, Links, RootContents};
 use crate::table::handle::Handle;
@@ -77,6 +78,7 @@ struct Shared {
     /// Here and not in the handles, of which a table may have several in turn.
     holds: Holds,
     links: Arc<Links>,
+    lease: Lease,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -106,6 +108,7 @@ impl Engine {
                 lives: Mutex::default(),
                 holds: Holds::default(),
                 links,
+                lease: Lease::default(),
             }),
         }
     }
@@ -216,6 +219,16 @@ impl Engine {
         root::contents(&shared.caches, &shared.links, location, storage_options).await
     }
 
+    /// Other servers take this process for alive for so long from now on, at least. Once this was said, files
+    /// are removed only as long as that lasts.
+    pub fn renew_lease(&self, left: Duration) {
+        self.shared.lease.renew(left);
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.shared.lease
+    }
+
     /// Removes what Lance and joust made for a table, and the table's directory if it is empty then; succeeds
     /// when there is nothing. Gives back the names of what stays there. The caller sees to it that nothing
     /// is being written there: a commit that comes after would bring back a table without its data.
@@ -226,7 +239,8 @@ impl Engine {
     ) -> Result<Vec<String>> {
         self.close_table(location);
         let shared = &self.shared;
-        let left = root::remove(&shared.caches, &shared.links, location, storage_options).await?;
+        let removal = root::remove(&shared.caches, &shared.links, location, storage_options);
+        let left = shared.lease.during(removal).await?;
         self.close_table(location);
         Ok(left)
     }

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod error;
 pub mod index;
 pub mod ipc;
+mod lease;
 pub mod maintain;
 mod memo;
 pub mod memory;

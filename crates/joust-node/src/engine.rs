@@ -197,6 +197,13 @@ impl Engine {
         promise(env, work, contents_name)
     }
 
+    /// Other servers take this process for alive for `left_ms` from now on, at least. Once this was said, files
+    /// are removed only as long as that lasts (else code 17).
+    #[napi]
+    pub fn renew_lease(&self, left_ms: f64) {
+        self.inner.renew_lease(millis(left_ms));
+    }
+
     /// Forgets what is known of the files there: they are another table's now, or nobody's.
     #[napi]
     pub fn close_table(&self, location: String) {

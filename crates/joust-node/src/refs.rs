@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use joust_core::table::{self, Attempt};
+use joust_core::table::{self, Attempt, NewVersion};
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
@@ -142,16 +142,28 @@ impl Table {
     ) -> napi::Result<PromiseRaw<'env, TableVersion>> {
         let table = self.inner.clone();
         let work = async move {
-            table
-                .publish_version(
-                    version_number(version),
-                    &staged,
-                    size.map(|size| size as u64),
-                    v1,
-                )
-                .await
+            let new = new_version(version, &staged, size, v1);
+            table.publish_version(new).await
         };
         promise(env, work, TableVersion::from)
+    }
+
+    /// Whether `publishVersion` would find the version published already; fails where it would fail now.
+    #[napi(ts_return_type = "Promise<boolean>")]
+    pub fn is_published<'env>(
+        &self,
+        env: &'env Env,
+        version: f64,
+        staged: String,
+        size: Option<f64>,
+        v1: Option<bool>,
+    ) -> napi::Result<PromiseRaw<'env, bool>> {
+        let table = self.inner.clone();
+        let work = async move {
+            let new = new_version(version, &staged, size, v1);
+            table.is_published(new).await
+        };
+        promise(env, work, |published| published)
     }
 
     /// Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
@@ -277,6 +289,15 @@ impl Table {
         let table = self.inner.clone();
         let work = async move { table.delete_branch(&name).await };
         promise(env, work, |()| ())
+    }
+}
+
+fn new_version(version: f64, staged: &str, size: Option<f64>, v1: Option<bool>) -> NewVersion<'_> {
+    NewVersion {
+        version: version_number(version),
+        staged,
+        size: size.map(|size| size as u64),
+        v1,
     }
 }
 

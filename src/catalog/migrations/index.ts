@@ -9,6 +9,7 @@ import { requestTables } from "./0005-requests.js";
 import { sharedWork } from "./0006-departures.js";
 import { secretTables } from "./0007-secrets.js";
 import { cleanUpTables } from "./0008-clean-ups.js";
+import { referenceLocks } from "./0009-reference-locks.js";
 import { settingTables } from "./0010-settings.js";
 
 /** Every change of the catalog's tables, in order. Released ones are never edited. */
@@ -21,6 +22,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0006-departures": sharedWork(kind),
   "0007-secrets": secretTables(kind),
   "0008-clean-ups": cleanUpTables(kind),
+  "0009-reference-locks": referenceLocks(kind),
   "0010-settings": settingTables(kind),
 });
 

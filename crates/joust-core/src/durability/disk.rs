@@ -10,6 +10,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 
+use super::blobs::{BLOBS, KnownBlobs};
 use super::identity::Identity;
 
 /// Where manifests are, relative to a table or a branch.
@@ -19,10 +20,18 @@ const NEW_DIRECTORIES: usize = 8;
 /// Directories that are remembered at most; those that are forgotten are synced once more.
 const MOST_NAMED: usize = 100_000;
 
-/// Directories whose names the disk has. A name stays where it is: nobody moves a directory of a table.
-type Named = Mutex<BTreeSet<Identity>>;
+/// What the disk has.
+#[derive(Default)]
+struct Known {
+    /// Directories, with their names. A name stays where it is: nobody moves a directory of a table.
+    directories: Mutex<BTreeSet<Identity>>,
+    blobs: KnownBlobs,
+}
 
-static NAMED: Named = Mutex::new(BTreeSet::new());
+static KNOWN: Known = Known {
+    directories: Mutex::new(BTreeSet::new()),
+    blobs: KnownBlobs::new(),
+};
 
 /// Brings a file or a directory to the disk.
 pub(super) type SyncFn = fn(&Path) -> Result<()>;
@@ -60,22 +69,30 @@ pub(super) fn sync_apart(
     is_new: bool,
     sync: SyncFn,
 ) -> impl Future<Output = Result<()>> + Send {
-    let done = tokio::task::spawn_blocking(move || sync_all(&base, &written, is_new, sync, &NAMED));
+    let done = tokio::task::spawn_blocking(move || sync_all(&base, &written, is_new, sync, &KNOWN));
     done.map(|done| done.map_err(Error::other).flatten())
 }
 
-/// Syncs files, all that directories among them hold, and the directories that lead to them.
+/// Syncs files, all that directories among them hold, and the directories that lead to them. Of shared large
+/// values those are left out that the disk has.
 fn sync_all(
     base: &Path,
     written: &[PathBuf],
     is_new: bool,
     sync: SyncFn,
-    known: &Named,
+    known: &Known,
 ) -> Result<()> {
     let mut directories = BTreeSet::new();
     let mut above = BTreeSet::from([PathBuf::from(VERSIONS)]);
+    let mut blobs = None;
     for relative in written {
-        sync_tree(&base.join(relative), &mut directories, sync)?;
+        let path = base.join(relative);
+        if relative.as_os_str() == BLOBS && path.is_dir() {
+            blobs = Some(known.blobs.sync(&path, sync)?);
+            directories.insert(path);
+        } else {
+            sync_tree(&path, &mut directories, sync)?;
+        }
         directories.extend(base.join(relative).parent().map(Path::to_path_buf));
         above.extend(relative.ancestors().skip(1).map(Path::to_path_buf));
     }
@@ -86,7 +103,8 @@ fn sync_all(
         };
         // Where a file system does not tell when a directory was made, its successor may look the same.
         let identity = Some(Identity::of(&metadata)).filter(Identity::is_unique);
-        if directory != base && !identity.is_some_and(|own| known.lock().contains(&own)) {
+        if directory != base && !identity.is_some_and(|own| known.directories.lock().contains(&own))
+        {
             directories.insert(holder.to_path_buf());
             named.extend(identity);
         }
@@ -94,7 +112,10 @@ fn sync_all(
     for directory in directories {
         sync(&directory)?;
     }
-    remember(known, named);
+    remember(&known.directories, named);
+    if let Some(blobs) = blobs {
+        known.blobs.remember(blobs);
+    }
     if is_new {
         sync(base)?;
         for above in base.ancestors().skip(1).take(NEW_DIRECTORIES) {
@@ -117,7 +138,7 @@ pub(super) fn sync_removal(path: &Path, sync: SyncFn) -> Result<()> {
     }
 }
 
-fn remember(known: &Named, named: Vec<Identity>) {
+fn remember(known: &Mutex<BTreeSet<Identity>>, named: Vec<Identity>) {
     if named.is_empty() {
         return;
     }

@@ -19,7 +19,7 @@ fn record(path: &Path) -> Result<()> {
 }
 
 /// What is synced for these files of a table, relative to it.
-fn synced(base: &Path, written: &[&str], known: &Named) -> Vec<String> {
+fn synced(base: &Path, written: &[&str], known: &Known) -> Vec<String> {
     let written: Vec<PathBuf> = written.iter().map(PathBuf::from).collect();
     sync_all(base, &written, false, record, known).unwrap();
     let synced = SYNCED.with(|synced| std::mem::take(&mut *synced.lock()));
@@ -29,7 +29,7 @@ fn synced(base: &Path, written: &[&str], known: &Named) -> Vec<String> {
 
 #[test]
 fn the_name_of_a_directory_is_synced_once() {
-    let (place, known) = (tempfile::tempdir().unwrap(), Named::default());
+    let (place, known) = (tempfile::tempdir().unwrap(), Known::default());
     let base = place.path();
     create_dir(base.join("data")).unwrap();
     for (file, expected) in [
@@ -52,7 +52,7 @@ fn the_name_of_a_directory_is_synced_once() {
 
 #[test]
 fn a_written_directory_is_synced_with_what_it_holds_and_where_its_name_is() {
-    let (place, known) = (tempfile::tempdir().unwrap(), Named::default());
+    let (place, known) = (tempfile::tempdir().unwrap(), Known::default());
     let base = place.path();
     for number in 1..3 {
         let index = format!("_indices/{number}");
@@ -75,7 +75,7 @@ fn a_directory_whose_sync_failed_is_not_known() {
             false => Ok(()),
         }
     }
-    let (place, known) = (tempfile::tempdir().unwrap(), Named::default());
+    let (place, known) = (tempfile::tempdir().unwrap(), Known::default());
     let base = place.path();
     create_dir(base.join("data")).unwrap();
     write(base.join("data/1.lance"), "rows").unwrap();
@@ -91,7 +91,7 @@ fn a_directory_whose_sync_failed_is_not_known() {
 /// The first manifest brings its directory along; should that go wrong, the next commit does.
 #[test]
 fn the_name_of_the_versions_is_synced_with_the_first_rows() {
-    let (place, known) = (tempfile::tempdir().unwrap(), Named::default());
+    let (place, known) = (tempfile::tempdir().unwrap(), Known::default());
     let base = place.path();
     create_dir(base.join("data")).unwrap();
     write(base.join("data/1.lance"), "rows").unwrap();
@@ -129,4 +129,50 @@ fn a_removal_is_synced_where_the_name_was() {
             [base.join(expected).components().collect::<PathBuf>()]
         );
     }
+}
+
+#[test]
+fn a_shared_value_is_synced_once_and_again_when_it_has_grown() {
+    let (place, known) = (tempfile::tempdir().unwrap(), Known::default());
+    let base = place.path();
+    create_dir(base.join("_blobs")).unwrap();
+    let commit = |new: Option<&str>, bytes: &str| {
+        if let Some(new) = new {
+            write(base.join("_blobs").join(new), bytes).unwrap();
+        }
+        let all = synced(base, &["_blobs"], &known);
+        let is_file = |path: &&String| path.ends_with(".blob");
+        all.iter().filter(is_file).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(commit(Some("1.blob"), "value"), ["_blobs/1.blob"]);
+    assert_eq!(commit(Some("2.blob"), "value"), ["_blobs/2.blob"]);
+    assert!(commit(None, "").is_empty());
+    // One that was still being written when another commit came by.
+    let mut part = std::fs::OpenOptions::new();
+    let mut part = part.append(true).open(base.join("_blobs/2.blob")).unwrap();
+    std::io::Write::write_all(&mut part, b" and more").unwrap();
+    assert_eq!(commit(None, ""), ["_blobs/2.blob"]);
+    // Another file of that name.
+    std::fs::remove_file(base.join("_blobs/1.blob")).unwrap();
+    sleep(CLOCK_TICK);
+    assert_eq!(commit(Some("1.blob"), "value"), ["_blobs/1.blob"]);
+    // The directory is synced each time: names come and go.
+    assert!(synced(base, &["_blobs"], &known).contains(&"_blobs".to_string()));
+}
+
+#[test]
+fn a_shared_value_whose_directory_the_disk_did_not_take_is_not_known() {
+    fn broken(path: &Path) -> Result<()> {
+        match path.is_dir() {
+            true => Err(Error::from_raw_os_error(5)),
+            false => Ok(()),
+        }
+    }
+    let (place, known) = (tempfile::tempdir().unwrap(), Known::default());
+    let base = place.path();
+    create_dir(base.join("_blobs")).unwrap();
+    write(base.join("_blobs/1.blob"), "value").unwrap();
+    let written = [PathBuf::from("_blobs")];
+    assert!(sync_all(base, &written, false, broken, &known).is_err());
+    assert!(synced(base, &["_blobs"], &known).contains(&"_blobs/1.blob".to_string()));
 }

@@ -184,7 +184,8 @@ pub(crate) struct Found {
 }
 
 /// The version of the table (or branch) at `base` that carries a request's mark, if there is one
-/// since then. Code 14 when versions of that time are gone, so that nobody can tell.
+/// since then. Code 14 when versions of that time are gone: a list that ends at the table's or branch's first
+/// version has all of them.
 pub(crate) async fn find(
     store: &ObjectStore,
     base: &Path,
@@ -198,9 +199,10 @@ pub(crate) async fn find(
         .saturating_sub(CLOCK_SKEW)
         .as_nanos();
     let mut versions = ConditionalPutCommitHandler.list_manifest_locations(base, store, true);
-    let mut last = None;
+    let mut is_complete = true;
     while let Some(location) = versions.try_next().await? {
         let (manifest, transaction) = transaction_of(store, &location).await?;
+        is_complete = is_first(&manifest, transaction.as_ref());
         let rows = transaction
             .as_ref()
             .and_then(|one| one.transaction_properties.get(&property)?.parse().ok());
@@ -214,12 +216,19 @@ pub(crate) async fn find(
         if manifest.timestamp_nanos < since {
             return Ok(None);
         }
-        last = Some(manifest.version);
     }
-    match last {
-        None | Some(1) => Ok(None),
-        Some(_) => Err(versions_gone()),
+    match is_complete {
+        true => Ok(None),
+        false => Err(versions_gone()),
     }
+}
+
+/// Whether a table, or a branch, began with a version: no other has gone before it. A branch and a copied table
+/// begin at the number of the version that they were made from.
+fn is_first(manifest: &Manifest, transaction: Option<&pb::Transaction>) -> bool {
+    use pb::transaction::Operation;
+    let change = transaction.and_then(|change| change.operation.as_ref());
+    manifest.version == 1 || matches!(change, Some(Operation::Clone(_)))
 }
 
 fn too_long() -> Error {

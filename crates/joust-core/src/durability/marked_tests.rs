@@ -92,3 +92,29 @@ async fn a_mark_is_found_in_the_version_that_has_it_and_not_before_its_time() {
             .is_none()
     );
 }
+
+/// A branch of a version begins at that version's number.
+#[tokio::test]
+async fn a_list_that_ends_at_a_branchs_first_version_is_complete() {
+    let place = tempfile::tempdir().unwrap();
+    let uri = format!("{}/t.lance", place.path().display());
+    let handler = || Arc::new(With(MarkedCommit(Arc::new(ConditionalPutCommitHandler))));
+    append(&uri, WriteMode::Create, handler()).await;
+    let mut table = append(&uri, WriteMode::Append, handler()).await;
+    let mut branch = table.create_branch("b", 2, None).await.unwrap();
+    let (store, base) = ObjectStore::from_uri(&format!("{uri}/tree/b"))
+        .await
+        .unwrap();
+    let look = async || find(&store, &base, "other", SystemTime::now()).await;
+    assert_eq!(branch.version_id(), 2);
+    assert!(look().await.unwrap().is_none());
+    branch.delete("n > 1").await.unwrap();
+    assert!(look().await.unwrap().is_none());
+    let first = branch
+        .manifest_location()
+        .naming_scheme
+        .manifest_path(&base, 2);
+    store.delete(&first).await.unwrap();
+    let gone = look().await.err().unwrap();
+    assert_eq!(gone.code(), Code::ConcurrentModification);
+}

@@ -8,6 +8,7 @@
 //! themselves.
 
 mod around;
+mod blobs;
 mod commit;
 mod disk;
 mod files;

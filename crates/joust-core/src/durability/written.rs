@@ -8,6 +8,8 @@ use lance_table::format::{DataFile, Fragment, IndexMetadata, Manifest, Transacti
 use lance_table::io::deletion::relative_deletion_file_path;
 use lance_table::transaction::{Operation, Transaction as Change};
 
+use super::blobs::BLOBS;
+
 /// Files and directories, relative to the table, that were or may have been written for a version.
 pub(super) fn files(
     manifest: &Manifest,
@@ -141,9 +143,9 @@ impl Files {
         }
     }
 
-    /// Large values that versions share: which of them are new only their rows say.
+    /// Large values that versions share: which of them are new only their rows say. See [`super::blobs`].
     fn blobs(&mut self) {
-        self.0.push("_blobs".into());
+        self.0.push(BLOBS.into());
     }
 
     fn index(&mut self, uuid: &str) {

@@ -129,7 +129,9 @@ impl CleanUp {
             ..CleanupPolicy::default()
         };
         let dataset = self.table.newest().await?;
-        let removed = dataset.cleanup_with_policy(policy).await?;
+        // Others spare what was agreed on only as long as they take this server for alive.
+        let removal = async { Ok(dataset.cleanup_with_policy(policy).await?) };
+        let removed = self.table.engine().lease().during(removal).await?;
         Ok(CleanedUp {
             versions: removed.old_versions,
             bytes: removed.bytes_removed,

@@ -63,6 +63,7 @@ pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
 pub use once::Attempt;
 pub use parts::{Part, PartsCommit};
+pub use publish::NewVersion;
 pub(crate) use stage::Watch;
 pub use stats::{Lengths, Stats};
 pub use tags::Tag;

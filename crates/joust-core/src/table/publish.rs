@@ -4,6 +4,9 @@
 //! name, then ask for it to become a version. Put-if-absent makes that safe among any writers: of
 //! several manifests for one version exactly one wins.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use lance::Dataset;
 use lance_io::object_store::ObjectStore;
 use lance_table::format::BasePath;
@@ -12,31 +15,96 @@ use lance_table::io::manifest::read_manifest;
 use object_store::path::Path;
 
 use super::{Table, Version};
+use crate::durability::OnBranch;
 use crate::error::{Code, Error, Result};
 use crate::view::check_not_view;
 
 /// Bytes of a manifest that are taken in.
 const MAX_MANIFEST: u64 = 512 << 20;
 
+/// A version that a client asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct NewVersion<'a> {
+    pub version: u64,
+    /// Where the client wrote its manifest: a path in the table's store, inside the table.
+    pub staged: &'a str,
+    /// Bytes that the client says the manifest has.
+    pub size: Option<u64>,
+    /// The old names, `{version}.manifest`; absent keeps the table's.
+    pub v1: Option<bool>,
+}
+
+/// A new version after all checks.
+enum Publication {
+    /// The version has that manifest already; a staged file that is still there goes.
+    Published(Option<Path>),
+    /// The manifest is to be put into place.
+    New {
+        staged: Path,
+        place: Path,
+        bytes: Bytes,
+    },
+}
+
 impl Table {
-    /// Makes the manifest at `staged` (a path in the table's store, inside the table) version
-    /// `version` of this branch. Publishing the same bytes again succeeds; other bytes for a version
-    /// that exists are a conflict (code 14). `v1`: the old names, `{version}.manifest`; absent keeps
-    /// the table's. `size`: bytes that the client says the manifest has.
-    pub async fn publish_version(
-        &self,
-        version: u64,
-        staged: &str,
-        size: Option<u64>,
-        v1: Option<bool>,
-    ) -> Result<Version> {
-        let (store, table) = self.handle.store().await?;
-        let base = match self.handle.branch() {
-            Some(branch) => branch
-                .split('/')
-                .fold(table.clone().join("tree"), Path::join),
-            None => table,
+    /// Makes a staged manifest a version of this branch. Publishing the same bytes again succeeds; other bytes
+    /// for a version that exists are a conflict (code 14), whatever they are.
+    pub async fn publish_version(&self, new: NewVersion<'_>) -> Result<Version> {
+        let (store, _) = self.handle.store().await?;
+        let (publication, branch) = self.publication(&store, new).await?;
+        let staged = match publication {
+            Publication::Published(staged) => staged,
+            Publication::New { staged, place, .. } if staged == place => None,
+            Publication::New {
+                staged,
+                place,
+                bytes,
+            } => {
+                let put = store.put_if_absent(&place, bytes.clone().into());
+                let put = match branch {
+                    Some(branch) => branch.commit(put).await?,
+                    None => put.await,
+                };
+                match put {
+                    Ok(()) => {}
+                    Err(object_store::Error::AlreadyExists { .. }) => {
+                        if read(&store, &place).await?.as_ref() != Some(&bytes) {
+                            return Err(exists(new.version));
+                        }
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+                Some(staged)
+            }
         };
+        if let Some(staged) = staged {
+            // The version stands; a staged file that stays is cleaned up with old versions.
+            let _ = store.delete(&staged).await;
+        }
+        self.describe_version(new.version).await
+    }
+
+    /// Whether [`publish_version`](Self::publish_version) would find the version published already; fails where
+    /// it would fail now.
+    pub async fn is_published(&self, new: NewVersion<'_>) -> Result<bool> {
+        let (store, _) = self.handle.store().await?;
+        let (publication, _) = self.publication(&store, new).await?;
+        Ok(matches!(publication, Publication::Published(_)))
+    }
+
+    /// Checks a new version; with the branch that it is to be on.
+    async fn publication(
+        &self,
+        store: &ObjectStore,
+        new: NewVersion<'_>,
+    ) -> Result<(Publication, Option<Arc<OnBranch>>)> {
+        let NewVersion {
+            version,
+            staged,
+            size,
+            v1,
+        } = new;
+        let (_, base) = self.handle.files().await?;
         let (newest, branch) = match self.current().await {
             Ok(current) => (Some(current.dataset), current.branch),
             // A branch is made by a request of its own, and only who has opened it may write to it.
@@ -49,19 +117,23 @@ impl Table {
         let scheme = scheme(newest.as_deref(), v1)?;
         let place = scheme.manifest_path(&base, version);
         let staged = staged_path(&base, staged, &place)?;
-        let bytes = match read(&store, &staged).await? {
-            Some(bytes) => bytes,
-            // A repeated request: the staged file is gone because the first one succeeded.
-            None if store.exists(&place).await? => {
-                let published = self.describe_version(version).await?;
-                return match size {
-                    Some(size) if size != published.manifest_size => Err(exists(version)),
-                    _ => Ok(published),
-                };
-            }
-            None => {
-                return Err(Error::invalid("there is no file at `manifest_path`"));
-            }
+        let bytes = read(store, &staged).await?;
+        if staged != place && store.exists(&place).await? {
+            let is_same = match &bytes {
+                Some(bytes) => read(store, &place).await?.as_ref() == Some(bytes),
+                // A repeated request: the staged file is gone because the first one succeeded.
+                None => match size {
+                    Some(size) => store.size(&place).await? == size,
+                    None => true,
+                },
+            };
+            return match is_same {
+                true => Ok((Publication::Published(bytes.map(|_| staged)), branch)),
+                false => Err(exists(version)),
+            };
+        }
+        let Some(bytes) = bytes else {
+            return Err(Error::invalid("there is no file at `manifest_path`"));
         };
         if size.is_some_and(|size| size != bytes.len() as u64) {
             return Err(Error::invalid(format!(
@@ -69,27 +141,14 @@ impl Table {
                 bytes.len()
             )));
         }
-        self.check(&store, &staged, version, newest.as_deref())
+        self.check(store, &staged, version, newest.as_deref())
             .await?;
-        if staged != place {
-            let put = store.put_if_absent(&place, bytes.clone().into());
-            let put = match branch {
-                Some(branch) => branch.commit(put).await?,
-                None => put.await,
-            };
-            match put {
-                Ok(()) => {}
-                Err(object_store::Error::AlreadyExists { .. }) => {
-                    if read(&store, &place).await?.as_ref() != Some(&bytes) {
-                        return Err(exists(version));
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
-            // The version stands; a staged file that stays is cleaned up with old versions.
-            let _ = store.delete(&staged).await;
-        }
-        self.describe_version(version).await
+        let publication = Publication::New {
+            staged,
+            place,
+            bytes,
+        };
+        Ok((publication, branch))
     }
 
     /// Takes back `publish_version`: the manifest of `version` goes back to `staged`. Refused (code 14)
@@ -204,7 +263,7 @@ fn staged_path(base: &Path, path: &str, place: &Path) -> Result<Path> {
     }
 }
 
-async fn read(store: &ObjectStore, path: &Path) -> Result<Option<bytes::Bytes>> {
+async fn read(store: &ObjectStore, path: &Path) -> Result<Option<Bytes>> {
     match store.size(path).await {
         Ok(size) if size > MAX_MANIFEST => Err(Error::invalid("the manifest is too large")),
         Ok(_) => Ok(Some(store.read_one_all(path).await?)),
