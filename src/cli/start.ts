@@ -129,6 +129,7 @@ async function startOn(
     authenticator: rehearsal ?? authenticator,
     openUpload: () => new Upload(engine),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
+    unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
   });
   shared.warming.set(config.prewarm.length > 0);
   const port = await server.listen(config.host, config.port);
