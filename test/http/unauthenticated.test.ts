@@ -5,8 +5,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Authenticator, Identity } from "../../src/auth/authenticator.js";
 import type { ArrowBody } from "../../src/engine/index.js";
 import { BodyRoom } from "../../src/http/body-room.js";
+import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { head, sendRaw } from "../harness/socket.js";
+import { useServer } from "../harness/use-server.js";
 import { plain, useSmallServer } from "./small-server.js";
 
 const KEY = "the-key";
@@ -237,3 +239,33 @@ describe("a body that arrives before its caller is authenticated", () => {
     expect((await sendRaw(small.url, [request], 500))?.status).toBe(401);
   });
 });
+
+describe("a server with a small memory budget", () => {
+  const serving = useServer({ args: ["--memory", "256MiB"] });
+
+  it("serves authenticated callers while others send bodies without a key", async () => {
+    const { client, server } = serving;
+    await client.createTable("t", items(10));
+    const lines = head(
+      "POST /v1/table/t/count_rows HTTP/1.1",
+      "Host: x",
+      "Content-Type: application/json",
+      `Content-Length: ${MIB}`,
+    );
+    const begun = Array.from({ length: 40 }, () => begin(server.url, lines, " ".repeat(MIB - 1)));
+    await Promise.all(begun.map(({ socket }) => socketDrained(socket)));
+    await sleep(300);
+    const body = JSON.stringify({ predicate: "id >= 0", unknown: "x".repeat(3_000) });
+    for (let request = 0; request < 10; request++) {
+      const answer = await client.post("/v1/table/t/count_rows", body);
+      expect([answer.status, answer.json]).toEqual([200, 10]);
+    }
+    for (const { socket } of begun) socket.write("{");
+    await eventually("each is refused", () => begun.every(({ answer }) => / 401 /.test(answer())));
+  });
+});
+
+/** Resolves when the kernel has taken all bytes written to a socket. */
+function socketDrained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.write("", () => resolve()));
+}
