@@ -4,7 +4,7 @@ import { ErrorCode, JoustError } from "../errors.js";
 const share = 1 / 16;
 
 /** The part that bodies may take before their callers are authenticated, all together. */
-const unauthenticatedShare = 1 / 256;
+const unauthenticatedShare = 1 / 64;
 
 /** A number of bytes. `add` gives back what it was before. */
 export interface Counter {

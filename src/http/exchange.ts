@@ -92,12 +92,12 @@ export class Exchange implements Outgoing, Flying {
   }
 
   /**
-   * Stops reading the body until `receive` is called. The bytes that arrived with the headers take
-   * memory from `room`; `fail` is called if it has none left.
+   * Collects the beginning of the body until `receive` is called, in memory of `room`, and reads no more
+   * of a long one. `fail` is called if the room has no memory left.
    */
   wait(room: BodyRoom, fail: (error: unknown) => void): void {
-    if (!this.pause()) return;
-    this.#pending = new PendingBody(room, fail);
+    if (this.#bodyEnded) return;
+    this.#pending = new PendingBody(room, () => this.pause(), fail);
     this.#sink = this.#pending;
   }
 

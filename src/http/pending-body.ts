@@ -1,6 +1,9 @@
 import type { BodyRoom } from "./body-room.js";
 import type { Sink } from "./exchange.js";
 
+/** The socket is not read while so many bytes wait. Without a pause the end of the connection is noticed. */
+const enough = 64 * 1024;
+
 /** Collects the part of a body that arrives before the caller is authenticated. */
 export class PendingBody implements Sink {
   readonly #chunks: Buffer[] = [];
@@ -8,6 +11,7 @@ export class PendingBody implements Sink {
 
   constructor(
     private readonly room: BodyRoom,
+    private readonly pause: () => void,
     readonly fail: (error: unknown) => void,
   ) {}
 
@@ -15,6 +19,7 @@ export class PendingBody implements Sink {
     this.room.take(chunk.byteLength);
     this.#size += chunk.byteLength;
     this.#chunks.push(Buffer.from(chunk));
+    if (this.#size > enough) this.pause();
   }
 
   end(): void {}
