@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import type { Json } from "./client.js";
 
-/** Values in which one member, at any depth, is made something else, taken away, or added. */
+/** Values in which one member, at any depth, is replaced, removed, renamed or added. */
 export const broken = (
   whole: fc.Arbitrary<Json>,
   wrong: fc.Arbitrary<unknown>,
+  /** Names of members that are added or renamed. */
+  names: fc.Arbitrary<string> = fc.string(),
 ): fc.Arbitrary<unknown> =>
   fc
-    .tuple(whole, fc.nat(), wrong, fc.constantFrom("replace", "remove", "add"), fc.string())
+    .tuple(whole, fc.nat(), wrong, fc.constantFrom("replace", "remove", "rename", "add"), names)
     .map(([valid, at, value, how, name]) => {
       const copy = structuredClone(valid);
       const places = containers(copy);
@@ -18,7 +20,10 @@ export const broken = (
         if (Array.isArray(container)) container.push(value);
         else container[name] = value;
       } else if (how === "replace") container[key] = value;
-      else if (Array.isArray(container)) container.splice(Number(key), 1);
+      else if (how === "rename" && !Array.isArray(container)) {
+        container[name] = container[key];
+        if (name !== key) delete container[key];
+      } else if (Array.isArray(container)) container.splice(Number(key), 1);
       else delete container[key];
       return copy;
     });
