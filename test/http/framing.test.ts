@@ -10,7 +10,14 @@ const echo = plain(
     return { kind: "json", value: { id } };
   },
 );
-const small = useSmallServer({ operations: [echo] });
+const later = plain(
+  { id: "Later", path: "/v1/thing/{id}/later", methods: ["GET"] },
+  async ({ id }) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return { kind: "json", value: { id } };
+  },
+);
+const small = useSmallServer({ operations: [echo, later] });
 
 beforeEach(() => {
   asked.length = 0;
@@ -94,4 +101,26 @@ it("a request with two Host headers gets 400", async () => {
   const { text, closed } = await exchangeRaw(small.url, [first("Host: y") + next]);
   expect([statuses(text), closed, asked]).toEqual([[400], true, []]);
   expect(text).toContain("`host` occurs more than once");
+});
+
+describe("pipelined requests", () => {
+  const requests = (name: string, count: number) =>
+    Array.from({ length: count }, (_, at) =>
+      head(`GET /v1/thing/${at}/${name} HTTP/1.1`, "Host: x"),
+    ).join("");
+  const ids = (text: string) =>
+    [...text.matchAll(/{"id":\["(\d+)"\]}/g)].map((one) => Number(one[1]));
+
+  it("are answered in order when each is answered at once", async () => {
+    const { text } = await exchangeRaw(small.url, [requests("echo", 100)], 300);
+    expect(ids(text)).toEqual(Array.from({ length: 100 }, (_, at) => at));
+  });
+
+  it("that wait for one another end the connection, and no answer is out of order", async () => {
+    const { text, closed } = await exchangeRaw(small.url, [requests("later", 3)]);
+    const answered = ids(text);
+    expect(answered).toEqual([0, 1, 2].slice(0, answered.length));
+    // uWebSockets.js 20.30 closes a connection whose next request arrives before the answer.
+    expect(closed || answered.length === 3).toBe(true);
+  });
 });
