@@ -71,8 +71,12 @@ export const anyone: Authenticator = {
 /** @throws JoustError (code 16) for a caller whom nobody knows. */
 export function known(identity: Identity | undefined): Identity {
   if (identity) return identity;
-  throw new JoustError(
+  throw unauthenticated();
+}
+
+/** The only failure that unauthenticated callers get to see. */
+export const unauthenticated = (): JoustError =>
+  new JoustError(
     ErrorCode.Unauthenticated,
     "no valid API key came with the request: send `Authorization: Bearer KEY` or `x-api-key: KEY`",
   );
-}

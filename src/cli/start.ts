@@ -140,6 +140,7 @@ async function startOn(
     authenticator: rehearsal ?? authenticator,
     openUpload: () => new Upload(engine),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
+    unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
   });
   log.info(server.transport, "the HTTP transport");
   shared.warming.set(config.prewarm.length > 0);

@@ -3,6 +3,9 @@ import { ErrorCode, JoustError } from "../errors.js";
 /** The part of the memory budget that collected bodies may take, all together. */
 const share = 1 / 16;
 
+/** The part that bodies may take before their callers are authenticated, all together. */
+const unauthenticatedShare = 1 / 64;
+
 /** A number of bytes. `add` gives back what it was before. */
 export interface Counter {
   add(bytes: number): number;
@@ -32,6 +35,11 @@ export class BodyRoom {
   /** `taken`: shared with other threads that take of the same room. */
   static of(memoryBytes: number, taken?: Counter): BodyRoom {
     return new BodyRoom(Math.floor(memoryBytes * share), taken);
+  }
+
+  /** The room of bodies that are read before authentication. Authenticated callers do not share it. */
+  static forUnauthenticated(memoryBytes: number): BodyRoom {
+    return new BodyRoom(Math.floor(memoryBytes * unauthenticatedShare));
   }
 
   /** @throws code 21 when others have taken it; one body always has room. */

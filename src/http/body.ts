@@ -1,6 +1,5 @@
-import { isUtf8 } from "node:buffer";
 import type { Upload } from "../engine/index.js";
-import { ErrorCode, invalidInput, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../errors.js";
 import type { BodyRoom } from "./body-room.js";
 import type { Exchange, Sink } from "./exchange.js";
 
@@ -13,7 +12,7 @@ export class WholeSink implements Sink {
 
   constructor(
     private readonly limit: number,
-    private readonly room: BodyRoom,
+    private room: BodyRoom,
     private readonly complete: (body: Uint8Array) => void,
     readonly fail: (error: unknown) => void,
     /** Bytes of the room that were taken for it before it came. */
@@ -29,6 +28,13 @@ export class WholeSink implements Sink {
     }
     this.#size = size;
     this.#chunks.push(Buffer.from(chunk));
+  }
+
+  /** Moves the body's bytes to another room. @throws code 21 when there is no room for it */
+  moveTo(room: BodyRoom): void {
+    room.take(this.taken);
+    this.room.giveBack(this.taken);
+    this.room = room;
   }
 
   /** Nobody needs the body any more. */
@@ -81,24 +87,3 @@ const tooLarge = (limit: number, option: string): JoustError =>
     `the body is larger than ${limit} bytes, the limit that \`${option}\` sets`,
     413,
   );
-
-/**
- * A JSON body, {} when there is none.
- * @throws JoustError (code 13) when it is no JSON object.
- */
-export function parseJson(body: Uint8Array): Record<string, unknown> {
-  if (body.byteLength === 0) return {};
-  if (!isUtf8(body)) throw invalidInput("the body is not UTF-8");
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw invalidInput(`the body is not JSON: ${(error as Error).message}`);
-  }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    const kind = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
-    throw invalidInput(`the body must be a JSON object, got ${kind}`);
-  }
-  return value as Record<string, unknown>;
-}

@@ -1,7 +1,9 @@
 import { asJoustError, type JoustError } from "../errors.js";
 import { type Flying, grounded, type InFlight } from "../in-flight.js";
 import type { Reply } from "../operations/operation.js";
+import type { BodyRoom } from "./body-room.js";
 import type { Headers } from "./headers.js";
+import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
 import { type Outgoing, type Ready, ready, sendReply } from "./reply.js";
 import type { TransportResponse } from "./transport/transport.js";
@@ -49,6 +51,7 @@ export class Exchange implements Outgoing, Flying {
   /** True inside a callback of the socket, where writes are corked already. */
   #corked = true;
   #sink: Sink = discard;
+  #pending: PendingBody | undefined;
   #bodyEnded: boolean;
   #paused = false;
   #settled = false;
@@ -75,10 +78,27 @@ export class Exchange implements Outgoing, Flying {
 
   /** Sends the body to a sink. `lasting`: the body may take as long as it needs. */
   receive(sink: Sink, lasting = false): void {
+    const pending = this.#pending;
+    this.#pending = undefined;
     this.#sink = sink;
     this.#waitsForPeer = lasting && !this.#bodyEnded;
     this.#lastActivity = Date.now();
+    if (pending) {
+      // Before the sink gets the bytes: it may pause again.
+      this.resume();
+      pending.moveTo(sink);
+    }
     if (this.#bodyEnded) sink.end();
+  }
+
+  /**
+   * Collects the beginning of the body until `receive` is called, in memory of `room`, and reads no more
+   * of a long one. `fail` is called if the room has no memory left.
+   */
+  wait(room: BodyRoom, fail: (error: unknown) => void): void {
+    if (this.#bodyEnded) return;
+    this.#pending = new PendingBody(room, () => this.pause(), fail);
+    this.#sink = this.#pending;
   }
 
   /** The caller may send all of the body even when nobody wants it any more. */
@@ -160,6 +180,7 @@ export class Exchange implements Outgoing, Flying {
     }
     const encoded = ready(reply);
     this.#settled = true;
+    this.#dropPending();
     if (this.#bodyEnded) this.#send(encoded, false);
     else this.#hold(encoded);
   }
@@ -238,8 +259,14 @@ export class Exchange implements Outgoing, Flying {
     if (!this.aborted) this.res.close();
   }
 
+  #dropPending(): void {
+    this.#pending?.discard();
+    this.#pending = undefined;
+  }
+
   #abort(): void {
     this.aborted = true;
+    this.#dropPending();
     if (this.#held) release(this.#held);
     this.host.inFlight.delete(this);
     this.#onEnd?.();

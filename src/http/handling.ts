@@ -1,4 +1,9 @@
-import { type Authenticator, type Identity, known } from "../auth/authenticator.js";
+import {
+  type Authenticator,
+  type Identity,
+  known,
+  unauthenticated,
+} from "../auth/authenticator.js";
 import { allows } from "../auth/roles.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
@@ -8,7 +13,7 @@ import { keyOfCaller, type OnceKey, onceKey } from "../requests/key.js";
 import { type OnceBody, once } from "../requests/once.js";
 import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
-import { parseJson, UploadSink, WholeSink } from "./body.js";
+import { UploadSink, WholeSink } from "./body.js";
 import { type BodyKind, bodyKind, wrongBody } from "./body-kind.js";
 import type { BodyRoom } from "./body-room.js";
 import { RequestCall } from "./call.js";
@@ -16,13 +21,14 @@ import { contextOf, keyOf } from "./common-fields.js";
 import type { Exchange, Sink } from "./exchange.js";
 import { fingerprintOf } from "./fingerprint.js";
 import { checkBodyId, decode, defaultDelimiter, parseIdentifier } from "./identifier.js";
+import { parseJson } from "./json.js";
 import { DigestedUpload, wholeBody } from "./once-body.js";
 import { parseQuery } from "./params.js";
 import type { Route } from "./route.js";
 import type { Match } from "./router.js";
 
-/** The largest body that is read before it is known who sends it, bytes. */
-const anonymousLimit = 1024 * 1024;
+/** The largest body of an unauthenticated caller that is read for a key in it, bytes. */
+const keyInBodyLimit = 1024 * 1024;
 
 /**
  * An upload up to this length, bytes, is collected before its handler begins: it comes with its headers or
@@ -40,10 +46,14 @@ export interface Rooms {
   /** Makes the engine's end of an upload. */
   openUpload(): Upload;
   readonly bodyRoom: BodyRoom;
+  /** For bodies that are read before their callers are authenticated. */
+  readonly unauthenticatedRoom: BodyRoom;
 }
 
 /**
- * One request to a known route, from who asks to the reply.
+ * One request to a known route, from authentication to the reply. The order of checks: authentication
+ * (401), permission (403), content type and announced size (415, 413), then body, id and parameters (400).
+ * An unauthenticated caller is answered 401 whatever else is wrong, and takes no memory of `bodyRoom`.
  * Runs through without a promise where the caller is known already and the handler needs none.
  */
 export class Handling {
@@ -55,8 +65,6 @@ export class Handling {
   #sink: WholeSink | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
-  /** What is wrong with the request, for those who may know. */
-  #refusal: JoustError | undefined;
   #call: RequestCall | undefined;
   /** Of a request that is to take effect once. */
   #key: OnceKey | undefined;
@@ -75,44 +83,78 @@ export class Handling {
 
   start(): void {
     try {
-      const { headers } = this.exchange;
-      const { authenticator, services } = this.rooms;
-      const identity = authenticator.identify(headers.key);
-      this.#refusal = wrongBody(this.#kind, headers, services.config) ?? this.#wrongKey();
-      const keyInBody =
-        !this.#refusal &&
-        identity === undefined &&
-        !headers.presentsIdentity &&
-        headers.announcesBody &&
-        this.#kind === "json";
-      if (!this.#refusal) this.#receive(keyInBody);
-      if (!keyInBody) this.#await(identity);
+      const { authenticator, unauthenticatedRoom } = this.rooms;
+      const identity = authenticator.identify(this.exchange.headers.key);
+      if (identity instanceof Promise) {
+        this.exchange.wait(unauthenticatedRoom, this.#fail);
+        identity.then((found) => this.#identified(found)).catch(this.#fail);
+      } else if (identity === undefined && this.#mayHaveKeyInBody()) this.#receiveKey();
+      else this.#identified(identity);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #wrongKey(): JoustError | undefined {
-    const { operation, dialect } = this.route;
-    try {
-      this.#key = onceKey(operation, dialect, this.exchange.headers);
-      return undefined;
-    } catch (error) {
-      return asJoustError(error);
-    }
+  #mayHaveKeyInBody(): boolean {
+    const { headers } = this.exchange;
+    if (headers.presentsIdentity || !headers.announcesBody || this.#kind !== "json") return false;
+    return wrongBody(this.#kind, headers, this.rooms.services.config) === undefined;
   }
 
-  #receive(keyInBody: boolean): void {
+  /** A body without a valid key is answered 401, whatever else is wrong with it. */
+  #receiveKey(): void {
+    const { unauthenticatedRoom, services } = this.rooms;
+    const limit = Math.min(keyInBodyLimit, services.config.maxJsonBytes);
+    const fail = () => this.#fail(unauthenticated());
+    this.#collect(new WholeSink(limit, unauthenticatedRoom, this.#takeKey, fail));
+  }
+
+  readonly #takeKey = (body: Uint8Array): void => {
+    this.#body = body;
+    const identity = this.rooms.authenticator.identify(keyIn(body));
+    if (identity instanceof Promise) {
+      identity.then((found) => this.#identified(found)).catch(this.#fail);
+    } else {
+      // Not by the sink's `fail`: an authenticated caller gets to see the reason.
+      try {
+        this.#identified(identity);
+      } catch (error) {
+        this.#fail(error);
+      }
+    }
+  };
+
+  /** @throws JoustError 401, 403, and failures that the headers show */
+  #identified(found: Identity | undefined): void {
+    const { exchange, rooms, route } = this;
+    const identity = known(found);
+    this.#identity = identity;
+    const { permission, id } = route.operation;
+    if (!allows(identity.role, permission)) {
+      throw new JoustError(
+        ErrorCode.PermissionDenied,
+        `the key \`${identity.name}\` has the role ${identity.role}; ${id} needs ${permission}`,
+      );
+    }
+    exchange.trust();
+    const wrong = wrongBody(this.#kind, exchange.headers, rooms.services.config);
+    if (wrong) throw wrong;
+    this.#key = onceKey(route.operation, route.dialect, exchange.headers);
+    if (this.#body) {
+      this.#sink?.moveTo(rooms.bodyRoom);
+      this.#advance();
+    } else this.#receive();
+  }
+
+  #receive(): void {
     const { exchange, rooms } = this;
-    const { config } = rooms.services;
     if (this.#kind === "arrow") {
       this.#receiveArrow(exchange.headers.contentLength);
     } else if (this.#kind === "json" && exchange.headers.announcesBody) {
-      const limit = keyInBody ? Math.min(anonymousLimit, config.maxJsonBytes) : config.maxJsonBytes;
-      const complete = keyInBody ? this.#takeKey : this.#takeBody;
-      this.#collect(new WholeSink(limit, rooms.bodyRoom, complete, this.#fail));
+      const { maxJsonBytes } = rooms.services.config;
+      this.#collect(new WholeSink(maxJsonBytes, rooms.bodyRoom, this.#takeBody, this.#fail));
     } else {
-      this.#body = nothing;
+      this.#takeBody(nothing);
     }
   }
 
@@ -136,6 +178,7 @@ export class Handling {
     );
     if (this.#key) sink = this.#digested = new DigestedUpload(sink, upload, exchange);
     exchange.receive(sink, true);
+    this.#advance();
   }
 
   #collect(sink: WholeSink, lasting = false): void {
@@ -152,36 +195,8 @@ export class Handling {
     this.#advance();
   };
 
-  readonly #takeKey = (body: Uint8Array): void => {
-    this.#body = body;
-    this.#await(this.rooms.authenticator.identify(keyOf(parseJson(body))));
-  };
-
-  #await(identity: Identity | undefined | Promise<Identity | undefined>): void {
-    if (identity instanceof Promise) {
-      identity.then((known) => this.#identified(known)).catch(this.#fail);
-    } else {
-      this.#identified(identity);
-    }
-  }
-
-  #identified(identity: Identity | undefined): void {
-    this.#identity = known(identity);
-    const { permission, id } = this.route.operation;
-    if (!allows(this.#identity.role, permission)) {
-      throw new JoustError(
-        ErrorCode.PermissionDenied,
-        `the key \`${this.#identity.name}\` has the role ${this.#identity.role}; ${id} needs ${permission}`,
-      );
-    }
-    this.exchange.trust();
-    if (this.#refusal) throw this.#refusal;
-    this.#advance();
-  }
-
-  /** Runs the handler once it is known who asks and the body, or its beginning, is there. */
+  /** Runs the handler: it is known who asks, and the body, or its beginning, is there. */
   #advance(): void {
-    if (!this.#identity || (!this.#body && !this.#upload)) return;
     const { route, exchange } = this;
     const raw = parseQuery(this.query);
     const id = this.#id(raw);
@@ -293,5 +308,14 @@ export class Handling {
     this.#sink?.discard();
     if (this.exchange.bodyEnded) this.#upload?.discard();
     else this.#upload?.abort();
+  }
+}
+
+/** The key in a body; "" if it has none, or is not a valid body. */
+function keyIn(body: Uint8Array): string {
+  try {
+    return keyOf(parseJson(body));
+  } catch {
+    return "";
   }
 }

@@ -9,20 +9,50 @@ const minTimestampHeader = `${freshPrefix}timestamp`;
 const minVersionHeaders = [`${freshPrefix}version`, `${freshPrefix}read-version`];
 const anyAge: Fresh = Object.freeze({});
 
+/** Headers that a request must not repeat: proxies differ in which of the values they use. */
+const single = ["content-length", "transfer-encoding", "host"];
+
 /** The headers of a request, copied out of the parser; names in lower case. */
 export class Headers {
   readonly #values = new Map<string, string>();
   #context: Record<string, string> | undefined;
   #asksForFresh = false;
+  /**
+   * Why the framing of the request is ambiguous, undefined when it is not. A proxy in front may find the
+   * end of such a body elsewhere than this server does: request smuggling (RFC 9112, 11.2).
+   */
+  readonly framingError: string | undefined;
 
   constructor(req: TransportRequest) {
+    let lines = 0;
     req.forEach((name, value) => {
+      lines++;
       this.#values.set(name, value);
       if (name.startsWith(contextPrefix)) {
         this.#context ??= {};
         this.#context[name.slice(contextPrefix.length)] = value;
       } else if (name.startsWith(freshPrefix)) this.#asksForFresh = true;
     });
+    this.framingError = this.#framingError(lines > this.#values.size ? req : undefined);
+  }
+
+  /** `repeating`: the request, if any of its headers is repeated. */
+  #framingError(repeating: TransportRequest | undefined): string | undefined {
+    const encoding = this.#values.get("transfer-encoding");
+    const length = this.#values.get("content-length");
+    if (length !== undefined && !/^\d{1,15}$/.test(length)) {
+      return "`Content-Length` must be one decimal number of bytes";
+    }
+    if (encoding !== undefined) {
+      if (length !== undefined) {
+        return "send either `Content-Length` or `Transfer-Encoding`, not both";
+      }
+      if (encoding.toLowerCase() !== "chunked") {
+        return "`Transfer-Encoding` must be `chunked`: no other one is supported";
+      }
+    }
+    const twice = repeating && single.find((name) => count(repeating, name) > 1);
+    return twice && `\`${twice}\` occurs more than once: send it once`;
   }
 
   /** Also of a header whose value is none: the parser gives "" for what is not ASCII. */
@@ -114,4 +144,13 @@ export class Headers {
     }
     return version;
   }
+}
+
+/** How many headers of that name a request has. */
+function count(req: TransportRequest, wanted: string): number {
+  let found = 0;
+  req.forEach((name) => {
+    if (name === wanted) found++;
+  });
+  return found;
 }

@@ -3,14 +3,16 @@ import { invalidInput } from "../errors.js";
 /** Separates the components of an identifier where the request names no other. */
 export const defaultDelimiter = "$";
 
+/** uWebSockets.js replaces bytes of the URL that are not UTF-8 by this character. */
+const REPLACED = "\uFFFD";
+
 /** Percent-decodes one path segment or one side of a query parameter. */
 export function decode(text: string, what: string): string {
-  if (!text.includes("%")) return text;
+  if (!text.includes("%") && !text.includes(REPLACED)) return text;
   try {
-    return decodeURIComponent(text);
-  } catch {
-    throw invalidInput(`${what} is not percent-encoded UTF-8`);
-  }
+    if (!text.includes(REPLACED)) return decodeURIComponent(text);
+  } catch {}
+  throw invalidInput(`${what} is not percent-encoded UTF-8`);
 }
 
 /**

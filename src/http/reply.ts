@@ -129,8 +129,9 @@ const announceClose = (out: Outgoing): void => {
   out.res.writeHeader("connection", "close");
 };
 
-function writeHead(
-  out: Outgoing,
+/** The status line, the headers that every answer has, and those given. */
+export function writeHead(
+  out: Pick<Outgoing, "res" | "requestId">,
   status: number,
   contentType: string | undefined,
   headers: Readonly<Record<string, string>> | undefined,

@@ -4,6 +4,7 @@ import { InFlight } from "../in-flight.js";
 import type { Operation, Reply, Translation } from "../operations/operation.js";
 import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
+import { rejectFraming } from "./framing-error.js";
 import { Handling, type Rooms } from "./handling.js";
 import { Headers } from "./headers.js";
 import { problemStatus } from "./problem.js";
@@ -117,7 +118,12 @@ export class Server implements Host, Draining {
   #accept(res: TransportResponse, req: TransportRequest): void {
     const method = req.getMethod();
     const path = req.getUrl();
-    const exchange = new Exchange(this, res, new Headers(req), path, method === "head");
+    const headers = new Headers(req);
+    if (headers.framingError !== undefined) {
+      rejectFraming(res, headers.framingError, path);
+      return;
+    }
+    const exchange = new Exchange(this, res, headers, path, method === "head");
     if (path === "/healthz" || path === "/readyz") this.#probe(exchange, path);
     else if (!this.#page(exchange, method, path)) {
       this.#route(exchange, method, path, req.getQuery() ?? "");

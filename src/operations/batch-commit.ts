@@ -113,7 +113,8 @@ function checkSteps(steps: readonly Step[]): void {
   for (const [at, one] of steps.entries()) {
     const members = Object.entries(one).filter(([, value]) => value !== undefined);
     const [kind, request] = members[0] ?? [];
-    if (members.length !== 1 || kind === undefined || request === undefined) {
+    const isKnown = kind !== undefined && Object.hasOwn(step.properties, kind);
+    if (members.length !== 1 || !isKnown || request === undefined) {
       throw invalidInput(
         `operations.${at} must have exactly one of declare_table, create_table_version, delete_table_versions, deregister_table`,
       );

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { FieldMetadataUpdate } from "../engine/index.js";
 import { invalidInput } from "../errors.js";
-import { parseJson } from "../http/body.js";
 import { checkBodyId } from "../http/identifier.js";
+import { parseJson } from "../http/json.js";
 import { operation } from "./operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "./schemas.js";
 import { writing } from "./table-writes.js";

@@ -53,6 +53,7 @@ targets.server = new Server({
   authenticator: config.auth === "none" ? anyone : new KeyAuthenticator(keys, config.apiKey),
   openUpload: () => new Upload(engine),
   bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
+  unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
 });
 
 // With an open socket the thread could not end, and the first one would not be told.

@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const long = [
   "crash/every-change",
   "errors/parameters",
+  "errors/any-request",
   "errors/errors",
   "jobs/crash",
   "jobs/index-build",

@@ -7,31 +7,47 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+/** All that came over a connection. */
+export interface Received {
+  readonly text: string;
+  /** The server ended the connection. */
+  readonly closed: boolean;
+}
+
 /**
  * Sends bytes as they are, for what no HTTP client would send, and reads until the server closes
- * or has been silent for `idleMs`. Undefined when the server closed without an answer.
+ * or has been silent for `idleMs`.
  */
-export function sendRaw(
+export function exchangeRaw(
   url: string,
   parts: readonly (string | Uint8Array)[],
   idleMs = 1_000,
-): Promise<RawAnswer | undefined> {
+): Promise<Received> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port) });
     const received: Buffer[] = [];
-    const done = (): void => {
+    const done = (closed: boolean): void => {
       socket.destroy();
-      resolve(parse(Buffer.concat(received).toString("latin1")));
+      resolve({ text: Buffer.concat(received).toString("latin1"), closed });
     };
-    socket.setTimeout(idleMs, done);
+    socket.setTimeout(idleMs, () => done(false));
     socket.on("connect", () => {
       for (const part of parts) socket.write(part);
     });
     socket.on("data", (chunk) => received.push(chunk));
-    socket.on("end", done);
-    socket.on("error", (error) => (received.length > 0 ? done() : reject(error)));
+    socket.on("end", () => done(true));
+    socket.on("error", (error) => (received.length > 0 ? done(true) : reject(error)));
   });
+}
+
+/** The first answer of such an exchange; undefined when the server closed without one. */
+export async function sendRaw(
+  url: string,
+  parts: readonly (string | Uint8Array)[],
+  idleMs?: number,
+): Promise<RawAnswer | undefined> {
+  return parse((await exchangeRaw(url, parts, idleMs)).text);
 }
 
 /** A request's head; the lines end as HTTP wants them. */

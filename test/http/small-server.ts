@@ -29,6 +29,7 @@ export interface SmallServerOptions {
   authenticator?: Authenticator;
   config?: Partial<Config>;
   bodyRoom?: BodyRoom;
+  unauthenticatedRoom?: BodyRoom;
   /** In place of the engine's. */
   openUpload?: () => Upload;
 }
@@ -44,6 +45,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     translations: options.translations ?? [],
     page: () => undefined,
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
+    unauthenticatedRoom: options.unauthenticatedRoom ?? BodyRoom.forUnauthenticated(1 << 30),
     authenticator: options.authenticator ?? anyone,
     openUpload: options.openUpload ?? (() => new Upload(engine)),
   });

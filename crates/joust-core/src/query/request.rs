@@ -193,11 +193,14 @@ fn check_id(body: Option<&[String]>, path: &[String]) -> Result<()> {
     }
 }
 
+/// Checks the whole body for UTF-8 first: from bytes, serde_json would skip the strings of unknown
+/// members without looking at them.
 fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
-    let decoded = serde_json::from_slice::<Object<T>>(body);
+    let body = std::str::from_utf8(body).map_err(|_| Error::invalid("the body is not UTF-8"))?;
+    let decoded = serde_json::from_str::<Object<T>>(body);
     decoded.map(|Object(value)| value).map_err(|_| {
         // Again, slower, to learn which field is at fault.
-        let mut deserializer = serde_json::Deserializer::from_slice(body);
+        let mut deserializer = serde_json::Deserializer::from_str(body);
         let message = match serde_path_to_error::deserialize::<_, Object<T>>(&mut deserializer) {
             Ok(_) => "it has more than one JSON value".to_string(),
             Err(error) if error.inner().is_data() => {
