@@ -16,6 +16,7 @@ import { indexBuild } from "../jobs/index-build.js";
 import { cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
+import { chores } from "../maintenance/chores.js";
 import { answeringCleanUps } from "../maintenance/clean-ups-elsewhere.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
@@ -84,6 +85,10 @@ async function startOn(
       cleanUp(engine, storageOptions, store),
     ],
     log,
+    // Rows that came while an index was built are in none.
+    onDone: ({ kind, table }) => {
+      if (!chores.has(kind)) upkeep.touched(table);
+    },
   });
   const { transactions, uploads, requests } = store;
   const upkeep = startMaintenance({

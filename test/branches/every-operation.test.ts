@@ -7,7 +7,7 @@ import { useServer } from "../harness/use-server.js";
 import { readyIndex } from "../indexes/waiting.js";
 import { doneJob } from "../jobs/waiting.js";
 
-const serving = useServer();
+const serving = useServer({ args: ["--maintenance", "off"] });
 type Branch = "main" | "dev";
 
 /** Calls an operation on a branch, in the place where its interface has the branch. */
