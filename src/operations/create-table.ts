@@ -72,6 +72,7 @@ export const createTable = operation({
         ...readStringMap("properties", call.params.properties),
       },
       storageOptions: checkStorageOptions(
+        services.config.root,
         readStringMap("storage_options", call.params.storage_options),
       ),
       location: call.header("x-lance-table-location"),
