@@ -278,11 +278,15 @@ export class Handling {
   };
 
   readonly #fail = (error: unknown): void => {
-    this.#dropBody();
-    const failure = asJoustError(error);
-    const translated = this.route.translation?.failure?.(failure) ?? failure;
-    if (translated instanceof JoustError) this.exchange.fail(translated);
-    else this.exchange.answer(translated);
+    try {
+      this.#dropBody();
+      const failure = asJoustError(error);
+      const translated = this.route.translation?.failure?.(failure) ?? failure;
+      if (translated instanceof JoustError) this.exchange.fail(translated);
+      else this.exchange.answer(translated);
+    } catch (unforeseen) {
+      this.exchange.unforeseen(unforeseen);
+    }
   };
 
   /**

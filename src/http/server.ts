@@ -110,7 +110,7 @@ export class Server implements Host, Draining {
     for (const exchange of this.inFlight.all()) exchange.tick(now);
   }
 
-  /** A handler that throws before it has answered would end the process: better one connection. */
+  /** What is thrown here would end the process: better one connection. */
   #guard(res: UwsResponse, accept: () => void): void {
     try {
       accept();
@@ -124,11 +124,17 @@ export class Server implements Host, Draining {
     const method = req.getMethod();
     const path = req.getUrl();
     const exchange = new Exchange(this, res, new Headers(req), path, method === "head");
-    if (path === "/healthz" || path === "/readyz") this.#probe(exchange, path);
-    else if (!this.#page(exchange, method, path)) {
-      this.#route(exchange, method, path, req.getQuery() ?? "");
+    try {
+      this.#begin(exchange, method, path, req.getQuery() ?? "");
+    } catch (error) {
+      exchange.unforeseen(error);
     }
     exchange.linger();
+  }
+
+  #begin(exchange: Exchange, method: string, path: string, query: string): void {
+    if (path === "/healthz" || path === "/readyz") this.#probe(exchange, path);
+    else if (!this.#page(exchange, method, path)) this.#route(exchange, method, path, query);
   }
 
   #probe(exchange: Exchange, path: string): void {
