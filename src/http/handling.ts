@@ -1,7 +1,7 @@
 import { type Authenticator, type Identity, known } from "../auth/authenticator.js";
-import { allows } from "../auth/roles.js";
+import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
-import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
+import { asJoustError, invalidInput, JoustError } from "../errors.js";
 import { extended } from "../extended.js";
 import type { RawParams, Reply } from "../operations/operation.js";
 import { type OnceKey, onceKey } from "../requests/key.js";
@@ -167,13 +167,7 @@ export class Handling {
 
   #identified(identity: Identity | undefined): void {
     this.#identity = known(identity);
-    const { permission, id } = this.route.operation;
-    if (!allows(this.#identity.role, permission)) {
-      throw new JoustError(
-        ErrorCode.PermissionDenied,
-        `the key \`${this.#identity.name}\` has the role ${this.#identity.role}; ${id} needs ${permission}`,
-      );
-    }
+    checkPermission(this.route.operation, this.#identity);
     this.exchange.trust();
     if (this.#refusal) throw this.#refusal;
     this.#advance();
@@ -197,7 +191,7 @@ export class Handling {
       contextOf(exchange.headers, body),
       exchange.headers.fresh(),
     );
-    const reply = this.#key ? this.#once(this.#call, this.#key) : this.#handle(this.#call);
+    const reply = this.#permitted(this.#call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#broken ?? error));
     } else {
@@ -209,6 +203,18 @@ export class Handling {
   get #bytes(): ArrowBody | undefined {
     const isRead = this.#kind === "arrow" || this.route.operation.body.kind === "raw-json";
     return this.#upload ?? (isRead ? this.#body : undefined);
+  }
+
+  /** Runs the handler unless what the request asks for needs another role. */
+  #permitted(call: RequestCall): Promise<Reply> | Reply {
+    const identity = this.#identity as Identity;
+    const { services } = this.rooms;
+    const checked = checkAdministrative(this.route.operation, identity, call, services);
+    return checked ? checked.then(() => this.#run(call)) : this.#run(call);
+  }
+
+  #run(call: RequestCall): Promise<Reply> | Reply {
+    return this.#key ? this.#once(call, this.#key) : this.#handle(call);
   }
 
   #handle(call: RequestCall): Promise<Reply> | Reply {

@@ -141,7 +141,7 @@ describe("a change of one branch", () => {
       .filter(({ permission, body, params }) => {
         const schema = body.kind === "json" ? body.schema.properties : {};
         return (
-          permission === "write" &&
+          permission !== "read" &&
           ("branch" in (schema ?? {}) || "branch" in (params.properties ?? {}))
         );
       })
