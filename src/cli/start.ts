@@ -118,10 +118,7 @@ async function startOn(
   const unwatchDrops = watchDrops(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
-  else if (config.apiKey === undefined) {
-    const key = await makeFirstKey(store.keys);
-    if (key) process.stdout.write(`admin key (shown once): ${key}\n`);
-  }
+  else if (config.apiKey === undefined) await firstKey(config, store, log);
   const authenticator =
     config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey);
   const rehearsal = config.prewarm.length > 0 ? new Rehearsal(authenticator) : undefined;
@@ -165,6 +162,21 @@ async function startOn(
       await store.close();
     },
   };
+}
+
+/** Makes a first admin key where there is none, and says where it is. */
+async function firstKey({ firstKeyFile }: Config, { keys }: OpenCatalog, log: Logger) {
+  try {
+    const path = await makeFirstKey(keys, firstKeyFile);
+    if (path)
+      process.stdout.write(`a first admin key is in ${path}: read it and remove the file\n`);
+  } catch (err) {
+    if (!(err instanceof Error && "syscall" in err)) throw err;
+    log.warn(
+      { err, file: firstKeyFile },
+      "no admin key was made, because its file cannot be written: make one with `joust key create --role admin`, or give --api-key-file",
+    );
+  }
 }
 
 /** What threads beside this one may call. */

@@ -10,6 +10,8 @@ export interface Config {
   readonly auth: "keys" | "none";
   /** An admin key from outside the store. */
   readonly apiKey?: string;
+  /** Where the first admin key of a new catalog is written. */
+  readonly firstKeyFile: string;
   readonly logLevel: LogLevel;
   /** `postgres://...`, or the absolute path of a SQLite file. */
   readonly catalog: string;

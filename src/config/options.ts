@@ -37,7 +37,11 @@ export const serverOptions = {
   }),
   "api-key": option({
     type: text("KEY"),
-    help: "one more key, an admin's, that is not stored",
+    help: "one more key, an admin's, that is not stored; as a flag it shows in the list of processes",
+  }),
+  "api-key-file": option({
+    type: text("FILE"),
+    help: "file with that key on its only line",
   }),
   "log-level": option({
     type: choice(logLevels),
