@@ -8,6 +8,8 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly auth: "keys" | "none";
+  /** Names, beside loopback ones and `host`, by which a server without keys may be found. */
+  readonly allowedHosts: readonly string[];
   /** An admin key from outside the store. */
   readonly apiKey?: string;
   /** Where the first admin key of a new catalog is written. */

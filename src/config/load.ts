@@ -54,6 +54,7 @@ export function loadConfig(
     logLevel: given["log-level"],
     catalog,
     firstKeyFile: firstKeyFile(root, catalog, cwd),
+    allowedHosts: given["allowed-host"],
     maxJsonBytes: given["max-json-bytes"],
     maxUploadBytes: given["max-upload-bytes"],
     maintenance: {

@@ -2,6 +2,7 @@ import { logLevels } from "../telemetry/logger.js";
 import {
   choice,
   duration,
+  hostName,
   integer,
   memory,
   type Option,
@@ -34,6 +35,11 @@ export const serverOptions = {
     type: choice(["keys", "none"]),
     fallback: "keys",
     help: "who may send requests: holders of a key, or (on loopback only) everybody",
+  }),
+  "allowed-host": option({
+    type: hostName,
+    repeatable: true,
+    help: "with --auth none: another name that requests may be sent to, and whose pages may send them",
   }),
   "api-key": option({
     type: text("KEY"),

@@ -3,6 +3,7 @@ import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import { InFlight } from "../in-flight.js";
 import type { Operation, Reply, Translation } from "../operations/operation.js";
+import { Callers } from "./callers.js";
 import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
 import { Handling, type Rooms } from "./handling.js";
@@ -40,11 +41,13 @@ export class Server implements Host, Draining {
   readonly #router: Router;
   readonly #authenticator: Authenticator;
   readonly #logsRequests: boolean;
+  readonly #callers: Callers | undefined;
 
   constructor(private readonly options: ServerOptions) {
     this.#uws = loadUws();
     this.#router = new Router(routes(options.operations, options.translations));
     this.#authenticator = options.authenticator;
+    this.#callers = Callers.of(options.services.config);
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
     this.#app = this.#uws
       .App()
@@ -133,7 +136,12 @@ export class Server implements Host, Draining {
   }
 
   #begin(exchange: Exchange, method: string, path: string, query: string): void {
-    if (path === "/healthz" || path === "/readyz") this.#probe(exchange, path);
+    if (path === "/healthz" || path === "/readyz") {
+      this.#probe(exchange, path);
+      return;
+    }
+    const refusal = this.#callers?.refusal(exchange.headers);
+    if (refusal) exchange.fail(refusal);
     else if (!this.#page(exchange, method, path)) this.#route(exchange, method, path, query);
   }
 

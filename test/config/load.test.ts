@@ -30,6 +30,7 @@ describe("without anything said", () => {
       logLevel: "info",
       catalog: join(cwd, "joust-data", ".joust", "catalog.db"),
       firstKeyFile: join(cwd, "joust-data", ".joust", "admin-key"),
+      allowedHosts: [],
       maxJsonBytes: 16 * 2 ** 20,
       maxUploadBytes: 0,
       synced: true,
@@ -144,6 +145,17 @@ describe("the admin key", () => {
     expect(remote.firstKeyFile).toBe("/var/lib/joust-admin-key");
     const postgres = load(["s3://bucket", "--catalog", "postgres://u@h/db"]);
     expect(postgres.firstKeyFile).toBe(join(cwd, "joust-admin-key"));
+  });
+});
+
+describe("further hosts", () => {
+  it("are names without scheme and port", () => {
+    const given = ["--allowed-host", "Tables.example", "--allowed-host", "[fd00::1]"];
+    expect(load(given).allowedHosts).toEqual(["Tables.example", "fd00::1"]);
+    expect(load([], { JOUST_ALLOWED_HOST: "a,b" }).allowedHosts).toEqual(["a", "b"]);
+    for (const wrong of ["http://a", "a:2333", "a/b", "*"]) {
+      expect(() => load(["--allowed-host", wrong])).toThrow(/without scheme and port/);
+    }
   });
 });
 
