@@ -835,8 +835,10 @@ export interface UpdateResult {
 export interface Upkeep {
   /** Fragments with fewer rows are to be put together; absent when the fragments are fine. */
   compactBelow?: number
-  /** Rows that an index does not cover yet, when they are worth covering. */
+  /** Rows that an index does not cover yet. */
   unindexedRows: number
+  /** They are worth a commit also while more are written. Once a table is quiet, any are. */
+  worthIndexing: boolean
 }
 
 /** A range of versions, for deletion. */

@@ -122,8 +122,10 @@ async function maintainTable(
   let due = true;
   for (let round = 0; due && round < MOST_ROUNDS; round++) {
     const job = await ended(jobs, await queueMaintenance(jobs, record));
-    done.push(...rewritten(job.result as Rewritten));
-    due = await isDue(table);
+    const result = job.result as Rewritten;
+    done.push(...rewritten(result));
+    // What a job that changed nothing leaves, another one would leave too.
+    due = result.published_version !== undefined && (await isDue(table));
   }
   const cleaned = await ended(jobs, await queueCleanUp(jobs, record, settings.keepVersionsMs));
   done.push(...removed(cleaned.result as CleanUpResult));
@@ -147,6 +149,7 @@ async function ended(jobs: Pick<Jobs, "describe">, { id }: JobRecord): Promise<J
 }
 
 interface Rewritten {
+  published_version?: number;
   fragments_removed?: number;
   fragments_added?: number;
   indexes?: string[];

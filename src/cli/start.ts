@@ -17,6 +17,7 @@ import { indexBuild } from "../jobs/index-build.js";
 import { cleanUp, maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
+import { chores } from "../maintenance/chores.js";
 import { answeringCleanUps } from "../maintenance/clean-ups-elsewhere.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
@@ -95,6 +96,10 @@ async function startOn(
       cleanUp(engine, storageOptions, store),
     ],
     log,
+    // Rows that came while an index was built are in none.
+    onDone: ({ kind, table }) => {
+      if (!chores.has(kind)) upkeep.touched(table);
+    },
   });
   const { transactions, uploads, requests } = store;
   const upkeep = startMaintenance({
@@ -124,10 +129,7 @@ async function startOn(
   const unwatchDrops = watchDrops(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
-  else if (config.apiKey === undefined) {
-    const key = await makeFirstKey(store.keys);
-    if (key) process.stdout.write(`admin key (shown once): ${key}\n`);
-  }
+  else if (config.apiKey === undefined) await firstKey(config, store, log);
   const authenticator =
     config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey);
   const rehearsal = config.prewarm.length > 0 ? new Rehearsal(authenticator) : undefined;
@@ -186,6 +188,21 @@ async function startOn(
       await store.close();
     },
   };
+}
+
+/** Makes a first admin key where there is none, and says where it is. */
+async function firstKey({ firstKeyFile }: Config, { keys }: OpenCatalog, log: Logger) {
+  try {
+    const path = await makeFirstKey(keys, firstKeyFile);
+    if (path)
+      process.stdout.write(`a first admin key is in ${path}: read it and remove the file\n`);
+  } catch (err) {
+    if (!(err instanceof Error && "syscall" in err)) throw err;
+    log.warn(
+      { err, file: firstKeyFile },
+      "no admin key was made, because its file cannot be written: make one with `joust key create --role admin`, or give --api-key-file",
+    );
+  }
 }
 
 /** What threads beside this one may call. */

@@ -11,8 +11,12 @@ export interface Config {
   /** Absolute paths of PEM files. Without them the server speaks plain HTTP. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly auth: "keys" | "none";
+  /** Names, beside loopback ones and `host`, by which a server without keys may be found. */
+  readonly allowedHosts: readonly string[];
   /** An admin key from outside the store. */
   readonly apiKey?: string;
+  /** Where the first admin key of a new catalog is written. */
+  readonly firstKeyFile: string;
   readonly logLevel: LogLevel;
   /** `postgres://...`, or the absolute path of a SQLite file. */
   readonly catalog: string;

@@ -1,7 +1,9 @@
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isRemote } from "../catalog/location.js";
+import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
+import { isLoopback } from "./loopback.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
 import { environmentSource, fileSource, flagSource, type Source } from "./sources.js";
@@ -48,6 +50,7 @@ export function loadConfig(
   const root = isLocal(given.root)
     ? resolve(cwd, pathOf(given.root))
     : given.root.replace(/\/+$/, "");
+  const catalog = catalogOf(given.catalog, root, cwd);
   return {
     root,
     host: given.host,
@@ -55,7 +58,9 @@ export function loadConfig(
     http: given.http,
     auth: given.auth,
     logLevel: given["log-level"],
-    catalog: catalogOf(given.catalog, root, cwd),
+    catalog,
+    firstKeyFile: firstKeyFile(root, catalog, cwd),
+    allowedHosts: given["allowed-host"],
     maxJsonBytes: given["max-json-bytes"],
     maxUploadBytes: given["max-upload-bytes"],
     maintenance: {
@@ -70,7 +75,7 @@ export function loadConfig(
     prewarm: given.prewarm,
     httpThreads: given["http-threads"],
     ...present("tls", tlsOf(given["tls-cert"], given["tls-key"], cwd)),
-    ...present("apiKey", given["api-key"]),
+    ...present("apiKey", apiKeyOf(given["api-key"], given["api-key-file"], cwd)),
     ...present("indexCacheBytes", given["index-cache"]),
     ...present("metadataCacheBytes", given["metadata-cache"]),
     ...present("rowCacheBytes", given["row-cache"]),
@@ -122,10 +127,14 @@ const pathOf = (root: string): string => (root.startsWith("file://") ? fileURLTo
 
 /** A remote root has no place for a file that SQLite can lock: it stays with the server. */
 function catalogOf(given: string | undefined, root: string, cwd: string): string {
-  if (given !== undefined) return /^postgres(ql)?:\/\//.test(given) ? given : resolve(cwd, given);
+  if (given !== undefined) return isPostgres(given) ? given : resolve(cwd, given);
   return isRemote(root) ? resolve(cwd, "joust-catalog.db") : join(root, ".joust", "catalog.db");
 }
 
-/** Whether only this host can reach an address. */
-export const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+const isPostgres = (catalog: string): boolean => /^postgres(ql)?:\/\//.test(catalog);
+
+/** Beside the catalog's own file, which other users of the host have no business with either. */
+function firstKeyFile(root: string, catalog: string, cwd: string): string {
+  if (!isRemote(root)) return join(root, ".joust", "admin-key");
+  return join(isPostgres(catalog) ? cwd : dirname(catalog), "joust-admin-key");
+}

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { machineMemory } from "./machine-memory.js";
 
 /** Raised for anything wrong with flags, environment or file; its text is for the operator. */
@@ -32,6 +33,18 @@ export const text = (placeholder: string): OptionType<string> => ({
     return text;
   },
 });
+
+/** A host's name or address, as it stands before the port. */
+export const hostName: OptionType<string> = {
+  placeholder: "HOST",
+  parse(text) {
+    const name = text.replace(/^\[(.*)\]$/, "$1");
+    if (!isIPv6(name) && !/^[\w.-]+$/.test(name)) {
+      throw wrong("a host's name without scheme and port, such as tables.example", text);
+    }
+    return name;
+  },
+};
 
 export const choice = <const T extends string>(values: readonly T[]): OptionType<T> => ({
   placeholder: values.join("|"),

@@ -2,6 +2,7 @@ import { logLevels } from "../telemetry/logger.js";
 import {
   choice,
   duration,
+  hostName,
   integer,
   memory,
   type Option,
@@ -48,9 +49,18 @@ export const serverOptions = {
     fallback: "keys",
     help: "who may send requests: holders of a key, or (on loopback only) everybody",
   }),
+  "allowed-host": option({
+    type: hostName,
+    repeatable: true,
+    help: "with --auth none: another name that requests may be sent to, and whose pages may send them",
+  }),
   "api-key": option({
     type: text("KEY"),
-    help: "one more key, an admin's, that is not stored",
+    help: "one more key, an admin's, that is not stored; as a flag it shows in the list of processes",
+  }),
+  "api-key-file": option({
+    type: text("FILE"),
+    help: "file with that key on its only line",
   }),
   "log-level": option({
     type: choice(logLevels),

@@ -20,23 +20,22 @@ export function bodyKind({ operation: { body } }: Route, headers: Headers): Body
 export function wrongBody(
   kind: BodyKind,
   headers: Headers,
-  { maxUploadBytes }: Pick<Config, "maxUploadBytes">,
+  { maxUploadBytes, auth }: Pick<Config, "maxUploadBytes" | "auth">,
 ): JoustError | undefined {
-  if (kind === "none") return undefined;
-  if (kind === "json") {
-    return headers.announcesBody ? wrongType(headers.mediaType, "application/json") : undefined;
-  }
-  const isTooLarge = maxUploadBytes > 0 && (headers.contentLength ?? 0) > maxUploadBytes;
-  const tooLarge = isTooLarge ? uploadTooLarge(maxUploadBytes) : undefined;
-  return wrongType(headers.mediaType, arrowType) ?? tooLarge;
+  if (kind === "none" || (kind === "json" && !headers.announcesBody)) return undefined;
+  const wanted = kind === "json" ? "application/json" : arrowType;
+  // Browsers let any page send a body without a type to any server.
+  const mayLackType = auth !== "none" || !headers.announcesBody;
+  const wrong = wrongType(headers.mediaType, wanted, mayLackType);
+  const isTooLarge =
+    kind === "arrow" && maxUploadBytes > 0 && (headers.contentLength ?? 0) > maxUploadBytes;
+  return wrong ?? (isTooLarge ? uploadTooLarge(maxUploadBytes) : undefined);
 }
 
-/** A failure for a body of another media type than the operation takes; none named is fine. */
-function wrongType(actual: string, wanted: string): JoustError | undefined {
-  if (actual === "" || actual === wanted) return undefined;
-  return new JoustError(
-    ErrorCode.InvalidInput,
-    `the content type is \`${actual}\`: send \`${wanted}\``,
-    415,
-  );
+/** A failure for a body of another media type than the operation takes. */
+function wrongType(actual: string, wanted: string, mayLackType: boolean): JoustError | undefined {
+  if (actual === wanted || (actual === "" && mayLackType)) return undefined;
+  const found =
+    actual === "" ? "the body has no content type" : `the content type is \`${actual}\``;
+  return new JoustError(ErrorCode.InvalidInput, `${found}: send \`${wanted}\``, 415);
 }

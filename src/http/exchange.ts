@@ -56,6 +56,7 @@ export class Exchange implements Outgoing, Flying {
   #paused = false;
   #settled = false;
   #ended = false;
+  #lingers = false;
   #held: Ready | undefined;
   #discarded = 0;
   #trusted = false;
@@ -136,13 +137,18 @@ export class Exchange implements Outgoing, Flying {
   /** Ends the socket's first callback: what has not been answered by now lives on. */
   linger(): void {
     this.#corked = false;
-    if (this.#ended) return;
+    if (this.#ended || this.aborted) return;
+    this.#lingers = true;
     this.host.inFlight.add(this);
     this.res.onAborted(() => this.#abort());
     if (this.#bodyEnded) return;
     this.res.onData((chunk, isLast) => {
       this.#corked = true;
-      this.#take(chunk instanceof Uint8Array ? chunk : new Uint8Array(chunk), isLast);
+      try {
+        this.#take(chunk instanceof Uint8Array ? chunk : new Uint8Array(chunk), isLast);
+      } catch (error) {
+        this.unforeseen(error);
+      }
       this.#corked = false;
     });
   }
@@ -205,10 +211,21 @@ export class Exchange implements Outgoing, Flying {
     });
   }
 
+  /** After an error that nobody has caught: nobody else would answer. */
+  unforeseen(error: unknown): void {
+    if (this.#settled) this.broke(error);
+    else this.fail(error);
+  }
+
   #send(reply: Ready, close: boolean): void {
     this.#held = undefined;
     this.#unpause();
-    sendReply(this, reply, close || this.host.draining);
+    try {
+      sendReply(this, reply, close || this.host.draining);
+    } catch (error) {
+      // A part of the answer may be on its way.
+      this.broke(error);
+    }
   }
 
   /** Writes to the socket in one packet where possible. */
@@ -233,9 +250,11 @@ export class Exchange implements Outgoing, Flying {
 
   /** The answer broke off after it had begun: all that is left is to drop the connection. */
   broke(error: unknown): void {
-    if (this.aborted) return;
+    if (this.aborted || this.#ended) return;
     this.host.failed(this, asJoustError(error));
     this.res.close();
+    // Before it lingers the socket has nobody to tell.
+    if (!this.#lingers) this.#abort();
   }
 
   get bodyEnded(): boolean {
@@ -270,7 +289,13 @@ export class Exchange implements Outgoing, Flying {
     if (this.#held) release(this.#held);
     this.host.inFlight.delete(this);
     this.#onEnd?.();
-    for (const work of this.#onAbort) work();
+    for (const work of this.#onAbort) {
+      try {
+        work();
+      } catch (error) {
+        this.host.failed(this, asJoustError(error));
+      }
+    }
     this.host.finished(this, 499);
   }
 }

@@ -4,9 +4,9 @@ import {
   known,
   unauthenticated,
 } from "../auth/authenticator.js";
-import { allows } from "../auth/roles.js";
+import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
-import { asJoustError, ErrorCode, invalidInput, JoustError } from "../errors.js";
+import { asJoustError, invalidInput, JoustError } from "../errors.js";
 import { extended } from "../extended.js";
 import type { RawParams, Reply } from "../operations/operation.js";
 import { keyOfCaller, type OnceKey, onceKey } from "../requests/key.js";
@@ -129,13 +129,7 @@ export class Handling {
     const { exchange, rooms, route } = this;
     const identity = known(found);
     this.#identity = identity;
-    const { permission, id } = route.operation;
-    if (!allows(identity.role, permission)) {
-      throw new JoustError(
-        ErrorCode.PermissionDenied,
-        `the key \`${identity.name}\` has the role ${identity.role}; ${id} needs ${permission}`,
-      );
-    }
+    checkPermission(route.operation, identity);
     exchange.trust();
     const wrong = wrongBody(this.#kind, exchange.headers, rooms.services.config);
     if (wrong) throw wrong;
@@ -212,7 +206,7 @@ export class Handling {
       contextOf(exchange.headers, body),
       exchange.headers.fresh(),
     );
-    const reply = this.#key ? this.#once(this.#call, this.#key) : this.#handle(this.#call);
+    const reply = this.#permitted(this.#call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#broken ?? error));
     } else {
@@ -224,6 +218,18 @@ export class Handling {
   get #bytes(): ArrowBody | undefined {
     const isRead = this.#kind === "arrow" || this.route.operation.body.kind === "raw-json";
     return this.#upload ?? (isRead ? this.#body : undefined);
+  }
+
+  /** Runs the handler unless what the request asks for needs another role. */
+  #permitted(call: RequestCall): Promise<Reply> | Reply {
+    const identity = this.#identity as Identity;
+    const { services } = this.rooms;
+    const checked = checkAdministrative(this.route.operation, identity, call, services);
+    return checked ? checked.then(() => this.#run(call)) : this.#run(call);
+  }
+
+  #run(call: RequestCall): Promise<Reply> | Reply {
+    return this.#key ? this.#once(call, this.#key) : this.#handle(call);
   }
 
   #handle(call: RequestCall): Promise<Reply> | Reply {
@@ -293,11 +299,15 @@ export class Handling {
   };
 
   readonly #fail = (error: unknown): void => {
-    this.#dropBody();
-    const failure = asJoustError(error);
-    const translated = this.route.translation?.failure?.(failure) ?? failure;
-    if (translated instanceof JoustError) this.exchange.fail(translated);
-    else this.exchange.answer(translated);
+    try {
+      this.#dropBody();
+      const failure = asJoustError(error);
+      const translated = this.route.translation?.failure?.(failure) ?? failure;
+      if (translated instanceof JoustError) this.exchange.fail(translated);
+      else this.exchange.answer(translated);
+    } catch (unforeseen) {
+      this.exchange.unforeseen(unforeseen);
+    }
   };
 
   /**

@@ -32,8 +32,15 @@ export interface Outgoing {
   broke(error: unknown): void;
 }
 
-/** Encodes a JSON value; the rest is ready as it is. */
+/**
+ * Encodes a JSON value; the rest is ready as it is.
+ * @throws for what the socket would not take, as long as another answer can be sent
+ */
 export function ready(reply: Reply): Ready {
+  for (const name in reply.headers) {
+    if (typeof reply.headers[name] === "string") continue;
+    throw new TypeError(`the header ${name} of a reply is no string`);
+  }
   if (reply.kind !== "json") return reply;
   const text = JSON.stringify(reply.value);
   const { status, headers } = reply;

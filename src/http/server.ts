@@ -2,6 +2,7 @@ import { type Authenticator, known } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../errors.js";
 import { InFlight } from "../in-flight.js";
 import type { Operation, Reply, Translation } from "../operations/operation.js";
+import { Callers } from "./callers.js";
 import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
 import { rejectFraming } from "./framing-error.js";
@@ -40,10 +41,12 @@ export class Server implements Host, Draining {
   readonly #router: Router;
   readonly #authenticator: Authenticator;
   readonly #logsRequests: boolean;
+  readonly #callers: Callers | undefined;
 
   constructor(private readonly options: ServerOptions) {
     this.#router = new Router(routes(options.operations, options.translations));
     this.#authenticator = options.authenticator;
+    this.#callers = Callers.of(options.services.config);
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
     const { http, tls } = options.services.config;
     const { name, reason, open } = transportOf(http);
@@ -105,7 +108,7 @@ export class Server implements Host, Draining {
     for (const exchange of this.inFlight.all()) exchange.tick(now);
   }
 
-  /** A handler that throws before it has answered would end the process: better one connection. */
+  /** What is thrown here would end the process: better one connection. */
   #guard(res: TransportResponse, accept: () => void): void {
     try {
       accept();
@@ -124,11 +127,22 @@ export class Server implements Host, Draining {
       return;
     }
     const exchange = new Exchange(this, res, headers, path, method === "head");
-    if (path === "/healthz" || path === "/readyz") this.#probe(exchange, path);
-    else if (!this.#page(exchange, method, path)) {
-      this.#route(exchange, method, path, req.getQuery() ?? "");
+    try {
+      this.#begin(exchange, method, path, req.getQuery() ?? "");
+    } catch (error) {
+      exchange.unforeseen(error);
     }
     exchange.linger();
+  }
+
+  #begin(exchange: Exchange, method: string, path: string, query: string): void {
+    if (path === "/healthz" || path === "/readyz") {
+      this.#probe(exchange, path);
+      return;
+    }
+    const refusal = this.#callers?.refusal(exchange.headers);
+    if (refusal) exchange.fail(refusal);
+    else if (!this.#page(exchange, method, path)) this.#route(exchange, method, path, query);
   }
 
   #probe(exchange: Exchange, path: string): void {

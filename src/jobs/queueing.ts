@@ -48,7 +48,7 @@ export async function queueJob(
     if (waiting && isWanted(waiting)) return jobRecord(waiting);
     const queued = await insertJob(t, { ...job, name: free });
     if (!queued) continue;
-    if (kept !== undefined) await forgetOlder(t, table, name, kept);
+    if (kept !== undefined) await forgetOlder(t, table, free, kept);
     return jobRecord(queued);
   }
   const active = await newest(afresh ? ["QUEUED"] : ACTIVE);

@@ -29,6 +29,8 @@ export interface RunnerOptions {
   log: Logger;
   /** Jobs of other kinds are left to others; else they fail. */
   onlyKinds?: boolean;
+  /** Called with each job that is done. */
+  onDone?(job: JobRecord): void;
   /** Jobs that run at the same time, over all tables (default 2). */
   maxRunning?: number;
 }
@@ -222,6 +224,7 @@ class JobRunner implements Jobs {
       progress.stop();
       await this.#record(() => this.#store.done(job.id, outcome));
       log.info(about, "job done");
+      this.options.onDone?.(job);
     } catch (err) {
       progress.stop();
       if (this.#stopping) return void (await this.#record(() => this.#store.requeue(job.id)));

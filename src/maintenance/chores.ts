@@ -13,7 +13,9 @@ const KEPT = 20;
 export const queueMaintenance = (
   jobs: Pick<Jobs, "enqueue">,
   { key }: Pick<TableRecord, "key">,
-): Promise<JobRecord> => queue(jobs, key, "maintenance", {});
+): Promise<JobRecord> =>
+  // One that runs already may have looked at an index before the last rows came.
+  queue(jobs, key, "maintenance", {}, true);
 
 /** Queues the job that removes versions `keepVersionsMs` after the next one came. */
 export const queueCleanUp = (
@@ -30,8 +32,9 @@ function queue(
   table: string,
   kind: string,
   wanted: object,
+  afresh = false,
 ): Promise<JobRecord> {
   const spec = JSON.stringify(wanted);
   // No name that an index could have: clients would find the index being made.
-  return jobs.enqueue({ kind, table, name: specName(kind, spec), spec, kept: KEPT });
+  return jobs.enqueue({ kind, table, name: specName(kind, spec), spec, kept: KEPT, afresh });
 }

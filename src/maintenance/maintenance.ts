@@ -27,7 +27,7 @@ const ROUND_PAUSE = 5;
 
 /** Keeps tables fit without being asked. */
 export interface Maintenance {
-  /** A table was written to. */
+  /** A table was written to, or a job on it has ended that others may have written beside. */
   touched(key: string): void;
   progress(): MaintenanceProgress;
   stop(): Promise<void>;
@@ -107,10 +107,11 @@ class Watch implements Maintenance {
   async #look(): Promise<void> {
     const now = Date.now();
     for (const [key, { writes, last }] of this.#written) {
-      if (writes < MANY_WRITES && now - last < QUIET) continue;
+      const isQuiet = now - last >= QUIET;
+      if (writes < MANY_WRITES && !isQuiet) continue;
       this.#written.delete(key);
       try {
-        await this.#care(key, now);
+        await this.#care(key, now, isQuiet);
       } catch (err) {
         this.options.log.warn({ err }, "a table could not be looked at for its maintenance");
       }
@@ -140,7 +141,8 @@ class Watch implements Maintenance {
         if (this.#stopping) return;
         try {
           const { key } = await catalog.table(id);
-          await this.#care(key, Date.now());
+          // One that is being written to is looked at in its own time.
+          await this.#care(key, Date.now(), !this.#written.has(key));
         } catch (err) {
           // Dropped meanwhile, or files that cannot be read: others are looked at all the same.
           log.debug({ err, table: id }, "a table could not be looked at for its maintenance");
@@ -152,16 +154,17 @@ class Watch implements Maintenance {
     this.#rounded = Date.now();
   }
 
-  async #care(key: string, now: number): Promise<void> {
+  /** `isQuiet`: nobody writes to it, so that what is not indexed yet will not soon be more. */
+  async #care(key: string, now: number, isQuiet: boolean): Promise<void> {
     const { catalog, engine, jobs, storageOptions } = this.options;
     const record = await catalog.tableByKey(key);
     if (!record) return void this.#cleaned.delete(key);
     const settings = settingsOf(record, this.options.settings);
     if (!settings.on) return;
     const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
-    const due = await table.upkeep();
-    if (due.compactBelow !== undefined || due.unindexedRows > 0)
-      await queueMaintenance(jobs, record);
+    const { compactBelow, unindexedRows, worthIndexing } = await table.upkeep();
+    const isBehind = isQuiet ? unindexedRows > 0 : worthIndexing;
+    if (compactBelow !== undefined || isBehind) await queueMaintenance(jobs, record);
     if (await this.#mayCleanUp(record, table, settings, now)) {
       await queueCleanUp(jobs, record, settings.keepVersionsMs);
     }

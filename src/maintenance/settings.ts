@@ -9,6 +9,10 @@ export const properties = {
   keepVersions: "joust.keep_versions",
 } as const;
 
+/** Whether properties say how the server treats a table: an administrator's to set. */
+export const steersServer = (properties: Readonly<Record<string, string>> | undefined): boolean =>
+  Object.keys(properties ?? {}).some((name) => name.startsWith("joust."));
+
 /** How one table is maintained. */
 export interface Settings {
   readonly on: boolean;

@@ -68,6 +68,7 @@ function describe(operation: Operation, method: "GET" | "POST"): object {
   return {
     operationId: alternative ? `${operation.id}By${method}` : operation.id,
     summary: operation.summary,
+    description: neededRole(operation),
     tags: [operation.tag],
     parameters: [
       ...pathParameters(operation),
@@ -83,6 +84,12 @@ function describe(operation: Operation, method: "GET" | "POST"): object {
       },
     },
   };
+}
+
+/** Which key a caller needs, in words. */
+function neededRole({ permission, administrative }: Operation): string {
+  const role = `Needs a key with the role \`${permission}\``;
+  return administrative ? `${role}, and \`admin\` to ${administrative.to}.` : `${role}.`;
 }
 
 function pathParameters(operation: Operation): object[] {

@@ -41,6 +41,11 @@ export const alterTableAddColumns = operation({
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
+  administrative: {
+    to: "store a function (virtual_column), which other tools run",
+    includes: ({ payload }) =>
+      "new_columns" in payload && payload.new_columns.some((one) => one.virtual_column != null),
+  },
   handle(services, { id, params, payload }) {
     if (payload instanceof Upload || payload instanceof Uint8Array)
       return addNulls(services, id, params.branch, payload);

@@ -34,6 +34,10 @@ const alterTableAlterColumns = operation({
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
+  administrative: {
+    to: "change a function (virtual_column), which other tools run",
+    includes: ({ payload }) => payload.alterations.some((one) => one.virtual_column != null),
+  },
   async handle(services, { id, payload }) {
     const { alterations } = payload;
     const redeclared = alterations.filter(({ virtual_column }) => virtual_column != null);

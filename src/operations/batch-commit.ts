@@ -16,6 +16,7 @@ import {
   deregistered,
   deregisteredEntry,
   emptyLocation,
+  isAdministrative,
 } from "./registration.js";
 import { branch, commonMembers, count, delimiter, transactionId } from "./schemas.js";
 import { changingReferences, letGo } from "./table-writes.js";
@@ -66,6 +67,16 @@ export const batchCommitTables = operation({
   },
   reply: Type.Object({ transaction_id: transactionId, results: Type.Array(stepResult) }),
   permission: "write",
+  administrative: {
+    to: "deregister tables, delete versions, choose locations, or set properties that begin with `joust.`",
+    includes: ({ payload }) =>
+      payload.operations.some(
+        ({ declare_table, delete_table_versions, deregister_table }) =>
+          deregister_table !== undefined ||
+          delete_table_versions !== undefined ||
+          (declare_table !== undefined && isAdministrative(declare_table)),
+      ),
+  },
   async handle(services, { payload }) {
     const { operations } = payload;
     checkSteps(operations);

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import type { ArrowBody } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../errors.js";
+import { steersServer } from "../maintenance/settings.js";
 import type { Attempt } from "../requests/requests.js";
 import type { Services } from "../services.js";
 import { forAttempt } from "./attempt.js";
@@ -10,7 +11,7 @@ import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { hasCode } from "./has-code.js";
 import { createdReply, writeReserved } from "./new-table.js";
 import { onTable } from "./open-table.js";
-import { operation, type Reply } from "./operation.js";
+import { type Call, operation, type Reply } from "./operation.js";
 import { count, stringMap, transactionId } from "./schemas.js";
 import { checkStorageOptions } from "./storage-options.js";
 import { readStringMap } from "./string-map.js";
@@ -57,6 +58,10 @@ export const createTable = operation({
     properties: stringMap,
   }),
   permission: "write",
+  administrative: {
+    to: "set properties that begin with `joust.`",
+    includes: (call) => steersServer(givenProperties(call)),
+  },
   repeatable: true,
   async handle(services, call) {
     const mode = choice("mode", call.params.mode ?? "create", ["create", "exist_ok", "overwrite"]);
@@ -64,14 +69,9 @@ export const createTable = operation({
       id: call.id,
       attempt: call.attempt,
       payload: call.payload,
-      properties: {
-        ...readStringMap(
-          "header x-lance-table-properties",
-          call.header("x-lance-table-properties"),
-        ),
-        ...readStringMap("properties", call.params.properties),
-      },
+      properties: givenProperties(call),
       storageOptions: checkStorageOptions(
+        services.config.root,
         readStringMap("storage_options", call.params.storage_options),
       ),
       location: call.header("x-lance-table-location"),
@@ -87,6 +87,17 @@ export const createTable = operation({
     return mode === "overwrite" ? overwrite(services, wanted) : keep(services, call.id);
   },
 });
+
+/** The properties that a request sets, by header and by parameter. */
+function givenProperties(
+  call: Pick<Call<{ properties?: string }, unknown>, "params" | "header">,
+): Record<string, string> {
+  const inHeader = call.header("x-lance-table-properties");
+  return {
+    ...readStringMap("header x-lance-table-properties", inHeader),
+    ...readStringMap("properties", call.params.properties),
+  };
+}
 
 /** The answer to a request whose earlier attempt has made the table. */
 async function madeBefore(services: Services, { attempt }: Wanted): Promise<Reply | undefined> {

@@ -12,7 +12,7 @@ const millis = Type.Integer({ minimum: 0 });
 const shared = { methods: ["POST"], tag: "Job", params: nothing } as const;
 const onOne = { ...shared, body: { kind: "json", schema: one } } as const;
 /** What a job changes is recorded under the request that began it. */
-const control = { ...onOne, permission: "write", unrecorded: true } as const;
+const control = { ...onOne, permission: "admin", unrecorded: true } as const;
 
 const jobState = Type.String({
   description: "QUEUED, PAUSED, IN_PROGRESS, DONE, FAILED, CANCELLED",

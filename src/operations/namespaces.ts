@@ -5,6 +5,11 @@ import { nextPageToken, pageRequest } from "./paging.js";
 import { nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
 import { removeHidden } from "./table-removal.js";
 
+const creationMode = (mode = "create") => choice("mode", mode, ["create", "exist_ok", "overwrite"]);
+
+const dropBehavior = (behavior = "restrict") =>
+  choice("behavior", behavior, ["restrict", "cascade"]);
+
 const createNamespace = operation({
   id: "CreateNamespace",
   methods: ["POST"],
@@ -26,11 +31,14 @@ const createNamespace = operation({
   },
   reply: Type.Object({ transaction_id: transactionId, properties: stringMap }),
   permission: "write",
+  administrative: {
+    to: "replace a namespace (mode Overwrite), which drops all that is inside",
+    includes: ({ payload }) => creationMode(payload.mode) === "overwrite",
+  },
   async handle(services, { id, payload }) {
-    const mode = choice("mode", payload.mode ?? "create", ["create", "exist_ok", "overwrite"]);
     const { namespace, emptied } = await services.catalog.createNamespace(
       id,
-      mode,
+      creationMode(payload.mode),
       payload.properties ?? {},
     );
     await removeHidden(services, emptied);
@@ -112,10 +120,14 @@ const dropNamespace = operation({
     properties: Type.Optional(stringMap),
   }),
   permission: "write",
+  administrative: {
+    to: "drop all that is inside (behavior Cascade)",
+    includes: ({ payload }) => dropBehavior(payload.behavior) === "cascade",
+  },
   async handle(services, { id, payload }) {
     const dropped = await services.catalog.dropNamespace(id, {
       missing: choice("mode", payload.mode ?? "fail", ["fail", "skip"]),
-      behavior: choice("behavior", payload.behavior ?? "restrict", ["restrict", "cascade"]),
+      behavior: dropBehavior(payload.behavior),
     });
     if (dropped === null) return { kind: "json", value: {} };
     await removeHidden(services, dropped.emptied);

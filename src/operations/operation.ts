@@ -82,6 +82,18 @@ export type Reply =
       headers?: Record<string, string>;
     } & BlobRange);
 
+/**
+ * Requests of an operation that need `admin`, where others of it need less: those that reach beyond what tables
+ * hold.
+ */
+export interface Administrative {
+  /** Which they are, for the error and the API page: completes "it needs admin to ...". */
+  readonly to: string;
+  /** Whether a request is one; it may look names up. */
+  // biome-ignore lint/suspicious/noExplicitAny: as for Operation.handle
+  includes(call: Call<any, any>, services: Services): boolean | Promise<boolean>;
+}
+
 /** One operation of the interface: everything the router, the validator, the metrics and the API page need. */
 export interface Operation {
   /** The contract's operation id. */
@@ -98,6 +110,7 @@ export interface Operation {
   /** Shape of a JSON reply, for the API page and the tests; absent when the reply is none. */
   readonly reply?: TSchema;
   readonly permission: Permission;
+  readonly administrative?: Administrative;
   /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
@@ -148,9 +161,13 @@ type PayloadOf<B extends Body> = B extends { kind: "json"; schema: infer S exten
 
 /** Declares an operation; params and payload reach the handler with the static types of their schemas. */
 export function operation<P extends TSchema, B extends Body>(
-  declaration: Omit<Operation, "handle" | "params" | "body"> & {
+  declaration: Omit<Operation, "handle" | "params" | "body" | "administrative"> & {
     params: P;
     body: B;
+    administrative?: {
+      to: string;
+      includes(call: Call<Static<P>, PayloadOf<B>>, services: Services): boolean | Promise<boolean>;
+    };
     handle(services: Services, call: Call<Static<P>, PayloadOf<B>>): Promise<Reply> | Reply;
   },
 ): Operation {

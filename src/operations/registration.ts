@@ -1,8 +1,9 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import { clientLocation, placesAbove } from "../catalog/client-location.js";
 import { locationTaken } from "../catalog/failures.js";
 import { ErrorCode, invalidInput } from "../errors.js";
+import { steersServer } from "../maintenance/settings.js";
 import type { Services } from "../services.js";
 import { choice } from "./choice.js";
 import { hasCode } from "./has-code.js";
@@ -43,6 +44,10 @@ export const deregistered = Type.Object({
   properties: stringMap,
 });
 
+/** Whether a declaration says more than a name: where files are, or how the server treats them. */
+export const isAdministrative = ({ location, properties }: Static<typeof declaration>): boolean =>
+  location !== undefined || steersServer(properties);
+
 const declareTable = operation({
   id: "DeclareTable",
   methods: ["POST"],
@@ -53,6 +58,10 @@ const declareTable = operation({
   body: { kind: "json", schema: declaration },
   reply: declared,
   permission: "write",
+  administrative: {
+    to: "choose the location, or set properties that begin with `joust.`",
+    includes: ({ payload }) => isAdministrative(payload),
+  },
   async handle(services, { id, payload }) {
     const location = await emptyLocation(services, payload.location);
     const properties = payload.properties ?? {};
@@ -72,7 +81,7 @@ const deregisterTable = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: deregistered,
-  permission: "write",
+  permission: "admin",
   async handle(services, { id }) {
     const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
     const record = deregistered[0] as TableRecord;
@@ -106,7 +115,7 @@ const registerTable = operation({
     location: Type.String(),
     properties: stringMap,
   }),
-  permission: "write",
+  permission: "admin",
   async handle(services, { id, payload }) {
     const mode = choice("mode", payload.mode ?? "create", ["create", "overwrite"]);
     const location = clientLocation(services.config.root, payload.location);

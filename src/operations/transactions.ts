@@ -62,7 +62,7 @@ const alterTransaction = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ actions: Type.Array(action, { minItems: 1 }) }) },
   reply,
-  permission: "write",
+  permission: "admin",
   unrecorded: true,
   async handle({ transactions, jobs }, { id, payload }) {
     const wanted = transactionId(id);

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { invalidInput } from "../errors.js";
+import { steersServer } from "../maintenance/settings.js";
 import { forAttempt } from "./attempt.js";
 import { operation } from "./operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "./schemas.js";
@@ -38,6 +39,10 @@ export const updateTable = operation({
     properties: stringMap,
   }),
   permission: "write",
+  administrative: {
+    to: "set properties that begin with `joust.`",
+    includes: ({ payload }) => steersServer(payload.properties),
+  },
   repeatable: true,
   async handle(services, call) {
     const { id, payload } = call;

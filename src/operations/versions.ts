@@ -83,7 +83,7 @@ const batchDeleteTableVersions = operation({
     }),
   },
   reply: Type.Object({ deleted_count: count, transaction_id: transactionId }),
-  permission: "write",
+  permission: "admin",
   async handle(services, { id, payload }) {
     const ranges = readRanges(payload.ranges);
     const deleted = await changingReferences(services, id, ({ table }) =>

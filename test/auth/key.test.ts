@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { makeFirstKey } from "../../src/auth/first-key.js";
 import { hashKey, looksLikeKey, newKey } from "../../src/auth/key.js";
@@ -21,15 +23,35 @@ describe("a key", () => {
     expect(hashKey("abc")).toEqual(createHash("sha256").update("abc").digest());
   });
 
-  it("is made where there is none", async () => {
+  it("is made where there is none, in a file that only its user can read", async () => {
     const root = tempDir("first-key");
     const log = createLogger("silent");
     const store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
-    const key = await makeFirstKey(store.keys);
-    expect(key).toMatch(/^joust_/);
-    const record = await store.keys.findByHash(hashKey(key ?? ""));
+    const file = join(root, "made", "admin-key");
+    expect(await makeFirstKey(store.keys, file)).toBe(file);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(root, "made")).mode & 0o777).toBe(0o700);
+    const key = readFileSync(file, "utf8");
+    expect(key).toMatch(/^joust_[\w-]{43}\n$/);
+    const record = await store.keys.findByHash(hashKey(key.trim()));
     expect(record).toMatchObject({ name: "admin", role: "admin" });
-    expect(await makeFirstKey(store.keys)).toBeUndefined();
+    expect(await makeFirstKey(store.keys, file)).toBeUndefined();
+    expect(readFileSync(file, "utf8")).toBe(key);
+    await store.close();
+  });
+
+  it("never takes the place of a file that is there, and is not made without one", async () => {
+    const root = tempDir("first-key");
+    const log = createLogger("silent");
+    const store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
+    const file = join(root, "admin-key");
+    writeFileSync(file, "of another server");
+    await expect(makeFirstKey(store.keys, join(file, "below"))).rejects.toThrow(/EEXIST|ENOTDIR/);
+    expect(await store.keys.count()).toBe(0);
+    expect(await makeFirstKey(store.keys, file)).toBe(`${file}-2`);
+    expect(readFileSync(file, "utf8")).toBe("of another server");
+    const key = readFileSync(`${file}-2`, "utf8").trim();
+    expect(await store.keys.findByHash(hashKey(key))).toMatchObject({ role: "admin" });
     await store.close();
   });
 });

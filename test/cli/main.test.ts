@@ -1,28 +1,8 @@
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { tempDir } from "../harness/temp.js";
-
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-interface Ended {
-  code: number;
-  out: string;
-  err: string;
-}
-
-/** Runs `joust` until it ends by itself. */
-function joust(args: string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
-  return new Promise<Ended>((resolve) => {
-    const { cwd = tempDir("cli"), env = {} } = options;
-    const settings = { cwd, env: { PATH: process.env.PATH, ...env }, timeout: 20_000 };
-    execFile(process.execPath, [main, ...args], settings, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
-}
+import { joust } from "./run.js";
 
 describe("joust", () => {
   it("shows its help and its version", async () => {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
@@ -20,31 +20,72 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.stop()));
 });
 
-const shownKey = (server: Server) =>
-  /^admin key \(shown once\): (\S+)$/m.exec(server.output())?.[1];
+/** The file that holds the first admin key, as the server says. */
+const keyFile = (server: Server) =>
+  /^a first admin key is in (\S+): read it/m.exec(server.output())?.[1];
 const status = async (server: Server, key: string) =>
   (await new Client(server.url, key).get("/v1/table")).status;
 
 describe("the first start on a root", () => {
-  it("makes an admin key, and shows it only then", async () => {
+  it("makes an admin key in a file of the user's own, and prints no more than where", async () => {
     const root = tempDir("root");
     const first = await serve({ root, key: null });
-    const key = shownKey(first) ?? "";
+    const file = keyFile(first) ?? "";
+    expect(file).toBe(join(root, ".joust", "admin-key"));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const key = readFileSync(file, "utf8").trim();
     expect(key).toMatch(/^joust_[\w-]{43}$/);
+    expect(first.output()).not.toContain(key.slice(6));
     expect(await status(first, key)).toBe(200);
     expect(await status(first, "")).toBe(401);
     expect(await first.stop()).toBe(0);
 
     const second = await serve({ root, key: null });
-    expect(shownKey(second)).toBeUndefined();
+    expect(keyFile(second)).toBeUndefined();
     expect(await status(second, key)).toBe(200);
+  });
+
+  it("goes on without a key where its file cannot be written, and says so", async () => {
+    const root = tempDir("root");
+    mkdirSync(join(root, ".joust"));
+    // Names that are taken by directories cannot be written, also by root.
+    for (let n = 1; n <= 100; n++)
+      mkdirSync(join(root, ".joust", `admin-key${n > 1 ? `-${n}` : ""}`));
+    const server = await serve({ root, key: null });
+    expect(keyFile(server)).toBeUndefined();
+    expect(server.output()).toContain("joust key create --role admin");
+    expect(await status(server, "")).toBe(401);
   });
 
   it("makes none where one is given from outside", async () => {
     const server = await serve({ key: "a-key-of-my-own" });
-    expect(shownKey(server)).toBeUndefined();
+    expect(keyFile(server)).toBeUndefined();
     expect(await status(server, "a-key-of-my-own")).toBe(200);
     expect(await status(server, "another")).toBe(401);
+    expect(existsSync(join(server.root, ".joust", "admin-key"))).toBe(false);
+  });
+
+  it("takes a key from a file", async () => {
+    const file = join(tempDir("key"), "key");
+    writeFileSync(file, "a-key-of-my-own\n");
+    const server = await serve({ key: null, args: ["--api-key-file", file] });
+    expect(keyFile(server)).toBeUndefined();
+    expect(await status(server, "a-key-of-my-own")).toBe(200);
+    expect(await status(server, "another")).toBe(401);
+  });
+});
+
+describe("a catalog that is not in the root", () => {
+  it("is a file that only its user can read, with all that is beside it", async () => {
+    const directory = tempDir("catalog");
+    const path = join(directory, "names.db");
+    const server = await serve({ args: ["--catalog", path] });
+    await server.client.createNamespace("ns");
+    const files = readdirSync(directory);
+    expect(files).toContain("names.db-wal");
+    expect(files.some((name) => name.startsWith("names.db-server-"))).toBe(true);
+    const modes = files.map((name) => [name, statSync(join(directory, name)).mode & 0o077]);
+    expect(modes).toEqual(files.map((name) => [name, 0]));
   });
 });
 
@@ -66,7 +107,7 @@ describe("--auth none", () => {
     const server = await serve({ key: null, args: ["--auth", "none"] });
     expect(await status(server, "")).toBe(200);
     expect(server.output()).toContain("--auth none");
-    expect(shownKey(server)).toBeUndefined();
+    expect(keyFile(server)).toBeUndefined();
   });
 });
 

@@ -3,7 +3,8 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { optionHelp } from "../../src/config/help.js";
-import { isLoopback, loadConfig } from "../../src/config/load.js";
+import { loadConfig } from "../../src/config/load.js";
+import { isLoopback } from "../../src/config/loopback.js";
 import { machineMemory } from "../../src/config/machine-memory.js";
 import { ConfigError } from "../../src/config/option.js";
 import { serverOptions } from "../../src/config/options.js";
@@ -29,6 +30,8 @@ describe("without anything said", () => {
       auth: "keys",
       logLevel: "info",
       catalog: join(cwd, "joust-data", ".joust", "catalog.db"),
+      firstKeyFile: join(cwd, "joust-data", ".joust", "admin-key"),
+      allowedHosts: [],
       maxJsonBytes: 16 * 2 ** 20,
       maxUploadBytes: 0,
       followLinks: true,
@@ -130,6 +133,55 @@ describe("ROOT", () => {
     expect(load(["s3://bucket"]).catalog).toBe(join(cwd, "joust-catalog.db"));
     expect(load(["s3://bucket", "--catalog", "c.db"]).catalog).toBe(join(cwd, "c.db"));
     expect(load(["--catalog", "postgres://u@h/db"]).catalog).toBe("postgres://u@h/db");
+  });
+});
+
+describe("the admin key", () => {
+  const file = (content: string) => {
+    const path = join(tempDir("config"), "key");
+    writeFileSync(path, content);
+    return path;
+  };
+
+  it("may be in a file, with or without a line break at its end", () => {
+    for (const content of ["secret", "secret\n", "secret\r\n"]) {
+      expect(load(["--api-key-file", file(content)]).apiKey).toBe("secret");
+      expect(load([], { JOUST_API_KEY_FILE: file(content) }).apiKey).toBe("secret");
+    }
+  });
+
+  it.each([
+    ["", /on its only line/],
+    ["\n", /on its only line/],
+    ["one\ntwo\n", /on its only line/],
+    ["a key", /on its only line/],
+  ])("is refused when the file holds %j", (content, message) => {
+    expect(() => load(["--api-key-file", file(content)])).toThrow(message);
+  });
+
+  it("is given in one way only, by a file that can be read", () => {
+    const both = ["--api-key-file", file("secret")];
+    expect(() => load(both, { JOUST_API_KEY: "other" })).toThrow(/both given/);
+    expect(() => load(["--api-key-file", "nowhere"])).toThrow(/nowhere .*ENOENT/);
+  });
+
+  it("that is made at the first start goes beside the catalog", () => {
+    expect(load(["/var/data"]).firstKeyFile).toBe("/var/data/.joust/admin-key");
+    const remote = load(["s3://bucket", "--catalog", "/var/lib/names.db"]);
+    expect(remote.firstKeyFile).toBe("/var/lib/joust-admin-key");
+    const postgres = load(["s3://bucket", "--catalog", "postgres://u@h/db"]);
+    expect(postgres.firstKeyFile).toBe(join(cwd, "joust-admin-key"));
+  });
+});
+
+describe("further hosts", () => {
+  it("are names without scheme and port", () => {
+    const given = ["--allowed-host", "Tables.example", "--allowed-host", "[fd00::1]"];
+    expect(load(given).allowedHosts).toEqual(["Tables.example", "fd00::1"]);
+    expect(load([], { JOUST_ALLOWED_HOST: "a,b" }).allowedHosts).toEqual(["a", "b"]);
+    for (const wrong of ["http://a", "a:2333", "a/b", "*"]) {
+      expect(() => load(["--allowed-host", wrong])).toThrow(/without scheme and port/);
+    }
   });
 });
 

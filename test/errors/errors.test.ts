@@ -91,7 +91,7 @@ describe("who asks", () => {
     const request = { method, ...(json && { body: enough[id] ?? {} }) };
     const answer = await serving.client.withKey(reader).request(pathOf(operation), request);
     if (operation.permission === "read") expect(answer.status).not.toBe(403);
-    else expectFailure(answer, 403, 15, new RegExp(`read; ${id} needs write`));
+    else expectFailure(answer, 403, 15, new RegExp(`read; ${id} needs ${operation.permission}`));
   });
 });
 

@@ -14,7 +14,7 @@ import {
   type Translation,
 } from "../../src/operations/operation.js";
 import type { Services } from "../../src/services.js";
-import { createLogger } from "../../src/telemetry/logger.js";
+import { createLogger, type Logger } from "../../src/telemetry/logger.js";
 import { Client } from "../harness/client.js";
 
 export interface SmallServer {
@@ -30,6 +30,9 @@ export interface SmallServerOptions {
   config?: Partial<Config>;
   bodyRoom?: BodyRoom;
   unauthenticatedRoom?: BodyRoom;
+  /** What anybody may fetch. */
+  page?: (path: string) => Reply | undefined;
+  log?: Logger;
   /** In place of the engine's. */
   openUpload?: () => Upload;
 }
@@ -40,10 +43,10 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
   const config = { http, maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
   const engine = new Engine();
   const server = new Server({
-    services: { config, log: createLogger("silent") } as unknown as Services,
+    services: { config, log: options.log ?? createLogger("silent") } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],
-    page: () => undefined,
+    page: options.page ?? (() => undefined),
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     unauthenticatedRoom: options.unauthenticatedRoom ?? BodyRoom.forUnauthenticated(1 << 30),
     authenticator: options.authenticator ?? anyone,

@@ -4,7 +4,7 @@ import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 import { readyIndex } from "./waiting.js";
 
-const serving = useServer();
+const serving = useServer({ args: ["--maintenance", "off"] });
 const ROWS = 2000;
 const DIMENSION = 16;
 const create = (id: string, body: object) =>

@@ -10,7 +10,9 @@ test("the server's own jobs have names that no index has", async () => {
   const queued: JobRequest[] = [];
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const maintenance = startMaintenance({
-    engine: { table: () => ({ upkeep: async () => ({ unindexedRows: 1 }) }) } as unknown as Engine,
+    engine: {
+      table: () => ({ upkeep: async () => ({ unindexedRows: 300, worthIndexing: true }) }),
+    } as unknown as Engine,
     catalog: {
       tableByKey: async () => record,
       takeDuty: async () => false,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { items } from "../harness/arrow.js";
+import { items, stream, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 
@@ -37,6 +37,39 @@ describe("update", () => {
     expect(await prices("some")).toEqual({ 0: 0, 1: 0.5, 2: 3, 3: 4.5 });
     expect(await serving.client.count("some", { predicate: "name = 'was item 2'" })).toBe(1);
     expect(await serving.client.count("some", { predicate: "price > 1", version: 1 })).toBe(1);
+  });
+
+  it.each(["Mixed Case", "a-b", "select", "1st", "größe", 'with "quotes"', "UPPER"])(
+    "sets a column called %j, named in any case, quoted or not",
+    async (name) => {
+      const id = `named_${Buffer.from(name).toString("hex")}`;
+      const ids = [1n, 2n];
+      const columns = { id: [type.i64, ids], [name]: [type.i64, ids] } as const;
+      await serving.client.createTable(id, stream({ ...columns }));
+      const given = [name, `\`${name}\``, name.toLowerCase()];
+      for (const [n, path] of given.entries()) {
+        const reply = await update(id, { predicate: "id = 2", updates: [[path, `${n} + 5`]] });
+        expect([path, reply.status, reply.json.updated_rows]).toEqual([path, 200, 1]);
+        const rows = await serving.client.query(id, { k: 10, vector: {} });
+        expect([...rows].map((row) => Number(row[name])).sort()).toEqual([1, n + 5]);
+      }
+    },
+  );
+
+  it("reads a column whose name needs quotes", async () => {
+    const columns = { "Mixed Case": [type.i64, [1n, 2n]], "a-b": [type.i64, [0n, 0n]] } as const;
+    await serving.client.createTable("quoted", stream({ ...columns }));
+    const body = { updates: [["a-b", "`Mixed Case` * 10"]], predicate: "`Mixed Case` > 1" };
+    expect((await update("quoted", body)).json).toMatchObject({ updated_rows: 1 });
+    const rows = await serving.client.query("quoted", { k: 10, vector: {} });
+    expect([...rows].map((row) => Number(row["a-b"])).sort()).toEqual([0, 20]);
+    const both = {
+      updates: [
+        ["a-b", "1"],
+        ["Mixed Case", "`a-b`"],
+      ],
+    };
+    expectFailure(await update("quoted", both), 400, 13, /a-b.*which the same update sets/);
   });
 
   it.each([{}, { predicate: null }])("sets all rows with %j", async (rest) => {

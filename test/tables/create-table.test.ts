@@ -89,6 +89,10 @@ describe("create table", () => {
         /operator/,
       );
     }
+    const elsewhere = JSON.stringify({ aws_region: "x@127.0.0.1:9443/" });
+    const reply = await create("refused", items(1), { storage_options: elsewhere });
+    expectFailure(reply, 400, 13, /aws_region.*must be a region/);
+    expectFailure(await serving.client.post("/v1/table/refused/exists"), 404, 4);
   });
 
   it("takes the location it would choose, and no other", async () => {

@@ -3,7 +3,7 @@ import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
 import { type Row, rows, search, structured, textIndex, words } from "./texts.js";
 
-const serving = useServer();
+const serving = useServer({ args: ["--maintenance", "off"] });
 const find = (body: object) => search(serving.client, "t", body);
 const match = (column: string, terms: string, more: object = {}) => ({
   match: { column, terms, fuzziness: 0, ...more },

@@ -15,8 +15,10 @@ use crate::task::Task;
 pub struct Upkeep {
     /// Fragments with fewer rows are to be put together; absent when the fragments are fine.
     pub compact_below: Option<f64>,
-    /// Rows that an index does not cover yet, when they are worth covering.
+    /// Rows that an index does not cover yet.
     pub unindexed_rows: f64,
+    /// They are worth a commit also while more are written. Once a table is quiet, any are.
+    pub worth_indexing: bool,
 }
 
 /// Indexes that were brought up to date.
@@ -59,6 +61,7 @@ impl From<maintain::Upkeep> for Upkeep {
         Self {
             compact_below: due.compact_below.map(|rows| rows as f64),
             unindexed_rows: due.unindexed_rows as f64,
+            worth_indexing: due.worth_indexing,
         }
     }
 }

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
 import Database from "libsql";
 
@@ -7,8 +8,23 @@ const OPEN_TIMEOUT = 5_000;
 const BUSY_TIMEOUT = 10;
 const MAX_STATEMENTS = 256;
 
+/**
+ * Makes a file that only this user can read and write, unless it is there: SQLite would make it with the rights
+ * that the user gives other files. The files that SQLite puts beside it get the same rights.
+ *
+ * One that is there is not opened: closing it would give up all locks that this process has on it.
+ */
+export function makePrivate(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch {
+    // It is there, or SQLite says why it cannot be opened.
+  }
+}
+
 /** Opens a database file the way the catalog needs it: durable, shared with other processes. */
 export function openFile(path: string): Database.Database {
+  makePrivate(path);
   const database = new Database(path, { timeout: OPEN_TIMEOUT });
   database.pragma("journal_mode = WAL");
   database.pragma("synchronous = FULL");

@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import Database from "libsql";
+import { makePrivate } from "./connection.js";
 
 /**
  * The servers of a SQLite catalog, each of which holds a lock on a file of its own as long as it
@@ -17,6 +18,7 @@ export class Members {
 
   /** Begins to live. */
   take(id: string): void {
+    makePrivate(this.#file(id));
     const lock = tryLock(this.#file(id));
     if (!lock) throw new Error("a server's own lock is taken");
     this.#held.set(id, lock);

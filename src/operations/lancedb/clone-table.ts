@@ -43,6 +43,13 @@ export const cloneTable = operation({
     properties: stringMap,
   }),
   permission: "write",
+  administrative: {
+    to: "copy files that no table of the catalog has",
+    includes: async ({ payload }, { catalog, config }) => {
+      const location = clientLocation(config.root, payload.source_location);
+      return (await catalog.tableAt(location)) === undefined;
+    },
+  },
   async handle(services, { id, payload }) {
     const { source_location, source_version: version, source_tag: tag } = payload;
     if (version !== undefined && tag !== undefined) {

@@ -17,7 +17,7 @@ const STEPS: [u64; 3] = [4 << 10, 64 << 10, 512 << 10];
 const MANY: usize = 16;
 /// Part of a table's rows that may be deleted before they are taken out, in percent.
 const MOST_DELETED: u64 = 10;
-/// Rows outside of an index that are worth a commit.
+/// Rows outside of an index that are worth a commit while others are written.
 const WORTH_INDEXING: u64 = 256;
 
 /// What is due.
@@ -25,14 +25,10 @@ const WORTH_INDEXING: u64 = 256;
 pub struct Upkeep {
     /// Fragments with fewer rows are to be put together; `None`: the fragments are fine.
     pub compact_below: Option<u64>,
-    /// Rows that at least one of the indexes does not cover yet, when they are worth covering.
+    /// Rows that at least one of the indexes does not cover yet.
     pub unindexed_rows: u64,
-}
-
-impl Upkeep {
-    pub fn is_due(&self) -> bool {
-        self.compact_below.is_some() || self.unindexed_rows > 0
-    }
+    /// They are worth a commit also while more are written. Once a table is quiet, any are.
+    pub worth_indexing: bool,
 }
 
 impl Table {
@@ -60,11 +56,8 @@ impl Table {
         let unindexed = unindexed(&parts, &fragments);
         Ok(Upkeep {
             compact_below: compact_below(&fragments, deleted),
-            unindexed_rows: if unindexed >= WORTH_INDEXING {
-                unindexed
-            } else {
-                0
-            },
+            unindexed_rows: unindexed,
+            worth_indexing: unindexed >= WORTH_INDEXING,
         })
     }
 }

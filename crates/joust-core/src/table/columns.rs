@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
-use futures::TryStreamExt;
+use futures::{FutureExt, TryStreamExt};
 use lance::Dataset;
 use lance::dataset::{ColumnAlteration, NewColumnTransform};
 use lance::index::DatasetIndexExt;
 
 use super::Table;
+use super::fragment_columns::FragmentColumns;
+use super::schema_change::Effort;
 use super::{computed, data_type};
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
@@ -68,54 +70,33 @@ pub struct Alteration {
 impl Table {
     /// Adds columns; the version that this made.
     pub async fn add_columns(&self, columns: &[NewColumn]) -> Result<u64> {
-        let (mut dataset, _version) = self.writable().await?;
-        check_new_names(&dataset, columns)?;
-        let mut expressions = Vec::new();
-        let mut nulls = Vec::new();
-        for column in columns {
-            match column {
-                NewColumn::Expression { name, expression } => {
-                    expressions.push((name.clone(), expression::whole(expression)?));
-                }
-                NewColumn::Null { field, inputs } => {
-                    for input in inputs {
-                        if dataset.schema().resolve_case_insensitive(input).is_none() {
-                            return Err(unknown_column(&dataset, input));
-                        }
-                    }
-                    nulls.push(field.clone());
-                }
-                NewColumn::Computed {
-                    name,
-                    expression,
-                    metadata,
-                } => nulls.push(computed::field(&dataset, name, expression, metadata)?),
+        let are_nulls = columns
+            .iter()
+            .any(|column| !matches!(column, NewColumn::Expression { .. }));
+        match are_nulls {
+            true => {
+                self.change_schema(Effort::Metadata, |version| {
+                    add_nulls(version, columns).boxed()
+                })
+                .await
             }
+            false => self.add_values(columns).await,
         }
-        // Lance adds one kind at a time, and two commits would not be one change.
-        if !nulls.is_empty() && !expressions.is_empty() {
-            return Err(Error::invalid(
-                "columns with an expression and columns without one can't be added in one request; \
-                 send two",
-            ));
-        }
-        // Nulls are not written.
-        let (transform, _memory) = if nulls.is_empty() {
-            let memory = self.memory_for_change(&dataset).await?;
-            (
-                NewColumnTransform::SqlExpressions(expressions),
-                Some(memory),
-            )
-        } else {
-            let nulls = Arc::new(Schema::new(nulls));
-            (NewColumnTransform::AllNulls(nulls), None)
-        };
-        let batch = self.rows_at_once(&dataset);
-        dataset
-            .add_columns(transform, None, batch)
-            .await
-            .map_err(Error::of_input)?;
-        Ok(self.committed(dataset))
+    }
+
+    /// Adds columns that expressions fill.
+    async fn add_values(&self, columns: &[NewColumn]) -> Result<u64> {
+        let written = FragmentColumns::default();
+        self.change_schema(Effort::Values, |version| {
+            let written = &written;
+            let build = async move {
+                check_new_names(&version, columns)?;
+                let batch = self.rows_at_once(&version);
+                written.add(version, expressions(columns)?, batch).await
+            };
+            build.boxed()
+        })
+        .await
     }
 
     /// Adds the columns of an upload's schema, all null; it may hold no rows. The version that this made.
@@ -145,43 +126,16 @@ impl Table {
         if alterations.is_empty() {
             return Err(Error::invalid("`alterations` is empty; give at least one"));
         }
-        let (mut dataset, _version) = self.writable().await?;
-        let mut changes = Vec::with_capacity(alterations.len());
-        for alteration in alterations {
-            let path = &alteration.path;
-            if let Some(name) = &alteration.rename {
-                check_column(name)?;
-            }
-            let change = ColumnAlteration {
-                path: canonical_column(&dataset, path)?,
-                rename: alteration.rename.clone(),
-                nullable: alteration.nullable,
-                data_type: alteration
-                    .data_type
-                    .as_deref()
-                    .map(data_type::parse)
-                    .transpose()?,
-            };
-            if change.rename.is_none() && change.nullable.is_none() && change.data_type.is_none() {
-                return Err(Error::invalid(format!(
-                    "the alteration of `{path}` changes nothing; give rename, nullable or data_type"
-                )));
-            }
-            changes.push(change);
-        }
-        // Values are written anew where they are cast.
-        let _memory = match changes.iter().any(|change| change.data_type.is_some()) {
-            true => Some(self.memory_for_change(&dataset).await?),
-            false => None,
+        // Values are written anew where they are cast, and all are read where nulls become forbidden.
+        let is_metadata = alterations
+            .iter()
+            .all(|one| one.data_type.is_none() && one.nullable != Some(false));
+        let effort = match is_metadata {
+            true => Effort::Metadata,
+            false => Effort::Values,
         };
-        dataset
-            .alter_columns(&changes)
+        self.change_schema(effort, |version| alter(version, alterations).boxed())
             .await
-            .map_err(|error| match taken_name(&error) {
-                Some(name) => exists(name),
-                None => Error::of_input(error),
-            })?;
-        Ok(self.committed(dataset))
     }
 
     /// Removes columns and the indexes on them; the version that this made.
@@ -189,20 +143,108 @@ impl Table {
         if columns.is_empty() {
             return Err(Error::invalid("`columns` is empty; name at least one"));
         }
-        let (mut dataset, _version) = self.writable().await?;
-        let paths: Vec<String> = columns
-            .iter()
-            .map(|column| canonical_column(&dataset, column))
-            .collect::<Result<_>>()?;
-        let names: Vec<&str> = paths.iter().map(String::as_str).collect();
-        dataset
-            .drop_columns(&names)
+        self.change_schema(Effort::Metadata, |version| remove(version, columns).boxed())
             .await
-            .map_err(Error::of_input)?;
-        // Lance drops the indexes with their columns; a listing must not find them cached.
-        dataset.load_indices().await?;
-        Ok(self.committed(dataset))
     }
+}
+
+/// Adds columns that are null for the rows there are.
+async fn add_nulls(version: Arc<Dataset>, columns: &[NewColumn]) -> Result<Dataset> {
+    check_new_names(&version, columns)?;
+    let mut nulls = Vec::with_capacity(columns.len());
+    for column in columns {
+        match column {
+            // Lance adds one kind at a time, and two commits would not be one change.
+            NewColumn::Expression { .. } => {
+                return Err(Error::invalid(
+                    "columns with an expression and columns without one can't be added in one \
+                     request; send two",
+                ));
+            }
+            NewColumn::Null { field, inputs } => {
+                for input in inputs {
+                    if version.schema().resolve_case_insensitive(input).is_none() {
+                        return Err(unknown_column(&version, input));
+                    }
+                }
+                nulls.push(field.clone());
+            }
+            NewColumn::Computed {
+                name,
+                expression,
+                metadata,
+            } => nulls.push(computed::field(&version, name, expression, metadata)?),
+        }
+    }
+    let mut dataset = version.as_ref().clone();
+    let nulls = NewColumnTransform::AllNulls(Arc::new(Schema::new(nulls)));
+    dataset
+        .add_columns(nulls, None, None)
+        .await
+        .map_err(Error::of_input)?;
+    Ok(dataset)
+}
+
+/// Name and SQL of each column, as Lance may have them.
+fn expressions(columns: &[NewColumn]) -> Result<Vec<(String, String)>> {
+    let mut expressions = Vec::with_capacity(columns.len());
+    for column in columns {
+        if let NewColumn::Expression { name, expression } = column {
+            expressions.push((name.clone(), expression::whole(expression)?));
+        }
+    }
+    Ok(expressions)
+}
+
+async fn alter(version: Arc<Dataset>, alterations: &[Alteration]) -> Result<Dataset> {
+    let mut changes = Vec::with_capacity(alterations.len());
+    for alteration in alterations {
+        let path = &alteration.path;
+        if let Some(name) = &alteration.rename {
+            check_column(name)?;
+        }
+        let change = ColumnAlteration {
+            path: canonical_column(&version, path)?,
+            rename: alteration.rename.clone(),
+            nullable: alteration.nullable,
+            data_type: alteration
+                .data_type
+                .as_deref()
+                .map(data_type::parse)
+                .transpose()?,
+        };
+        if change.rename.is_none() && change.nullable.is_none() && change.data_type.is_none() {
+            return Err(Error::invalid(format!(
+                "the alteration of `{path}` changes nothing; give rename, nullable or data_type"
+            )));
+        }
+        changes.push(change);
+    }
+    let mut dataset = version.as_ref().clone();
+    dataset
+        .alter_columns(&changes)
+        .await
+        .map_err(|error| match taken_name(&error) {
+            Some(name) => exists(name),
+            None => Error::of_input(error),
+        })?;
+    Ok(dataset)
+}
+
+async fn remove(version: Arc<Dataset>, columns: &[String]) -> Result<Dataset> {
+    let paths: Vec<String> = columns
+        .iter()
+        .map(|column| canonical_column(&version, column))
+        .collect::<Result<_>>()?;
+    let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let mut dataset = version.as_ref().clone();
+    dataset
+        .drop_columns(&names)
+        .await
+        .map_err(Error::of_input)?;
+    // Lance drops the indexes with their columns; a listing must not find them cached.
+    dataset.load_indices().await?;
+    Ok(dataset)
 }
 
 fn check_new_names(dataset: &Dataset, columns: &[NewColumn]) -> Result<()> {

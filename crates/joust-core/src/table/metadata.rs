@@ -1,11 +1,16 @@
 //! Metadata of the schema and of its fields.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use futures::FutureExt;
+use lance::Dataset;
 use lance::dataset::transaction::UpdateMapEntry;
 use lance_core::datatypes::format_field_path;
+use parking_lot::Mutex;
 
 use super::Table;
+use super::schema_change::Effort;
 use crate::error::{Error, Result};
 use crate::query::unknown_column;
 
@@ -31,15 +36,10 @@ pub struct FieldsUpdated {
 impl Table {
     /// Replaces the schema's metadata; the version that this made.
     pub async fn replace_schema_metadata(&self, metadata: HashMap<String, String>) -> Result<u64> {
-        let (mut dataset, _version) = self.writable().await?;
-        dataset
-            .update_schema_metadata(metadata.into_iter().map(|(key, value)| UpdateMapEntry {
-                key,
-                value: Some(value),
-            }))
-            .replace()
-            .await?;
-        Ok(self.committed(dataset))
+        self.change_schema(Effort::Metadata, |version| {
+            replace(version, metadata.clone()).boxed()
+        })
+        .await
     }
 
     /// Changes the metadata of fields, all in one commit.
@@ -49,43 +49,73 @@ impl Table {
                 "`updates` is empty; give at least one field",
             ));
         }
-        let (mut dataset, _version) = self.writable().await?;
-        let mut paths = Vec::with_capacity(updates.len());
-        for update in updates {
-            let names = dataset
-                .schema()
-                .resolve_case_insensitive(&update.path)
-                .ok_or_else(|| unknown_column(&dataset, &update.path))?;
-            let names: Vec<&str> = names.iter().map(|field| field.name.as_str()).collect();
-            paths.push(format_field_path(&names));
-        }
-        let mut builder = dataset.update_field_metadata();
-        for (update, path) in updates.iter().zip(&paths) {
-            let entries = update.metadata.iter().map(|(key, value)| UpdateMapEntry {
-                key: key.clone(),
-                value: value.clone(),
-            });
-            builder = match update.replace {
-                true => builder.replace(path.as_str(), entries),
-                false => builder.update(path.as_str(), entries),
-            }
-            .map_err(Error::of_input)?;
-        }
-        builder.await?;
-        let fields = paths
-            .into_iter()
-            .map(|path| {
-                let metadata = dataset
-                    .schema()
-                    .field(&path)
-                    .map(|field| field.metadata.clone())
-                    .unwrap_or_default();
-                (path, metadata)
+        let fields = Mutex::default();
+        let version = self
+            .change_schema(Effort::Metadata, |version| {
+                let fields = &fields;
+                let build = async move {
+                    let (dataset, updated) = update_fields(version, updates).await?;
+                    *fields.lock() = updated;
+                    Ok(dataset)
+                };
+                build.boxed()
             })
-            .collect();
+            .await?;
         Ok(FieldsUpdated {
-            version: self.committed(dataset),
-            fields,
+            version,
+            fields: fields.into_inner(),
         })
     }
+}
+
+async fn replace(version: Arc<Dataset>, metadata: HashMap<String, String>) -> Result<Dataset> {
+    let mut dataset = version.as_ref().clone();
+    let entries = metadata.into_iter().map(|(key, value)| UpdateMapEntry {
+        key,
+        value: Some(value),
+    });
+    dataset.update_schema_metadata(entries).replace().await?;
+    Ok(dataset)
+}
+
+/// The new version, and the metadata of each changed field by its canonical path.
+async fn update_fields(
+    version: Arc<Dataset>,
+    updates: &[FieldUpdate],
+) -> Result<(Dataset, BTreeMap<String, HashMap<String, String>>)> {
+    let mut paths = Vec::with_capacity(updates.len());
+    for update in updates {
+        let names = version
+            .schema()
+            .resolve_case_insensitive(&update.path)
+            .ok_or_else(|| unknown_column(&version, &update.path))?;
+        let names: Vec<&str> = names.iter().map(|field| field.name.as_str()).collect();
+        paths.push(format_field_path(&names));
+    }
+    let mut dataset = version.as_ref().clone();
+    let mut builder = dataset.update_field_metadata();
+    for (update, path) in updates.iter().zip(&paths) {
+        let entries = update.metadata.iter().map(|(key, value)| UpdateMapEntry {
+            key: key.clone(),
+            value: value.clone(),
+        });
+        builder = match update.replace {
+            true => builder.replace(path.as_str(), entries),
+            false => builder.update(path.as_str(), entries),
+        }
+        .map_err(Error::of_input)?;
+    }
+    builder.await?;
+    let metadata_of = |path: &str| {
+        let field = dataset.schema().field(path);
+        field
+            .map(|field| field.metadata.clone())
+            .unwrap_or_default()
+    };
+    let fields = paths.into_iter().map(|path| {
+        let metadata = metadata_of(&path);
+        (path, metadata)
+    });
+    let fields = fields.collect();
+    Ok((dataset, fields))
 }

@@ -35,7 +35,7 @@ pub(super) struct Change<'a> {
     /// The newest version.
     pub dataset: Arc<Dataset>,
     /// Given back before the turn, so that it is there for whoever comes next.
-    _memory: Reservation,
+    _memory: Option<Reservation>,
     _turn: Option<MutexGuard<'a, ()>>,
 }
 
@@ -55,7 +55,7 @@ impl Table {
             if let Some(taken) = kept.take().or_else(|| memory.try_take(Use::Change, bytes)) {
                 return Ok(Begun::Now(Change {
                     dataset,
-                    _memory: taken,
+                    _memory: Some(taken),
                     _turn: Some(turn),
                 }));
             }
@@ -75,6 +75,16 @@ impl Table {
         }
     }
 
+    /// Waits for the turn alone: for a change that writes no rows.
+    pub(super) async fn begin_without_memory(&self) -> Result<Change<'_>> {
+        let turn = self.handle.changing.lock().await;
+        Ok(Change {
+            dataset: self.changeable().await?,
+            _memory: None,
+            _turn: Some(turn),
+        })
+    }
+
     /// Waits for memory alone: for a change that takes as long as its client sends.
     pub(super) async fn begin_beside_others(&self) -> Result<Begun<'_>> {
         if let Some(earlier) = self.earlier().await? {
@@ -82,7 +92,7 @@ impl Table {
         }
         let dataset = self.changeable().await?;
         Ok(Begun::Now(Change {
-            _memory: self.memory_for_change(&dataset).await?,
+            _memory: Some(self.memory_for_change(&dataset).await?),
             dataset,
             _turn: None,
         }))

@@ -10,7 +10,8 @@ use lance_datafusion::planner::Planner;
 use super::Table;
 use super::turn::Begun;
 use crate::durability::Ended;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use crate::names::short;
 use crate::query::{canonical_column, expression};
 
 /// What an update sets, and where.
@@ -75,13 +76,28 @@ impl Table {
 
 /// The columns in the schema's spelling, and the values as Lance may have them.
 fn resolve(dataset: &Dataset, set: &[(String, String)]) -> Result<Vec<(String, String)>> {
-    let resolved = set.iter().map(|(column, value)| {
-        Ok((
-            canonical_column(dataset, column)?,
-            expression::whole(value)?,
-        ))
-    });
+    let resolved = set
+        .iter()
+        .map(|(column, value)| Ok((bare_name(dataset, column)?, expression::whole(value)?)));
     resolved.collect()
+}
+
+/// The name of a column without the quotes that SQL wants around some: Lance looks its values up by it. A field
+/// within a column has only its path, which Lance refuses.
+fn bare_name(dataset: &Dataset, column: &str) -> Result<String> {
+    let path = dataset.schema().resolve_case_insensitive(column);
+    match path.as_deref() {
+        // Only other tools give such names.
+        Some([field]) if field.name.contains(['.', '`']) => Err(Error::new(
+            Code::Unsupported,
+            format!(
+                "the column `{}` can't be updated because of the dot or backtick in its name; rename it first",
+                short(&field.name)
+            ),
+        )),
+        Some([field]) => Ok(field.name.clone()),
+        _ => canonical_column(dataset, column),
+    }
 }
 
 /// Refuses a value that reads another column of the same update: Lance sets the columns one after

@@ -1,0 +1,107 @@
+//! Values of new columns, written fragment by fragment.
+//!
+//! Lance writes them for all of a table's rows and gives all of them up when others insert meanwhile. What is
+//! written here is used again by the next attempt, which writes only what has come since.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lance::Dataset;
+use lance::dataset::NewColumnTransform;
+use lance::dataset::transaction::{Operation, TransactionBuilder};
+use lance_core::datatypes::Schema;
+use lance_table::format::Fragment;
+use tokio::sync::Mutex;
+
+use super::write::commit_to;
+use crate::error::{Error, Result};
+
+/// Fragments whose new columns are written, and that no version names yet.
+#[derive(Default)]
+pub(super) struct FragmentColumns(Mutex<Written>);
+
+#[derive(Default)]
+struct Written {
+    /// The columns they were written for, and the highest number of a field: the new ones are counted from it.
+    schema: Option<(Schema, i32)>,
+    /// By number: what the fragment was, and what it is with the new columns.
+    fragments: HashMap<u64, (Fragment, Fragment)>,
+    /// The table's columns with the new ones.
+    with_new: Option<Schema>,
+}
+
+impl FragmentColumns {
+    /// Adds columns that SQL expressions fill to a version, and commits that. `batch`: rows at once.
+    pub(super) async fn add(
+        &self,
+        version: Arc<Dataset>,
+        expressions: Vec<(String, String)>,
+        batch: Option<u32>,
+    ) -> Result<Dataset> {
+        let mut written = self.0.lock().await;
+        written.begin(&version);
+        let mut fragments = Vec::new();
+        for fragment in version.get_fragments() {
+            let before = fragment.metadata();
+            if let Some((was, is)) = written.fragments.get(&before.id)
+                && was == before
+            {
+                fragments.push(is.clone());
+                continue;
+            }
+            let transform = NewColumnTransform::SqlExpressions(expressions.clone());
+            let (with_columns, schema) = fragment
+                .add_columns(transform, None, batch)
+                .await
+                .map_err(Error::of_input)?;
+            let entry = (before.clone(), with_columns.clone());
+            written.fragments.insert(before.id, entry);
+            written.with_new = Some(schema);
+            fragments.push(with_columns);
+        }
+        let Some(schema) = written.with_new.clone() else {
+            return add_to_empty(&version, expressions).await;
+        };
+        let operation = Operation::Merge {
+            preserves_nullability: adds_nullable(version.schema(), &schema),
+            fragments,
+            schema,
+        };
+        let transaction = TransactionBuilder::new(version.version_id(), operation).build();
+        let committed = commit_to(version).execute(transaction).await;
+        committed.map_err(Error::of_input)
+    }
+}
+
+impl Written {
+    /// Forgets what was written for other columns than a version has.
+    fn begin(&mut self, version: &Dataset) {
+        let now = (version.schema().clone(), version.manifest().max_field_id());
+        if self.schema.as_ref() != Some(&now) {
+            *self = Self {
+                schema: Some(now),
+                ..Self::default()
+            };
+        }
+    }
+}
+
+/// A table without fragments has nothing to write.
+async fn add_to_empty(version: &Dataset, expressions: Vec<(String, String)>) -> Result<Dataset> {
+    let mut dataset = version.clone();
+    let transform = NewColumnTransform::SqlExpressions(expressions);
+    dataset
+        .add_columns(transform, None, None)
+        .await
+        .map_err(Error::of_input)?;
+    Ok(dataset)
+}
+
+/// Whether rows that were written for the columns of before may be read with the new ones.
+fn adds_nullable(before: &Schema, after: &Schema) -> bool {
+    let mut added = after
+        .fields
+        .iter()
+        .filter(|field| before.field_by_id(field.id).is_none());
+    added.all(|field| field.nullable)
+}

@@ -1,0 +1,182 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { roles } from "../../src/auth/roles.js";
+import { lancedb } from "../../src/dialects/lancedb.js";
+import { operations } from "../../src/operations/index.js";
+import type { Operation } from "../../src/operations/operation.js";
+import { joust } from "../cli/run.js";
+import { items } from "../harness/arrow.js";
+import type { Answer, Client } from "../harness/client.js";
+import { expectFailure } from "../harness/failure.js";
+import { useServer } from "../harness/use-server.js";
+
+const serving = useServer();
+const as = {} as Record<(typeof roles)[number], Client>;
+
+beforeAll(async () => {
+  for (const role of roles) {
+    const made = await joust(["key", "create", "--name", role, "--role", role, serving.root]);
+    as[role] = serving.client.withKey(/: (joust_\S+)/.exec(made.out)?.[1] ?? "");
+  }
+});
+
+const encoded = (id: string) => encodeURIComponent(id);
+
+/** A request with a body of the right kind, about a table or namespace `none`; what comes of it does not matter. */
+function ask(client: Client, { methods, path, body }: Operation): Promise<Answer> {
+  const filled = path.replace("{id}", "none").replace(/\{\w+\}/g, "0");
+  const method = methods.at(-1) as string;
+  const sent =
+    body.kind === "none" || method === "GET" ? {} : { body: body.kind === "arrow" ? items(1) : {} };
+  return client.request(filled, { method, ...sent });
+}
+
+describe("every operation", () => {
+  it.each(operations.map((operation) => [operation.id, operation] as const))(
+    "%s is refused to the roles below its own, and to no other",
+    async (id, operation) => {
+      for (const [rank, role] of roles.entries()) {
+        const reply = await ask(as[role], operation);
+        if (rank >= roles.indexOf(operation.permission)) {
+          expect([role, reply.status]).not.toEqual([role, 403]);
+          continue;
+        }
+        const detail = new RegExp(`\`${role}\`.*${id} needs ${operation.permission}`);
+        expectFailure(reply, 403, 15, detail);
+      }
+    },
+  );
+
+  it("has the same permission in the LanceDB dialect", async () => {
+    for (const translation of lancedb) {
+      const canonical = operations.find(({ id }) => id === translation.operation) as Operation;
+      const path = translation.path ?? (canonical.dialect ? canonical.path : `${canonical.path}/`);
+      const operation = { ...canonical, path, methods: translation.methods ?? canonical.methods };
+      const reply = await ask(as.read, operation);
+      const isRefused = canonical.permission !== "read";
+      expect([path, reply.status === 403]).toEqual([path, isRefused]);
+    }
+  });
+});
+
+const name = "roles";
+const table = `/v1/table/${name}`;
+const virtual_column = { input_columns: ["id"], udf: "AAAA", udf_name: "f", data_type: "int64" };
+const kept = { "joust.keep_versions": "0s" };
+
+/** Requests of operations that ask for less, by operation: those that need `admin`, and one like them that does not. */
+const partly: Record<
+  string,
+  { admin: [string, object | Uint8Array][]; write: [string, object | Uint8Array] }
+> = {
+  CreateNamespace: {
+    admin: [["/v1/namespace/emptied/create", { mode: "Overwrite" }]],
+    write: ["/v1/namespace/emptied/create", { mode: "ExistOk" }],
+  },
+  DropNamespace: {
+    admin: [["/v1/namespace/emptied/drop", { behavior: "cascade" }]],
+    write: ["/v1/namespace/emptied/drop", { behavior: "Restrict" }],
+  },
+  CreateTable: {
+    admin: [[`/v1/table/steered/create?properties=${encoded(JSON.stringify(kept))}`, items(1)]],
+    write: [`/v1/table/plain/create?properties=${encoded('{"owner":"me"}')}`, items(1)],
+  },
+  UpdateTable: {
+    admin: [[`${table}/update`, { updates: [["price", "1"]], properties: kept }]],
+    write: [`${table}/update`, { updates: [["price", "1"]], properties: { owner: "me" } }],
+  },
+  DeclareTable: {
+    admin: [
+      ["/v1/table/declared/declare", { location: "elsewhere" }],
+      ["/v1/table/declared/declare", { properties: { "joust.maintenance": "off" } }],
+    ],
+    write: ["/v1/table/declared/declare", { properties: { owner: "me" } }],
+  },
+  AlterTableAddColumns: {
+    admin: [[`${table}/add_columns`, { new_columns: [{ name: "f", virtual_column }] }]],
+    write: [`${table}/add_columns`, { new_columns: [{ name: "twice", expression: "id * 2" }] }],
+  },
+  AlterTableAlterColumns: {
+    admin: [
+      [
+        `${table}/alter_columns`,
+        { alterations: [{ path: "f", virtual_column: { udf_name: "g" } }] },
+      ],
+    ],
+    write: [`${table}/alter_columns`, { alterations: [{ path: "twice", rename: "double" }] }],
+  },
+  BatchCommitTables: {
+    admin: [
+      { declare_table: { id: ["batch"], location: "elsewhere" } },
+      { declare_table: { id: ["batch"], properties: kept } },
+      { deregister_table: { id: [name] } },
+      { delete_table_versions: { id: [name], ranges: [{ start_version: 0, end_version: 1 }] } },
+    ].map((one) => [
+      "/v1/table/batch-commit",
+      { operations: [{ declare_table: { id: ["beside"] } }, one] },
+    ]),
+    write: ["/v1/table/batch-commit", { operations: [{ declare_table: { id: ["batch"] } }] }],
+  },
+  CloneTable: {
+    admin: [["/v1/table/copied/clone", { source_location: "unlisted.lance" }]],
+    write: ["/v1/table/copied/clone", { source_location: `${name}.lance` }],
+  },
+};
+
+describe("requests that need admin", () => {
+  beforeAll(async () => {
+    await serving.client.createNamespace("emptied");
+    await serving.client.createTable(name, items(3));
+    await serving.client.createTable("unlisted", items(3));
+    await serving.client.ok("/v1/table/unlisted/deregister");
+  });
+
+  it("are known for each operation that has some", () => {
+    const declared = operations.filter((operation) => operation.administrative);
+    expect(Object.keys(partly).sort()).toEqual(declared.map(({ id }) => id).sort());
+  });
+
+  it.each(Object.entries(partly))(
+    "of %s are refused to a writer, others are not",
+    async (id, { admin, write }) => {
+      for (const [path, body] of admin) {
+        expectFailure(
+          await as.write.post(path, body),
+          403,
+          15,
+          new RegExp(`${id} needs admin to `),
+        );
+      }
+      const [path, body] = write;
+      const reply = await as.write.post(path, body);
+      expect([reply.status, reply.text]).toEqual([200, reply.text]);
+    },
+  );
+
+  it("take effect for an administrator", async () => {
+    const { admin } = as;
+    await admin.createNamespace("filled");
+    await admin.createTable("filled$t", items(1));
+    expect((await admin.post("/v1/namespace/filled/drop", { behavior: "Cascade" })).status).toBe(
+      200,
+    );
+    expect((await admin.post("/v1/table/placed/declare", { location: "elsewhere" })).status).toBe(
+      200,
+    );
+    const copied = { source_location: "unlisted.lance" };
+    expect((await admin.post("/v1/table/copied_too/clone", copied)).status).toBe(200);
+    const body = { new_columns: [{ name: "f", virtual_column }] };
+    expect((await admin.post(`${table}/add_columns`, body)).status).toBe(200);
+  });
+
+  it("are told apart in both dialects", async () => {
+    const body = { new_columns: [{ name: "g", virtual_column }] };
+    expectFailure(await as.write.post(`${table}/add_columns/`, body), 403, 15, /admin/);
+    const header = { "x-lance-table-properties": JSON.stringify(kept) };
+    const created = await as.write.request("/v1/table/steered/create/", {
+      body: items(1),
+      headers: header,
+    });
+    expectFailure(created, 403, 15, /joust/);
+    expectFailure(await as.write.post("/v1/table/steered/exists"), 404, 4);
+  });
+});
