@@ -11,6 +11,18 @@ import { declare, virtualColumn } from "./virtual-column.js";
 const sql = (description: string) =>
   Type.Optional(Type.Union([Type.String({ minLength: 1, description }), Type.Null()]));
 
+const refresh = {
+  auto_refresh_enabled: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Null()], {
+      description: "kept with a computed column; this server refreshes when it is asked to",
+    }),
+  ),
+  auto_refresh_interval_seconds: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+  ),
+};
+const registered = { function: Type.Optional(Type.Unknown({ description: "not served: code 0" })) };
+
 const newColumn = Type.Object({
   name: Type.String({ minLength: 1 }),
   expression: sql("SQL over the columns there are; evaluated once, for the rows there are"),
@@ -20,11 +32,8 @@ const newColumn = Type.Object({
       description: "a function that computes the column; it is null until it is filled",
     }),
   ),
-  auto_refresh_enabled: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-  auto_refresh_interval_seconds: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
-  ),
-  function: Type.Optional(Type.Unknown({ description: "not served: code 0" })),
+  ...refresh,
+  ...registered,
 });
 
 export const alterTableAddColumns = operation({
@@ -37,7 +46,12 @@ export const alterTableAddColumns = operation({
   body: {
     kind: "json",
     orArrow: true,
-    schema: Type.Object({ branch, new_columns: Type.Array(newColumn, { minItems: 1 }) }),
+    schema: Type.Object({
+      branch,
+      new_columns: Type.Array(newColumn, { minItems: 1 }),
+      ...refresh,
+      ...registered,
+    }),
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
@@ -49,11 +63,14 @@ export const alterTableAddColumns = operation({
   handle(services, { id, params, payload }) {
     if (payload instanceof Upload || payload instanceof Uint8Array)
       return addNulls(services, id, params.branch, payload);
+    for (const { function: udf } of [payload, ...payload.new_columns]) checkFunction(udf);
     for (const column of payload.new_columns) checkKind(column);
     return writing(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch ?? params.branch);
       const columns: NewColumn[] = [];
-      for (const column of payload.new_columns) columns.push(...(await planned(table, column)));
+      for (const column of payload.new_columns) {
+        columns.push(...(await planned(table, column, payload)));
+      }
       const version = await table.addColumns(columns);
       return { kind: "json", value: { version }, headers: versionHeader(version) };
     });
@@ -74,15 +91,19 @@ function addNulls(
 }
 
 type Column = Static<typeof newColumn>;
+type Refresh = Pick<Column, "auto_refresh_enabled" | "auto_refresh_interval_seconds">;
+
+/** @throws code 0 for columns that a registered function computes */
+function checkFunction(udf: unknown): void {
+  if (udf == null) return;
+  throw new JoustError(
+    ErrorCode.Unsupported,
+    "this server has no registered functions: declare the column with computed or virtual_column",
+  );
+}
 
 /** @throws code 13 unless a column says in exactly one way what it holds */
-function checkKind({ name, expression, computed, virtual_column, function: udf }: Column): void {
-  if (udf != null) {
-    throw new JoustError(
-      ErrorCode.Unsupported,
-      "this server has no registered functions: declare the column with computed or virtual_column",
-    );
-  }
+function checkKind({ name, expression, computed, virtual_column }: Column): void {
   const ways = [expression, computed, virtual_column].filter((way) => way != null);
   if (ways.length === 1) return;
   throw invalidInput(
@@ -90,15 +111,14 @@ function checkKind({ name, expression, computed, virtual_column, function: udf }
   );
 }
 
-async function planned(table: Table, column: Column): Promise<NewColumn[]> {
+/** `all`: what the request says for all its computed columns; a column's own members come first. */
+async function planned(table: Table, column: Column, all: Refresh): Promise<NewColumn[]> {
   const { name, expression, computed, virtual_column } = column;
   if (virtual_column != null) return declare(table, name, virtual_column);
   if (expression != null) return [{ name, expression }];
-  const refresh = {
-    "computed.auto_refresh_enabled": column.auto_refresh_enabled,
-    "computed.auto_refresh_interval_seconds": column.auto_refresh_interval_seconds,
-  };
-  const set = Object.entries(refresh).filter(([, value]) => value != null);
+  const keys = ["auto_refresh_enabled", "auto_refresh_interval_seconds"] as const;
+  const members = keys.map((key) => [`computed_column.${key}`, column[key] ?? all[key]] as const);
+  const set = members.filter(([, value]) => value != null);
   const metadata = Object.fromEntries(set.map(([key, value]) => [key, String(value)]));
   return [{ name, computed: computed as string, metadata }];
 }

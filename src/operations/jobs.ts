@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ErrorCode, JoustError } from "../errors.js";
 import type { JobRecord } from "../jobs/jobs.js";
+import { specOf } from "./index-entries.js";
 import { jobEvents } from "./job-events.js";
 import { operation } from "./operation.js";
 import { nextPageToken, pageRequest } from "./paging.js";
@@ -34,6 +35,20 @@ const passing: ReadonlySet<number> = new Set([
   ErrorCode.Throttling,
 ]);
 
+/**
+ * Lance builds a partition's graph in one step that nothing can end. Of a build that is cancelled nothing
+ * is stored, but the steps that have begun go on until the graphs are complete.
+ */
+const leavesWork = (job: JobRecord): boolean =>
+  job.kind === "index_build" &&
+  job.state === "CANCELLED" &&
+  job.progress !== undefined &&
+  specOf(job).index_type.startsWith("IVF_HNSW");
+
+const leftWork =
+  "the build was stopped, but the graphs of the partitions that were being built are computed to " +
+  "their end; their threads have a low priority, and what they compute is dropped";
+
 const described = (job: JobRecord) => ({
   job_id: job.id,
   job_type: job.kind,
@@ -43,6 +58,7 @@ const described = (job: JobRecord) => ({
   spec: JSON.parse(job.spec) as unknown,
   ...(job.progress && { progress: job.progress }),
   ...(job.state === "DONE" && { result: job.result ?? {} }),
+  ...(leavesWork(job) && { warning: leftWork }),
   ...(job.error && {
     failure: {
       phase: job.progress?.stage ?? "start",
@@ -72,6 +88,9 @@ const describeJob = operation({
       }),
     ),
     result: Type.Optional(Type.Unknown()),
+    warning: Type.Optional(
+      Type.String({ description: "what a job that was cancelled leaves at work for a while" }),
+    ),
     failure: Type.Optional(
       Type.Object({ phase: Type.String(), message: Type.String(), retryable: Type.Boolean() }),
     ),

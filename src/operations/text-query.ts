@@ -32,8 +32,9 @@ const match = Type.Object({
   terms: Type.String(),
   boost: optional(weight, "default: 1"),
   fuzziness: optional(
-    Type.Union([count(2), Type.String({ pattern: "^[aA][uU][tT][oO]$" })]),
-    "edits that a word may be away; null, or auto: by its length",
+    Type.Union([count(5), Type.String({ pattern: "^[aA][uU][tT][oO]$" })]),
+    "edits that a word may be away, or auto: by its length; default: 0. Null is auto in the form of " +
+      "LanceDB SDKs (`query`) and 0 in a `structured_query`",
   ),
   max_expansions: optional(count(1_000), "words that a fuzzy one may stand for; default: 50"),
   operator,

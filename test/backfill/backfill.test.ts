@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
 import { useServer } from "../harness/use-server.js";
 import { doneJob, endedJob, slowly } from "../jobs/waiting.js";
 import { backfilling } from "./backfilling.js";
@@ -50,8 +51,29 @@ describe("a backfill", () => {
     });
     await serving.client.insert("again", items(20, { from: 100 }));
     expect(await serving.client.count("again", { predicate: "twice is null" })).toBe(20);
-    expect(await fill("again", "twice")).toMatchObject({ rows_assigned: 120, rows_remaining: 0 });
+    expect(await fill("again", "twice")).toMatchObject({ rows_assigned: 30, rows_remaining: 0 });
     for (const [id, twice] of await values("again", "twice")) expect(Number(twice)).toBe(id * 2);
+  });
+
+  it("assigns only the rows that need it, and makes no version where none does", async () => {
+    await serving.client.createTable("need", items(10));
+    await serving.client.insert("need", items(10, { from: 10 }));
+    await compute("need", "c", "nullif(id, 3)");
+    // The row that the expression gives null for holds it already.
+    expect(await fill("need", "c")).toMatchObject({ rows_assigned: 19, rows_remaining: 0 });
+    const before = await version("need");
+    const files = readdirSync(join(serving.root, "need.lance", "data")).length;
+    const again = await fill("need", "c");
+    expect(again).toMatchObject({ rows_assigned: 0, rows_failed: 0, rows_remaining: 0 });
+    expect(again).not.toHaveProperty("published_version");
+    expect(await version("need")).toBe(before);
+    const data = join(serving.root, "need.lance", "data");
+    await eventually("files are removed", () => readdirSync(data).length === files);
+    await serving.client.insert("need", items(1, { from: 20 }));
+    expect(await fill("need", "c")).toMatchObject({ rows_assigned: 1 });
+    for (const [id, c] of await values("need", "c")) {
+      expect(c === null ? null : Number(c)).toBe(id === 3 ? null : id);
+    }
   });
 
   it("fills only what a condition names, and leaves the rest as it is", async () => {

@@ -13,6 +13,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { random, stream, tableOf, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
+import { textIndex } from "../text/texts.js";
 
 const serving = useServer();
 
@@ -32,7 +33,7 @@ const values: (Uint8Array | null)[] = [
 ];
 
 /** A column in Lance's own form for large values. */
-function blobTable(): Uint8Array {
+function blobTable(named = false): Uint8Array {
   const stored = new Struct([
     new Field("data", new LargeBinary(), true),
     new Field("uri", new Utf8(), true),
@@ -46,8 +47,15 @@ function blobTable(): Uint8Array {
   const schema = new Schema([
     new Field("id", type.i64, true),
     new Field("image", stored, true, metadata),
+    ...(named ? [new Field("name", type.text, true)] : []),
   ]);
-  return stream(new Table(schema, { id: ids, image: vectorFromArray(rows, stored) }));
+  const names = values.map((_, n) => `n${n}`);
+  const columns = { id: ids, image: vectorFromArray(rows, stored) };
+  return stream(
+    named
+      ? new Table(schema, { ...columns, name: vectorFromArray(names, type.text) })
+      : new Table(schema, columns),
+  );
 }
 
 const plainTable = (): Uint8Array =>
@@ -71,6 +79,27 @@ const bytes = (id: string, row: number | string, range?: string, params?: Record
 beforeAll(async () => {
   await serving.client.createTable("plain", plainTable());
   await serving.client.createTable("blobs", blobTable());
+});
+
+describe("a blob in the answer of a search", () => {
+  it("has the same form whoever finds the row", async () => {
+    const { client } = serving;
+    await client.createTable("searched", blobTable(true));
+    await textIndex(client, "searched", { column: "name" });
+    const columns = ["id", "image"];
+    const field = async (query: object): Promise<Field> => {
+      const body = { version: null, prefilter: true, k: 10, columns, with_row_id: true, ...query };
+      const reply = await client.post("/v1/table/searched/query/", body);
+      const found = tableFromIPC(reply.bytes).schema.fields.find(({ name }) => name === "image");
+      return found as Field;
+    };
+    const scanned = await field({ vector: [] });
+    const byText = await field({ vector: [], full_text_query: { columns: [], query: "n0" } });
+    expect(String(byText.type)).toBe(String(scanned.type));
+    // Where the value lies is not what clients write: it has not the extension type.
+    expect(byText.metadata.get("ARROW:extension:name")).toBeUndefined();
+    expect([...byText.metadata]).toEqual([...scanned.metadata]);
+  });
 });
 
 describe.each(["plain", "blobs"])("values of the table %s", (id) => {

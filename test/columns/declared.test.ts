@@ -55,14 +55,49 @@ describe("computed columns", () => {
       type: { type: "float64" },
       nullable: true,
       metadata: {
-        computed: "true",
-        "computed.expression": "price * 2 + id",
-        "computed.inputs": '["id","price"]',
-        "computed.auto_refresh_enabled": "true",
-        "computed.auto_refresh_interval_seconds": "60",
+        computed_column: "true",
+        "computed_column.kind": "sql",
+        "computed_column.expression": "price * 2 + id",
+        "computed_column.inputs": '["id","price"]',
+        "computed_column.auto_refresh_enabled": "true",
+        "computed_column.auto_refresh_interval_seconds": "60",
       },
     });
     expect(await serving.client.count("t", { predicate: "total is null" })).toBe(3);
+  });
+
+  it("keep how often they are to be refreshed, said once for all of a request", async () => {
+    const body = {
+      new_columns: [
+        { name: "twice", computed: "price * 2" },
+        { name: "thrice", computed: "price * 3", auto_refresh_interval_seconds: 5 },
+      ],
+      auto_refresh_enabled: false,
+      auto_refresh_interval_seconds: 90,
+    };
+    await serving.client.createTable("often", items(3));
+    await serving.client.ok("/v1/table/often/add_columns/", body);
+    for (const [name, seconds] of [
+      ["twice", "90"],
+      ["thrice", "5"],
+    ] as const) {
+      expect((await field("often", name)).metadata).toMatchObject({
+        "computed_column.kind": "sql",
+        "computed_column.auto_refresh_enabled": "false",
+        "computed_column.auto_refresh_interval_seconds": seconds,
+      });
+    }
+  });
+
+  it.each(["", "/"])("of a registered function are not served (path%s)", async (slash) => {
+    // As the SDKs send it: the function stands beside the columns.
+    const body = {
+      new_columns: [{ name: "f", all_null: true }],
+      auto_refresh_enabled: true,
+      function: { application: {}, outputs: [] },
+    };
+    const reply = await serving.client.post(`/v1/table/t/add_columns${slash}`, body);
+    expectFailure(reply, 406, 0, /registered functions/);
   });
 
   it.each<[string, string, number, number, RegExp]>([

@@ -221,6 +221,10 @@ describe("text queries of every SDK version", () => {
     },
   });
 
+  const open = (terms: string, fuzziness: number | null, prefix_length = 0) => ({
+    match: { ...match(terms, "title").match, fuzziness, prefix_length },
+  });
+
   beforeAll(async () => {
     const titles = ["night train", "day of the fox", "the night watch", "quiet river"];
     const plots = ["a fox at night", "a train robbery", "guards and paintings", "a boat at night"];
@@ -245,6 +249,15 @@ describe("text queries of every SDK version", () => {
     ["before 0.3.0: a phrase", { columns: ["title"], query: '"night watch"' }, [2]],
     ["match", { query: match("night", "title") }, [0, 2]],
     ["match in whatever is indexed", { query: match("fox") }, [0, 1]],
+    ["match whose fuzziness is left open", { query: open("nigt", null) }, [0, 2]],
+    ["match with two edits", { query: open("nihgt", 2) }, [0, 2]],
+    ["match with three edits and a prefix", { query: open("nightcap", 3, 5) }, [0, 2]],
+    ["match that is exact", { query: open("nigt", 0) }, []],
+    [
+      "0.41: multi_match whose fuzziness is left open",
+      { query: { multi_match: { match_queries: [open("nigt", null).match] } } },
+      [0, 2],
+    ],
     ["phrase", { query: { phrase: { column: "plot", terms: "at night", slop: 0 } } }, [0, 3]],
     [
       "0.40: multi_match of a query and columns",

@@ -14,6 +14,38 @@ beforeAll(async () => {
   await serving.client.createTable("t", items(ROWS, { dimension: DIMENSION }));
 });
 
+describe("vector indexes of columns that are null", () => {
+  const nulls = (id: string, count: number, filled: number) => {
+    const rows = vectors(filled, DIMENSION);
+    const all = Array.from({ length: count }, (_, row) => rows[row] ?? null);
+    return serving.client.createTable(
+      id,
+      stream({
+        id: [type.i64, all.map((_, row) => BigInt(row))],
+        vector: [type.vector(DIMENSION), all],
+      }),
+    );
+  };
+
+  it.each(["IVF_PQ", "IVF_FLAT", "IVF_HNSW_SQ"])("are refused: %s", async (index_type) => {
+    await nulls(`null_${index_type}`, 1_000, 0);
+    const reply = await create(`null_${index_type}`, { column: "vector", index_type });
+    expectFailure(reply, 400, 13, /at least \d+ vectors.*`vector` has 0 in 1000 rows/);
+    const listed = await serving.client.ok(`/v1/table/null_${index_type}/index/list`, {});
+    expect(listed.indexes).toEqual([]);
+  });
+
+  it("are refused where too few rows have a vector, and built where enough have", async () => {
+    await nulls("few_vectors", 1_000, 100);
+    const index = { column: "vector", index_type: "IVF_PQ", num_partitions: 1 };
+    expectFailure(await create("few_vectors", index), 400, 13, /has 100 in 1000 rows/);
+    await nulls("enough_vectors", 1_000, 400);
+    expect((await create("enough_vectors", index)).status).toBe(200);
+    const entry = await readyIndex(serving.client, "enough_vectors", "vector_idx");
+    expect(entry).toMatchObject({ status: "Ready", num_unindexed_rows: 0 });
+  });
+});
+
 describe("vector indexes", () => {
   it.each([
     ["IVF_FLAT", {}],

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { items } from "../harness/arrow.js";
@@ -35,6 +35,19 @@ async function startSlowBuild(server: Server): Promise<void> {
   await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
   await server.client.ok("/v1/table/t/create_index", slowIndex);
   await eventually("the build runs", async () => (await statuses(server)).includes("Building"));
+}
+
+/** How much the threads that build indexes yield to others: 0 as all do, to 19. */
+function nicenesses(pid: number): number[] {
+  const found = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
+    // The name, in brackets, may hold spaces; the niceness is the 19th field.
+    const end = stat.lastIndexOf(")");
+    const name = stat.slice(stat.indexOf("(") + 1, end);
+    return name.startsWith("joust-build") ? [Number(stat.slice(end + 2).split(" ")[16])] : [];
+  });
+  expect(found.length).toBeGreaterThan(0);
+  return found;
 }
 
 const statuses = async ({ client }: Server, id = "t"): Promise<string[]> =>
@@ -92,6 +105,22 @@ describe("index builds", () => {
     expect(await statuses(server)).toEqual([]);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(await statuses(server)).toEqual([]);
+  }, 120_000);
+
+  it("that are cancelled say what goes on for a while, and leave the cores to others", async () => {
+    const server = await serve();
+    await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
+    const { job_id } = await server.client.ok("/v1/table/t/create_index/", slowIndex);
+    const job = () => server.client.ok("/v1/jobs/describe", { job_id });
+    await eventually("the build is at work", async () => (await job()).progress !== undefined);
+    expect(await job()).not.toHaveProperty("warning");
+    await server.client.ok("/v1/jobs/cancel", { job_id });
+    expect(await job()).toMatchObject({
+      job_state: "CANCELLED",
+      warning: expect.stringMatching(/graphs .* are computed to their end/),
+    });
+    if (process.platform === "linux")
+      expect(new Set(nicenesses(server.pid))).toEqual(new Set([10]));
   }, 120_000);
 
   it("of several tables wait for each other, and are all done", async () => {

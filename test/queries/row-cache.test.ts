@@ -53,7 +53,8 @@ describe("the row cache", () => {
       (await plan(large, query)).length,
     );
     const reply = await large.client.post("/v1/table/t/analyze_plan", query);
-    expect(reply.json).toMatch(/vector: output_rows=5, time=/);
+    expect(reply.json).toMatch(/^AnalyzeExec /);
+    expect(reply.json).toMatch(/KNNVectorDistance: .*, metrics=\[output_rows=5, elapsed=/);
     expect(reply.json).not.toContain(large.root);
   });
 

@@ -1,3 +1,4 @@
+import { Field, Schema, Table, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
@@ -12,6 +13,25 @@ beforeAll(async () => {
 });
 
 describe("insert", () => {
+  it.each(["", "/"])(
+    "names a column that takes no nulls and is missing (path%s)",
+    async (slash) => {
+      const id = `required${slash && "_lancedb"}`;
+      const schema = new Schema([new Field("item", type.text, true), new Field("price", type.f64)]);
+      const filled = {
+        item: vectorFromArray(["foo"], type.text),
+        price: vectorFromArray([10], type.f64),
+      };
+      await serving.client.createTable(id, stream(new Table(schema, filled)));
+      const reply = await serving.client.post(
+        `/v1/table/${id}/insert${slash}`,
+        stream({ item: [type.text, ["bar"]] }),
+      );
+      expectFailure(reply, 400, 20, /^Append with different schema: .*missing=\[price\]/);
+      expect(await serving.client.count(id)).toBe(1);
+    },
+  );
+
   it.each([undefined, "append", "Append", "APPEND"])("mode %s adds rows", async (mode) => {
     const id = `added_${mode}`;
     await serving.client.createTable(id, items(2));

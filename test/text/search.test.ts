@@ -8,6 +8,10 @@ const find = (body: object) => search(serving.client, "t", body);
 const match = (column: string, terms: string, more: object = {}) => ({
   match: { column, terms, fuzziness: 0, ...more },
 });
+/** Says nothing of fuzziness. */
+const exact = (terms: string, more: object = {}) => ({
+  match: { column: "title", terms, ...more },
+});
 const phrase = (column: string, terms: string, slop = 0) => ({ phrase: { column, terms, slop } });
 
 const library: Row[] = [
@@ -37,8 +41,20 @@ describe("a text query", () => {
     ["a word that is nearly there", structured(match("title", "falcom", { fuzziness: 1 })), [5]],
     [
       "fuzzy words, the word itself first",
-      structured(match("title", "falcon", { fuzziness: null })),
+      structured(match("title", "falcon", { fuzziness: "auto" })),
       [5, 6],
+    ],
+    ["words as they are without fuzziness", structured(exact("falcon")), [5]],
+    ["words as they are where it is null", structured(exact("falcon", { fuzziness: null })), [5]],
+    [
+      "words as they are in several queries",
+      structured({ multi_match: { match_queries: [exact("falcon").match, exact("red").match] } }),
+      [5, 1, 2],
+    ],
+    [
+      "words that are more than two edits away",
+      structured(match("title", "fullcom", { fuzziness: 3 })),
+      [5],
     ],
     [
       "a fixed beginning",
@@ -302,20 +318,28 @@ describe("plans of text queries", () => {
     const query = { k: 3, vector: {}, ...words("The Foxes running"), filter: "id > 0" };
     const plan = await client.ok("/v1/table/plans/explain_plan", { query });
     for (const part of [
-      /`fox`/,
-      /`run`/,
-      /rows=3/,
-      /title_idx/,
-      /1 segments with 6 rows, 1 rows in the tail/,
-      /filter before the search: .*id > 0/,
+      /Term: `fox`/,
+      /Term: `run`/,
+      /TextMatch: rows=3/,
+      /TextIndex: name=title_idx, column=title, segments=1, rows=6, tail=1/,
+      /MatchQuery: column=title, query=\[The Foxes running\]/,
+      /LanceRead: .*full_filter=id > Int64\(0\)/,
+      /GlobalLimitExec: skip=0, fetch=3/,
     ]) {
       expect(plan).toMatch(part);
     }
     expect(plan).not.toMatch(/`the`/);
     const analyzed = await client.ok("/v1/table/plans/analyze_plan", query);
-    expect(analyzed).toMatch(/text, index `title_idx`, segment 1: rows=\d+, time=\d/);
-    expect(analyzed).toMatch(/text, index `title_idx`, tail: rows=\d+, time=\d/);
-    expect(analyzed).toMatch(/text: rows=2, time=/);
+    const measured = (rows: string) => `, metrics=\\[output_rows=${rows}, elapsed=\\d`;
+    expect(analyzed).toMatch(/^AnalyzeExec /);
+    expect(analyzed).toMatch(new RegExp(`TextSegment: number=1${measured("\\d+")}`));
+    expect(analyzed).toMatch(new RegExp(`TextTail${measured("\\d+")}`));
+    expect(analyzed).toMatch(new RegExp(`TextMatch: rows=3${measured("2")}`));
+    const after = await client.ok("/v1/table/plans/explain_plan", {
+      query: { ...query, prefilter: false },
+    });
+    expect(after).toMatch(/FilterExec: id > Int64\(0\)/);
+    expect(after).not.toContain("full_filter=id > Int64(0)");
     expect(analyzed).not.toContain(serving.root);
   });
 });

@@ -158,10 +158,8 @@ impl From<lance::Error> for Error {
             }
             L::SchemaMismatch { difference, .. } => (
                 Code::TableSchemaValidationError,
-                format!(
-                    "the data's schema does not match the table's: {}",
-                    clean(difference)
-                ),
+                // Lance's own words, which the LanceDB SDKs' users know.
+                format!("Append with different schema: {}", clean(difference)),
             ),
             L::Schema { message, .. } => (Code::TableSchemaValidationError, clean(message)),
             L::FieldNotFound { source } => (Code::TableColumnNotFound, clean(&source.to_string())),

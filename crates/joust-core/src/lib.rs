@@ -22,6 +22,7 @@ pub mod query;
 pub mod root;
 mod rows;
 mod state;
+mod steps;
 pub mod table;
 mod text;
 pub mod view;

@@ -8,6 +8,7 @@ use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
+use crate::builders;
 use crate::memory::MemoryUsage;
 use crate::promise::promise;
 use crate::table::{Table, millis};
@@ -73,6 +74,7 @@ pub struct Engine {
 impl Engine {
     #[napi(constructor)]
     pub fn new(options: Option<EngineOptions>) -> Self {
+        builders::start();
         let mut chosen = joust_core::EngineOptions::default();
         if let Some(options) = options {
             let bytes = |value: Option<f64>| value.map(|bytes| bytes as usize);

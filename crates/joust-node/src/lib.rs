@@ -13,6 +13,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod blobs;
+mod builders;
 mod bytes;
 mod clean_up;
 mod clone;

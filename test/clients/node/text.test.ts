@@ -56,6 +56,8 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     expect(await search(match("fox dog", { operator: Operator.And }))).toEqual([0]);
     expect(await search(match("sumer"))).toEqual([]);
     expect(await search(match("sumer", { fuzziness: 1 }))).toEqual([3]);
+    expect(await search(match("summerxyz", { fuzziness: 3, prefixLength: 6 }))).toEqual([3]);
+    expect(await search(match("zummerxy", { fuzziness: 3, prefixLength: 6 }))).toEqual([]);
     expect(await search(new PhraseQuery("lazy dog", "body"))).toEqual([0]);
     expect(await search(new PhraseQuery("jumps lazy", "body", { slop: 2 }))).toEqual([0]);
     expect(await search(new BoostQuery(match("fox"), match("snow")))).toEqual([0, 4]);

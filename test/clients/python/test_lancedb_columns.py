@@ -80,9 +80,25 @@ def test_metadata_of_fields(table):
 
 def test_a_computed_column_is_declared(table):
     table.add_columns(computed={"twice": "price * 2"})
-    assert table.schema.field("twice").type == pa.float64()
+    twice = table.schema.field("twice")
+    assert twice.type == pa.float64()
+    # What the SDK reads to tell that it is a computed column.
+    assert twice.metadata[b"computed_column.kind"] == b"sql"
+    assert twice.metadata[b"computed_column.expression"] == b"price * 2"
     with pytest.raises(Exception, match="nope"):
         table.add_columns(computed={"bad": "nope + 1"})
+
+
+def test_a_refresh_fills_the_rows_that_need_it(table):
+    rows = table.count_rows()
+    table.add_columns(computed={"twice": "price * 2"})
+    assert table.refresh_column_async("twice").wait().rows_assigned == rows
+    table.delete("id = 0")
+    assert table.refresh_column_async("twice").wait().rows_assigned == 0
+    table.update(where="id = 1", values={"price": 77.0})
+    assert table.refresh_column_async("twice").wait().rows_assigned == 1
+    with pytest.raises(Exception, match="not a computed column"):
+        table.refresh_column_async("price")
 
 
 def test_metadata_of_a_schema_is_kept(database, name):

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from data import items
 from lance.blob import blob_array, blob_field
-from lancedb.index import BTree
+from lancedb.index import FTS, BTree
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +93,32 @@ def test_blobs_are_fetched_whole(blobs):
     # More than one answer may hold: the client asks for fewer at a time.
     many = table.fetch_blobs("image", [ids[4]] * 40)
     assert [len(value) for value in many.to_pylist()] == [5_000_000] * 40
+
+
+def test_blobs_of_a_hybrid_search_are_fetched(db):
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64()),
+            pa.field("text", pa.string()),
+            pa.field("vector", pa.list_(pa.float32(), 2)),
+            blob_field("image"),
+        ]
+    )
+    table = db.create_table("hybrid_blobs", schema=schema)
+    table.add(
+        [
+            {"id": 1, "text": "hello alpha", "vector": [1.0, 0.0], "image": b"alpha"},
+            {"id": 2, "text": "hello beta", "vector": [0.9, 0.1], "image": b"beta"},
+            {"id": 3, "text": "other", "vector": [0.0, 1.0], "image": b"other"},
+        ]
+    )
+    table.create_index("text", config=FTS(with_position=False))
+    table.wait_for_index(["text_idx"])
+    search = table.search(query_type="hybrid").vector([1.0, 0.0]).text("hello")
+    hits = search.select(["id", "image"]).limit(2).to_arrow()
+    assert "_lance_row_id" in hits.schema.field("image").type.names
+    blobs = table.fetch_blobs("image", hits)
+    assert {value.as_py() for value in blobs} == {b"alpha", b"beta"}
 
 
 def test_blobs_are_read_like_files(blobs):

@@ -182,9 +182,13 @@ def test_answers_in_batches_and_shapes(table):
 
 def test_plans(table):
     query = table.search(VECTORS[1]).where("category = 'c1'").limit(3)
-    assert "ANN" in query.explain_plan(verbose=True)
-    assert "output_rows" in query.analyze_plan()
+    assert "ANNSubIndex" in query.explain_plan(verbose=True)
+    analysis = query.analyze_plan()
+    assert analysis.startswith("AnalyzeExec")
+    assert "metrics=[output_rows=" in analysis
     assert "KNN" in table.search(VECTORS[1]).bypass_vector_index().limit(3).explain_plan()
+    paged = table.search(VECTORS[1]).limit(3).offset(1).explain_plan()
+    assert "GlobalLimitExec: skip=1, fetch=3" in paged
 
 
 def test_binary_vectors_by_hamming_distance(database, name):

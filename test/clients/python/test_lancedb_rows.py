@@ -23,6 +23,17 @@ def test_rows_are_added(table):
     assert half == {"id": 100, "name": "half", "category": None, "price": None, "vector": None}
 
 
+def test_a_column_that_takes_no_nulls_must_be_given(database, name):
+    schema = pa.schema([pa.field("item", pa.string()), pa.field("price", pa.float64(), False)])
+    table = database.create_table(name, schema=schema)
+    table.add([{"item": "foo", "price": 10.0}])
+    with pytest.raises(RuntimeError, match="Append with different schema"):
+        table.add([{"item": "bar"}])
+    table.alter_columns({"path": "price", "nullable": True})
+    table.add([{"item": "bar"}])
+    assert table.count_rows() == 2
+
+
 def test_rows_are_overwritten(table):
     other = pa.table({"id": [1, 2], "word": ["one", "two"]})
     assert table.add(other, mode="overwrite").version == 2

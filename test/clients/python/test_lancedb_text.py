@@ -196,7 +196,8 @@ def test_options_of_hybrid_search(table):
     assert 0 not in answer["id"].to_pylist()
     assert "_rowid" in answer.schema.names
     plan = hybrid(table, [0.0, 1.0], "dog").explain_plan()
-    assert "KNN" in plan
-    assert "Match" in plan
+    assert "KNNVectorDistance" in plan
+    assert "LanceRead" in plan
+    assert "MatchQuery" in plan
     second = hybrid(table, [0.0, 1.0], "dog").limit(2).offset(1).to_arrow()["id"].to_pylist()
     assert second == hybrid(table, [0.0, 1.0], "dog").limit(3).to_arrow()["id"].to_pylist()[1:]

@@ -11,7 +11,7 @@ use lance_datafusion::planner::Planner;
 use super::Backfill;
 use crate::error::{Code, Error, Result};
 use crate::query::{expression, predicate, unknown_column};
-use crate::table::{COMPUTED, EXPRESSION, VIRTUAL, VIRTUAL_NAME};
+use crate::table::{COMPUTED, EXPRESSION, KIND, SQL, VIRTUAL, VIRTUAL_NAME};
 
 /// A column and how its values come about.
 pub struct Binding {
@@ -95,17 +95,28 @@ pub fn find<'a>(dataset: &'a Dataset, path: &str) -> Result<&'a Field> {
 
 /// Refuses a column that nothing is declared to compute.
 pub fn check_computed(field: &Field) -> Result<()> {
-    if field.metadata.contains_key(EXPRESSION) || is_set(field, VIRTUAL) {
+    let is_declared = is_set(field, COMPUTED) && field.metadata.contains_key(KIND);
+    if is_declared || is_set(field, VIRTUAL) {
         return Ok(());
     }
     Err(not_computed(&field.name))
 }
 
 fn declared(field: &Field) -> Result<String> {
-    if let Some(sql) = field.metadata.get(EXPRESSION)
+    if let Some(kind) = field.metadata.get(KIND)
         && is_set(field, COMPUTED)
     {
-        return Ok(sql.clone());
+        return match field.metadata.get(EXPRESSION) {
+            Some(sql) if kind == SQL => Ok(sql.clone()),
+            _ => Err(Error::new(
+                Code::Unsupported,
+                format!(
+                    "column `{}` is a computed column of the kind `{kind}`, and this server computes \
+                     SQL expressions only",
+                    field.name
+                ),
+            )),
+        };
     }
     if !is_set(field, VIRTUAL) {
         return Err(not_computed(&field.name));
@@ -127,8 +138,8 @@ fn is_set(field: &Field, key: &str) -> bool {
 
 fn not_computed(path: &str) -> Error {
     Error::invalid(format!(
-        "column `{path}` is not computed: a backfill needs a column that was added with computed or \
-         virtual_column"
+        "column `{path}` is not a computed column: a backfill needs a column that was added with \
+         computed or virtual_column"
     ))
 }
 

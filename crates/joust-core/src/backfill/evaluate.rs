@@ -1,7 +1,13 @@
 //! Values of a computed column, batch by batch.
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options, concat, interleave, take_record_batch};
+use std::cmp::Ordering;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, make_comparator, new_null_array,
+};
+use arrow::compute::{
+    CastOptions, SortOptions, cast_with_options, concat, interleave, take, take_record_batch,
+};
 use datafusion::physical_plan::PhysicalExpr;
 
 use super::binding::Binding;
@@ -22,8 +28,11 @@ pub struct RowFailure {
 /// What became of rows.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
+    /// Rows that a value was computed for which they did not hold.
     pub assigned: u64,
     pub failed: u64,
+    /// Rows that hold something else now: those assigned, and those failed that held a value.
+    pub changed: u64,
     pub failures: Vec<RowFailure>,
 }
 
@@ -31,8 +40,17 @@ impl Tally {
     pub fn add(&mut self, other: Self) {
         self.assigned += other.assigned;
         self.failed += other.failed;
+        self.changed += other.changed;
         let room = MOST_FAILURES.saturating_sub(self.failures.len());
         self.failures.extend(other.failures.into_iter().take(room));
+    }
+
+    /// Counts what becomes of so many rows, some of which failed.
+    fn count(&mut self, changes: &dyn Fn(usize) -> bool, rows: usize, failed: &[usize]) {
+        let changed = (0..rows).filter(|at| changes(*at)).count();
+        let lost = failed.iter().filter(|at| changes(**at)).count();
+        self.changed += changed as u64;
+        self.assigned += (changed - lost) as u64;
     }
 
     fn fail(&mut self, fragment: u64, offset: u64, error: Error) {
@@ -71,13 +89,17 @@ impl Binding {
             true => rows.batch.clone(),
             false => take_record_batch(rows.batch, &meant)?,
         };
-        let before = tally.failed;
+        let mut failed = Vec::new();
         let computed = self.computed(&batch, &mut |at, error| {
             let offset = rows.offset + u64::from(meant.value(at));
             tally.fail(rows.fragment, offset, error);
+            failed.push(at);
         })?;
-        let failed = tally.failed - before;
-        tally.assigned += batch.num_rows() as u64 - failed;
+        let held = match all {
+            true => old.clone(),
+            false => take(old, &meant, None)?,
+        };
+        tally.count(changes(&held, &computed).as_ref(), computed.len(), &failed);
         if !self.nullable && computed.null_count() > 0 {
             return Err(Error::invalid(format!(
                 "column `{}` takes no nulls, and its expression gives some; make it nullable",
@@ -163,6 +185,64 @@ impl Binding {
     }
 }
 
+/// Whether a row's value is another one afterwards.
+fn changes<'a>(before: &'a ArrayRef, after: &'a ArrayRef) -> Box<dyn Fn(usize) -> bool + 'a> {
+    match make_comparator(before, after, SortOptions::default()) {
+        Ok(compare) => Box::new(move |at| compare(at, at) != Ordering::Equal),
+        // A type without an order.
+        Err(_) => Box::new(|at| before.slice(at, 1).as_ref() != after.slice(at, 1).as_ref()),
+    }
+}
+
 fn evaluate(expr: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef> {
     Ok(expr.evaluate(batch)?.into_array(batch.num_rows())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Float64Array, Int64Array, ListArray, StringArray, StructArray};
+    use arrow::datatypes::{DataType, Field, Int64Type};
+
+    use super::*;
+
+    fn changed(before: &ArrayRef, after: &ArrayRef) -> Vec<usize> {
+        let changes = changes(before, after);
+        (0..before.len()).filter(|at| changes(*at)).collect()
+    }
+
+    #[test]
+    fn a_row_changes_when_its_value_is_another_one() {
+        let before: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, None, Some(4)]));
+        let after: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3), None]));
+        assert_eq!(changed(&before, &after), [2, 3]);
+        let before: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, 1.0]));
+        let after: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, 1.5]));
+        assert_eq!(changed(&before, &after), [1]);
+    }
+
+    #[test]
+    fn nested_values_are_compared_as_a_whole() {
+        let nested = |text: [&str; 2], lists: [Option<Vec<Option<i64>>>; 2]| -> ArrayRef {
+            let texts: ArrayRef = Arc::new(StringArray::from(text.to_vec()));
+            let lists: ArrayRef =
+                Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+            let of = |name: &str, array: &ArrayRef| {
+                Arc::new(Field::new(name, array.data_type().clone(), true))
+            };
+            let text: (Arc<Field>, ArrayRef) = (of("text", &texts), texts);
+            let list = (of("list", &lists), lists);
+            Arc::new(StructArray::from(vec![text, list]))
+        };
+        let list = |values: &[i64]| Some(values.iter().copied().map(Some).collect());
+        let before = nested(["a", "b"], [list(&[1, 2]), list(&[3])]);
+        let same = nested(["a", "b"], [list(&[1, 2]), list(&[3])]);
+        assert_eq!(changed(&before, &same), [0; 0]);
+        let other = nested(["a", "b"], [list(&[1]), list(&[3])]);
+        assert_eq!(changed(&before, &other), [0]);
+        let other = nested(["a", "c"], [list(&[1, 2]), None]);
+        assert_eq!(changed(&before, &other), [1]);
+        assert!(matches!(before.data_type(), DataType::Struct(_)));
+    }
 }

@@ -36,7 +36,7 @@ pub struct PlannedBackfill {
 /// A backfill that is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backfilled {
-    /// Rows that have a computed value now.
+    /// Rows that were given a value which they did not hold before.
     pub rows_assigned: u64,
     /// Rows whose value could not be computed; they are null.
     pub rows_failed: u64,

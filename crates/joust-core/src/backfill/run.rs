@@ -128,7 +128,7 @@ impl Table {
             .filter(|fragment| !ids.contains(&(fragment.id() as u64)))
             .map(live_rows)
             .sum();
-        // Files without a computed row are not part of the version.
+        // Files that say what the table holds already are not part of the version.
         staging.retain(|_, staged| is_touched(&staged.tally));
         Backfilled {
             rows_assigned: tally.assigned,
@@ -232,7 +232,7 @@ async fn publish(newest: &Arc<Dataset>, staging: &Staging) -> Result<Option<Data
 }
 
 fn is_touched(tally: &Tally) -> bool {
-    tally.assigned + tally.failed > 0
+    tally.changed > 0
 }
 
 fn live_rows(fragment: &FileFragment) -> u64 {

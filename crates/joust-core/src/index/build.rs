@@ -4,9 +4,11 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use futures::TryStreamExt;
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use lance::index::vector::pq_quantizer_minimum_rows;
+use lance_core::datatypes::parse_field_path;
 use lance_table::format::IndexMetadata;
 
 use super::kind::Kind;
@@ -162,9 +164,9 @@ fn taken(name: &str, advice: &str) -> Error {
     )
 }
 
-/// Refuses a vector index that has too few rows to learn from: Lance would store an index that
-/// covers nothing, and whoever waits for it would wait for ever. An empty table may have one, which
-/// is trained when rows come.
+/// Refuses a vector index that has too few vectors to learn from: Lance would store an index that
+/// covers nothing, and a client that waits for it would wait for ever. An empty table may have one, which
+/// is trained when rows arrive.
 async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result<()> {
     if !target.kind.is_vector() {
         return Ok(());
@@ -182,7 +184,40 @@ async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result
             target.kind.name()
         )));
     }
+    if rows == 0 {
+        return Ok(());
+    }
+    let vectors = vectors(dataset, &target.column, needed).await?;
+    if vectors < needed {
+        return Err(Error::invalid(format!(
+            "the {} index needs at least {needed} vectors to learn from; column `{}` has {vectors} in \
+             {rows} rows and is null in the others",
+            target.kind.name(),
+            target.column
+        )));
+    }
     Ok(())
+}
+
+/// The rows that have a vector, counted up to `most`.
+async fn vectors(dataset: &Dataset, column: &str, most: usize) -> Result<usize> {
+    let names = parse_field_path(column)?;
+    let quoted = names
+        .iter()
+        .map(|name| format!("`{}`", name.replace('`', "``")));
+    let path = quoted.collect::<Vec<_>>().join(".");
+    let mut scanner = dataset.scan();
+    scanner
+        .empty_project()?
+        .with_row_id()
+        .filter(&format!("{path} IS NOT NULL"))?
+        .limit(i64::try_from(most).ok(), None)?;
+    let mut batches = scanner.try_into_stream().await?;
+    let mut count = 0;
+    while let Some(batch) = batches.try_next().await? {
+        count += batch.num_rows();
+    }
+    Ok(count)
 }
 
 pub(crate) fn not_found(name: &str) -> Error {

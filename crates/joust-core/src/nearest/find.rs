@@ -13,6 +13,7 @@ use super::{Near, Search, best, flat, several};
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::rows::filtered;
+use crate::steps::{self, Measured, Step};
 
 /// How the rows are found.
 pub enum Way {
@@ -122,45 +123,75 @@ impl Search {
         Ok(Some(near))
     }
 
-    /// The search in words.
-    pub fn describe(&self, way: &Way) -> String {
-        let mut out = match way {
-            Way::Index(opened) => format!(
-                "ANN: k={}, index `{}` on `{}`, {} segments, metric={}, nprobes={}..{}",
-                self.k,
-                opened.name,
-                self.column,
-                opened.segments.len(),
-                opened.metric,
-                self.probes.minimum,
-                match self.probes.maximum {
-                    Some(maximum) => maximum.to_string(),
-                    None => "all".to_string(),
-                }
-            ),
-            Way::Flat(metric) => format!(
-                "KNN: k={}, all vectors of `{}` in memory, metric={metric}",
-                self.k, self.column
-            ),
-        };
+    /// The plan of the search.
+    pub fn steps(&self, way: &Way, measured: Option<Measured>) -> Step {
+        match way {
+            Way::Flat(metric) => {
+                let from = format!("all vectors of `{}` in memory", self.column);
+                let all = self.dataset.fragments().len();
+                let flat = self.compared(*metric, &from, "LanceRead", all);
+                flat.measured(measured)
+            }
+            Way::Index(opened) => self.through_index(opened, measured),
+        }
+    }
+
+    fn through_index(&self, opened: &Opened, measured: Option<Measured>) -> Step {
+        let deltas = opened.segments.len();
+        let probed = Step::new(format!(
+            "ANNIvfPartition: minimum_nprobes={}, maximum_nprobes={:?}, deltas={deltas}",
+            self.probes.minimum, self.probes.maximum,
+        ));
+        let filter = self.filter.as_deref().map(|filter| {
+            let all = self.dataset.fragments().len();
+            steps::read("LanceRead", &self.dataset, &[], all, Some(filter))
+        });
+        let index = Step::new(format!(
+            "ANNSubIndex: name={}, k={}, deltas={deltas}, metric={:?}, index `{}` on `{}` in memory{}",
+            opened.name,
+            self.k,
+            opened.metric,
+            opened.name,
+            self.column,
+            self.attributes()
+        ));
+        let index = index.reads([probed]).reads(filter);
+        if self.fast || opened.uncovered.is_empty() {
+            return index.measured(measured);
+        }
+        let count = opened.uncovered.len();
+        let from = format!("{count} fragments that the index does not cover");
+        let uncovered = self.compared(opened.metric, &from, "LanceScan", count);
+        Step::new("UnionExec")
+            .measured(measured)
+            .reads([index, uncovered])
+    }
+
+    /// Vectors that are compared one by one.
+    fn compared(&self, metric: DistanceType, from: &str, operator: &str, fragments: usize) -> Step {
+        let columns = [self.column.as_str()];
+        let filter = self.filter.as_deref();
+        Step::new(format!(
+            "KNNVectorDistance: metric={metric}, k={}, {from}{}",
+            self.k,
+            self.attributes()
+        ))
+        .reads([steps::read(
+            operator,
+            &self.dataset,
+            &columns,
+            fragments,
+            filter,
+        )])
+    }
+
+    fn attributes(&self) -> String {
+        let mut out = String::new();
         if self.keys.len() > 1 {
-            out += &format!(", {} vectors", self.keys.len());
+            out += &format!(", queries={}", self.keys.len());
         }
         if let Some(factor) = self.refine {
             out += &format!(", refine_factor={factor}");
-        }
-        if let Way::Index(opened) = way
-            && !self.fast
-            && !opened.uncovered.is_empty()
-        {
-            out += &format!(
-                ", {} fragments that it does not cover",
-                opened.uncovered.len()
-            );
-        }
-        if let Some(filter) = &self.filter {
-            let filter: Vec<&str> = filter.split_whitespace().collect();
-            out += &format!("\n  filter before the search: {}", filter.join(" "));
         }
         out
     }

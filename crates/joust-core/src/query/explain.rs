@@ -18,13 +18,13 @@ impl Table {
         let verbose = explain.verbose == Some(true);
         let caches = self.handle().caches();
         let own = match self.plan(&dataset, &explain.query).await? {
-            Planned::Text(search) => Some(search.describe(caches).await?),
-            Planned::Nearest(search) => search.describe(verbose, caches).await?,
-            Planned::Reads(reads) => Some(reads.describe(verbose)),
+            Planned::Text(search) => Some(search.steps(verbose, caches).await?),
+            Planned::Nearest(search) => search.steps(verbose, caches).await?,
+            Planned::Reads(reads) => Some(reads.steps(verbose, None)),
             Planned::Scan => None,
         };
         if let Some(own) = own {
-            return Ok(self.without_location(&own));
+            return Ok(self.without_location(&own.explain()));
         }
         let scanner = plan::scanner(&self.scanned(&dataset), &explain.query).await?;
         let plan = gone::plan(&scanner, &dataset).await;
@@ -51,7 +51,7 @@ impl Table {
             Planned::Scan => None,
         };
         if let Some(own) = own {
-            return Ok(self.without_location(&own));
+            return Ok(self.without_location(&own.analyze()));
         }
         let scanner = plan::scanner(&self.scanned(&dataset), &query).await?;
         let plan = gone::plan(&scanner, &dataset).await;

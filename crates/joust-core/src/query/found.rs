@@ -11,6 +11,7 @@ use super::request::Query;
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::rows::{Output, Ranked};
+use crate::steps::{self, Measured, Step};
 
 /// Rows that are fetched together.
 const ROWS: usize = 1_024;
@@ -44,6 +45,17 @@ impl Wanted {
             offset: 0,
             limit: usize::MAX,
         }
+    }
+
+    /// What is done with the rows that are found, above the step that finds them.
+    pub fn steps(&self, verbose: bool, found: Step, measured: Option<Measured>) -> Step {
+        let found = match self.output.is_sorted() {
+            true => Step::new(format!("SortExec: expr=[{}]", self.output.order())).reads([found]),
+            false => found,
+        };
+        Step::new(self.output.describe(verbose))
+            .measured(measured)
+            .reads([steps::limit(self.offset, self.limit, found)])
     }
 
     /// The columns of the rows that are wanted, of all that were found.

@@ -17,6 +17,7 @@ use crate::cache::Caches;
 use crate::error::Result;
 use crate::nearest::{Bounds, Near, Probes, Search, Way, key};
 use crate::rows::{Output, Own, QUERY_INDEX, Ranked, can_be_kept};
+use crate::steps::{Measured, Step};
 
 /// More rows are a scan's business, which returns them as it reads them.
 const MOST_ROWS: u64 = 10_000;
@@ -105,9 +106,9 @@ impl Nearest {
         self.search.find(&self.way, caches).await
     }
 
-    /// The search in words.
-    pub fn describe(&self) -> String {
-        self.search.describe(&self.way)
+    /// The plan of the search.
+    pub fn steps(&self, measured: Option<Measured>) -> Step {
+        self.search.steps(&self.way, measured)
     }
 }
 
@@ -166,38 +167,41 @@ impl NearestRows {
         each.collect()
     }
 
-    /// The plan in words; `None` when it is Lance's.
-    pub async fn describe(&self, verbose: bool, caches: &Arc<Caches>) -> Result<Option<String>> {
+    /// The plan; `None` when it is Lance's.
+    pub async fn steps(&self, verbose: bool, caches: &Arc<Caches>) -> Result<Option<Step>> {
         // Only a search shows whether all that it needs is in memory.
         let near = self.nearest.find(caches).await?;
-        Ok(near.map(|_| self.words(verbose)))
+        Ok(near.map(|_| self.plan(verbose, None, None)))
     }
 
-    /// Runs the search: what its steps took and found, after the plan.
-    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Option<String>> {
+    /// Runs the search: the plan with what its steps took and found.
+    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Option<Step>> {
         let started = Instant::now();
         let Some(near) = self.nearest.find(caches).await? else {
             return Ok(None);
         };
-        let mut out = self.words(false);
-        let (rows, time) = (near.iter().map(Vec::len).sum::<usize>(), started.elapsed());
-        out += &format!("vector: output_rows={rows}, time={time:?}\n");
+        let searched = Measured {
+            rows: near.iter().map(Vec::len).sum::<usize>() as u64,
+            time: started.elapsed(),
+        };
         let started = Instant::now();
         let found = self.ranked(&near);
         let rows = self.wanted.fetch(found, caches).await?.count().await?;
-        out += &format!(
-            "columns: output_rows={rows}, time={:?}\n",
-            started.elapsed()
-        );
-        Ok(Some(out))
+        let fetched = Measured {
+            rows: rows as u64,
+            time: started.elapsed(),
+        };
+        Ok(Some(self.plan(false, Some(searched), Some(fetched))))
     }
 
-    fn words(&self, verbose: bool) -> String {
-        let mut out = format!("{}\n", self.wanted.output.describe(verbose));
-        for line in self.nearest.describe().lines() {
-            out += &format!("  {line}\n");
-        }
-        out
+    fn plan(&self, verbose: bool, searched: Option<Measured>, fetched: Option<Measured>) -> Step {
+        let found = self.nearest.steps(searched);
+        let wanted = Wanted {
+            output: self.wanted.output.clone(),
+            offset: self.offset,
+            limit: self.limit,
+        };
+        wanted.steps(verbose, found, fetched)
     }
 }
 

@@ -13,6 +13,7 @@ use super::vectors::Vectors;
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::rows::{Is, Ranked, can_have, first_rows, rows_with, tests};
+use crate::steps::{self, Measured, Step};
 
 /// More rows are a scan's business, which returns them as it reads them.
 const MOST_ROWS: u64 = 10_000;
@@ -20,6 +21,8 @@ const MOST_ROWS: u64 = 10_000;
 /// Rows that satisfy a filter, in the table's order, and what is returned of them.
 pub struct Reads {
     rows: Vec<u64>,
+    filter: String,
+    /// What in memory tells the rows.
     how: String,
     wanted: Wanted,
 }
@@ -51,6 +54,7 @@ impl Reads {
         };
         Ok(found.map(|(rows, how)| Self {
             rows,
+            filter: filter.to_string(),
             how,
             wanted: Wanted::new(output, query),
         }))
@@ -64,21 +68,30 @@ impl Reads {
         self.wanted.fetch(found.collect(), caches).await
     }
 
-    /// The plan in words.
-    pub fn describe(&self, verbose: bool) -> String {
-        let output = self.wanted.output.describe(verbose);
-        format!("{output}\n  {}\n", self.how)
+    /// The plan.
+    pub fn steps(&self, verbose: bool, measured: Option<Measured>) -> Step {
+        let output = &self.wanted.output;
+        let columns: Vec<&str> = output.taken().collect();
+        let read = steps::read(
+            "LanceRead",
+            output.dataset(),
+            &columns,
+            output.dataset().fragments().len(),
+            Some(&self.filter),
+        );
+        let known = Step::new(format!("InMemory: {}", self.how));
+        self.wanted.steps(verbose, read.reads([known]), measured)
     }
 
-    /// Reads the rows: how long that took, after the plan.
-    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<String> {
+    /// Reads the rows: the plan with how long that took.
+    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Step> {
         let started = Instant::now();
         let rows = self.rows(caches).await?.count().await?;
-        let time = started.elapsed();
-        Ok(format!(
-            "{}columns: output_rows={rows}, time={time:?}\n",
-            self.describe(false)
-        ))
+        let measured = Measured {
+            rows: rows as u64,
+            time: started.elapsed(),
+        };
+        Ok(self.steps(false, Some(measured)))
     }
 }
 
@@ -105,13 +118,7 @@ async fn by_value(
         return Ok(None);
     }
     let rows = rows_with(dataset, field, values, caches.rows()).await?;
-    let how = || {
-        format!(
-            "Read: {} values of `{}`, in memory",
-            values.len(),
-            field.name
-        )
-    };
+    let how = || format!("{} values of `{}`", values.len(), field.name);
     Ok(rows.map(|rows| (rows, how())))
 }
 
@@ -128,10 +135,5 @@ async fn by_filter(
     let filter = expression::whole(filter)?;
     let rows = first_rows(dataset, &filter, reach as usize, caches.rows()).await?;
     let words = || filter.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(rows.map(|rows| {
-        (
-            rows,
-            format!("Read: the first rows where {}, in memory", words()),
-        )
-    }))
+    Ok(rows.map(|rows| (rows, format!("the first rows where {}", words()))))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::compute::SortOptions;
-use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::physical_plan::ExecutionPlan;
 use joust_text::highlight::Style;
 use joust_text::query::Query as TextQuery;
 use joust_text::search::Hit;
@@ -23,6 +23,7 @@ use crate::cache::Caches;
 use crate::error::{Error, Result};
 use crate::nearest::{Near, gone};
 use crate::rows::{Key, Output, Own, Ranked};
+use crate::steps::{Measured, Step};
 use crate::text::{Found, Search, indexed};
 
 /// Passages that a query asks for; what is absent has a default.
@@ -158,45 +159,38 @@ impl TextSearch {
         Ok(hybrid.fuse(&hits, &near))
     }
 
-    /// The plan in words.
-    pub async fn describe(&self, caches: &Arc<Caches>) -> Result<String> {
-        let mut out = format!("{}\n", self.wanted.output.describe(false));
-        let mut depth = 1;
-        if let Some((_, hybrid)) = &self.vector {
-            indent(&hybrid.describe(), depth, &mut out);
-            depth += 1;
+    /// The plan.
+    pub async fn steps(&self, verbose: bool, caches: &Arc<Caches>) -> Result<Step> {
+        let mut found = self.text.steps().await?;
+        if let Some((neighbours, hybrid)) = &self.vector {
+            let near = neighbours.steps(caches, None).await?;
+            found = Step::new(hybrid.describe()).reads([found, near]);
         }
-        indent(&self.text.describe().await?, depth, &mut out);
-        if let Some((neighbours, _)) = &self.vector {
-            indent(&neighbours.describe(caches).await?, depth, &mut out);
-        }
-        Ok(out)
+        Ok(self.wanted.steps(verbose, found, None))
     }
 
-    /// Runs the search: what each of its steps took and found, after the plan.
-    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<String> {
-        use std::fmt::Write;
-        let mut out = self.describe(caches).await?;
-        let started = Instant::now();
-        let (hits, parts) = self.text.traced(caches).await?;
-        out += &parts;
-        let mut step = |name: &str, rows: usize, started: Instant| {
-            let _ = writeln!(out, "{name}: rows={rows}, time={:?}", started.elapsed());
-        };
-        step("text", hits.len(), started);
-        let found = match &self.vector {
+    /// Runs the search: the plan with what each of its steps took and found.
+    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Step> {
+        let (hits, mut plan) = self.text.traced(caches).await?;
+        let found: Vec<Ranked> = match &self.vector {
             None => hits.into_iter().map(Ranked::from).collect(),
             Some((neighbours, hybrid)) => {
                 let started = Instant::now();
                 let near = neighbours.find(caches).await?;
-                step("vector", near.len(), started);
-                hybrid.fuse(&hits, &near)
+                let searched = measured(near.len(), started);
+                let near_plan = neighbours.steps(caches, Some(searched)).await?;
+                let started = Instant::now();
+                let fused = hybrid.fuse(&hits, &near);
+                plan = Step::new(hybrid.describe())
+                    .measured(Some(measured(fused.len(), started)))
+                    .reads([plan, near_plan]);
+                fused
             }
         };
         let started = Instant::now();
         let count = self.wanted.fetch(found, caches).await?.count().await?;
-        step("columns", count, started);
-        Ok(out)
+        let fetched = measured(count, started);
+        Ok(self.wanted.steps(false, plan, Some(fetched)))
     }
 }
 
@@ -213,20 +207,29 @@ impl Text {
         }
     }
 
-    /// What it finds, and what was done for it in each part of joust's own indexes.
-    async fn traced(&self, caches: &Arc<Caches>) -> Result<(Vec<Hit>, String)> {
+    /// What it finds, and the plan with what was done for it.
+    async fn traced(&self, caches: &Arc<Caches>) -> Result<(Vec<Hit>, Step)> {
+        let started = Instant::now();
         match self {
-            Self::Own(found) => found.traced(caches).await,
-            Self::Native(_) => Ok((self.hits(caches).await?, String::new())),
+            Self::Own(found) => {
+                let (hits, traces) = found.traced(caches).await?;
+                let done = (measured(hits.len(), started), traces.as_slice());
+                Ok((hits, found.steps(Some(done))))
+            }
+            Self::Native(_) => {
+                let hits = self.hits(caches).await?;
+                let searched = measured(hits.len(), started);
+                Ok((hits, self.steps().await?.measured(Some(searched))))
+            }
         }
     }
 
-    async fn describe(&self) -> Result<String> {
+    async fn steps(&self) -> Result<Step> {
         match self {
-            Self::Own(found) => Ok(found.describe()),
+            Self::Own(found) => Ok(found.steps(None)),
             Self::Native(scanner) => {
                 let plan = scanner.create_plan().await.map_err(Error::of_input)?;
-                Ok(words(plan.as_ref()))
+                Ok(Step::of_plan(plan.as_ref()))
             }
         }
     }
@@ -244,10 +247,10 @@ impl Neighbours {
         Ok(found.into_iter().map(near).collect())
     }
 
-    async fn describe(&self, caches: &Arc<Caches>) -> Result<String> {
+    async fn steps(&self, caches: &Arc<Caches>, measured: Option<Measured>) -> Result<Step> {
         match &self.own {
-            Some(own) if own.find(caches).await?.is_some() => Ok(own.describe()),
-            _ => Ok(words(self.plan().await?.as_ref())),
+            Some(own) if own.find(caches).await?.is_some() => Ok(own.steps(measured)),
+            _ => Ok(Step::of_plan(self.plan().await?.as_ref()).measured(measured)),
         }
     }
 
@@ -257,14 +260,10 @@ impl Neighbours {
     }
 }
 
-fn words(plan: &dyn ExecutionPlan) -> String {
-    displayable(plan).indent(false).to_string()
-}
-
-fn indent(text: &str, depth: usize, out: &mut String) {
-    use std::fmt::Write;
-    for line in text.lines() {
-        let _ = writeln!(out, "{:indent$}{line}", "", indent = depth * 2);
+fn measured(rows: usize, started: Instant) -> Measured {
+    Measured {
+        rows: rows as u64,
+        time: started.elapsed(),
     }
 }
 

@@ -6,6 +6,7 @@ use arrow::array::{
     ArrayRef, Float32Array, Int32Array, RecordBatch, RecordBatchOptions, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use lance_core::datatypes::BlobHandling;
 
 use super::Ranked;
 use super::output::{Output, Own, Source};
@@ -47,9 +48,13 @@ impl Output {
             _ => None,
         };
         match own {
-            Some(own) => as_returned(Field::from(own))
-                .with_name(name)
-                .with_data_type(data_type.clone()),
+            Some(own) => {
+                // Of a blob Lance returns where it lies: that is not the type that the schema names.
+                let own = BlobHandling::default().unload_if_needed(own.clone());
+                as_returned(Field::from(&own))
+                    .with_name(name)
+                    .with_data_type(data_type.clone())
+            }
             None => {
                 let is_known = matches!(source, Source::Own(Own::Query));
                 Field::new(name, data_type.clone(), !is_known)

@@ -179,7 +179,26 @@ impl Output {
         !self.order.is_empty()
     }
 
-    /// What is returned, in words; verbose tells the types of the table's columns too.
+    pub fn dataset(&self) -> &Arc<Dataset> {
+        &self.dataset
+    }
+
+    /// What is taken from the table, as SQL.
+    pub fn taken(&self) -> impl Iterator<Item = &str> {
+        self.taken.iter().map(|(_, sql)| sql.as_str())
+    }
+
+    /// What the rows are sorted by, as plans show it.
+    pub fn order(&self) -> String {
+        let keys = self.order.iter().map(|(taken, options)| {
+            let direction = if options.descending { "DESC" } else { "ASC" };
+            let nulls = if options.nulls_first { "FIRST" } else { "LAST" };
+            format!("{} {direction} NULLS {nulls}", self.taken[*taken].1)
+        });
+        keys.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What is returned, as plans show it; verbose tells the types of the table's columns too.
     pub fn describe(&self, verbose: bool) -> String {
         let columns = self.columns.iter().map(|(name, source)| match source {
             Source::Taken(index) if verbose => {
@@ -188,9 +207,10 @@ impl Output {
             }
             _ => name.clone(),
         });
-        let mut out = format!("Rows: columns={}", columns.collect::<Vec<_>>().join(", "));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let mut out = format!("ProjectionExec: expr=[{columns}]");
         if let Some(branch) = &self.dataset.manifest().branch {
-            out += &format!("; branch={branch}");
+            out += &format!(", branch={branch}");
         }
         out
     }

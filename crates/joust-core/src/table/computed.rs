@@ -10,12 +10,17 @@ use lance_datafusion::planner::Planner;
 use crate::error::{Error, Result};
 use crate::query::{expression, unknown_column};
 
-/// Metadata key that marks such a column.
-pub const COMPUTED: &str = "computed";
+/// Metadata key that marks such a column. It and the other keys are the LanceDB SDKs' own: they read a
+/// declaration from the schema.
+pub const COMPUTED: &str = "computed_column";
+/// Metadata key of what computes the column; without it the SDKs see no computed column.
+pub const KIND: &str = "computed_column.kind";
+/// The kind of a column that a SQL expression computes.
+pub const SQL: &str = "sql";
 /// Metadata key of its SQL.
-pub const EXPRESSION: &str = "computed.expression";
+pub const EXPRESSION: &str = "computed_column.expression";
 /// Metadata key of the paths of the columns it reads, a JSON list.
-pub const INPUTS: &str = "computed.inputs";
+pub const INPUTS: &str = "computed_column.inputs";
 
 /// The field of a column that `sql` computes: the expression's type, and in the metadata what it is
 /// computed from.
@@ -43,6 +48,7 @@ pub fn field(
     let data_type = planned.data_type(&schema).map_err(Error::of_input)?;
     let mut metadata = metadata.clone();
     metadata.insert(COMPUTED.into(), "true".into());
+    metadata.insert(KIND.into(), SQL.into());
     metadata.insert(EXPRESSION.into(), sql.into());
     metadata.insert(INPUTS.into(), serde_json::json!(inputs).to_string());
     Ok(Field::new(name, data_type, true).with_metadata(metadata))

@@ -1,38 +1,51 @@
-//! A text search in words: what it means, and what it did.
+//! The plan of a text search, and what it did.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
-use joust_text::search::Step;
+use joust_text::query::{Fuzziness, Query};
+use joust_text::search::Step as Trace;
 
 use super::search::Found;
+use super::view::Indexed;
+use crate::steps::{self, Measured, Step};
 
 impl Found {
-    /// The search in words.
-    pub fn describe(&self) -> String {
-        let mut out = String::new();
+    /// The plan of the search; `done`: what it found, and what was done in each part of each index.
+    pub fn steps(&self, done: Option<(Measured, &[Trace])>) -> Step {
         let reach = match self.search.reach {
             reach if reach >= i64::MAX as u64 => "all".to_string(),
             reach => reach.to_string(),
         };
-        let _ = writeln!(out, "TextMatch: rows={reach}");
-        if let Some(filter) = &self.search.filter {
-            let when = match self.search.prefilter {
-                true => "before",
-                false => "after",
-            };
-            let filter: Vec<&str> = filter.split_whitespace().collect();
-            let filter = filter.join(" ");
-            let _ = writeln!(out, "  filter {when} the search: {filter}");
+        let (measured, traces) = done.unzip();
+        let indexes = self.indexes.iter().enumerate();
+        let indexes = indexes.map(|(number, index)| self.index(number, index, traces));
+        let filter = self.search.filter.as_deref();
+        let before = filter.filter(|_| self.search.prefilter).map(|filter| {
+            let all = self.dataset.fragments().len();
+            steps::read("LanceRead", &self.dataset, &[], all, Some(filter))
+        });
+        let search = Step::new(format!("TextMatch: rows={reach}"))
+            .reads([asked(&self.query)])
+            .reads(Step::of_text(&self.plan.describe()))
+            .reads(before)
+            .reads(indexes);
+        match filter.filter(|_| !self.search.prefilter) {
+            Some(filter) => {
+                let filter = steps::filter_of(&self.dataset, filter);
+                let after = Step::new(format!("FilterExec: {filter}"));
+                after.measured(measured).reads([search])
+            }
+            None => search.measured(measured),
         }
-        for line in self.plan.describe().lines() {
-            let _ = writeln!(out, "  {line}");
-        }
-        for (index, (column, view)) in self.indexes.iter().zip(self.plan.columns()) {
-            let segments = index.entries.len();
-            let filled = index.filled();
-            let (mut rows, mut tail) = (0_u64, 0_u64);
+    }
+
+    fn index(&self, number: usize, index: &Indexed, traces: Option<&[Trace]>) -> Step {
+        let filled = index.filled();
+        let (mut rows, mut tail) = (0_u64, 0_u64);
+        let mut column = "";
+        if let Some((name, view)) = self.plan.columns().nth(number) {
+            column = name;
             for (place, part) in view.parts().iter().enumerate() {
                 let visible = u64::from(part.visible().count());
                 match place < filled {
@@ -40,43 +53,88 @@ impl Found {
                     false => tail += visible,
                 }
             }
-            let _ = writeln!(
-                out,
-                "  index `{}` on `{column}`: {segments} segments with {rows} rows, {tail} rows in \
-                 the tail",
-                index.name
-            );
         }
-        out
+        let segments = index.entries.len();
+        Step::new(format!(
+            "TextIndex: name={}, column={column}, segments={segments}, rows={rows}, tail={tail}",
+            index.name
+        ))
+        .reads(parts(number, filled, traces.unwrap_or_default()))
     }
+}
 
-    /// Each segment by itself, and the tail as a whole.
-    pub(super) fn describe_steps(&self, steps: &[Step]) -> String {
-        let mut out = String::new();
-        for (number, index) in self.indexes.iter().enumerate() {
-            let filled = index.filled();
-            let mut segments: BTreeMap<usize, Done> = BTreeMap::new();
-            let mut tail: Option<Done> = None;
-            for step in steps.iter().filter(|step| step.column == number) {
-                match step.part < filled {
-                    true => segments.entry(step.part).or_default().add(step),
-                    false => tail.get_or_insert_default().add(step),
-                }
-            }
-            let segments = segments
-                .into_iter()
-                .map(|(part, done)| (format!("segment {}", part + 1), done));
-            let tail = tail.into_iter().map(|done| ("tail".to_string(), done));
-            for (part, Done { rows, time }) in segments.chain(tail) {
-                let name = &index.name;
-                let _ = writeln!(
-                    out,
-                    "text, index `{name}`, {part}: rows={rows}, time={time:?}"
-                );
-            }
+/// Each segment of an index by itself, and the tail as a whole.
+fn parts(number: usize, filled: usize, traces: &[Trace]) -> Vec<Step> {
+    let mut segments: BTreeMap<usize, Done> = BTreeMap::new();
+    let mut tail: Option<Done> = None;
+    for trace in traces.iter().filter(|trace| trace.column == number) {
+        match trace.part < filled {
+            true => segments.entry(trace.part).or_default().add(trace),
+            false => tail.get_or_insert_default().add(trace),
         }
-        out
     }
+    let segments = segments
+        .into_iter()
+        .map(|(part, done)| (format!("TextSegment: number={}", part + 1), done));
+    let tail = tail.into_iter().map(|done| ("TextTail".to_string(), done));
+    let parts = segments.chain(tail);
+    let steps = parts
+        .map(|(part, Done { rows, time })| Step::new(part).measured(Some(Measured { rows, time })));
+    steps.collect()
+}
+
+/// What is asked, in the words of Lance's plans.
+fn asked(query: &Query) -> Step {
+    let all = |queries: &[Query]| queries.iter().map(asked).collect::<Vec<_>>();
+    let named = |column: &Option<String>| column.clone().unwrap_or_default();
+    match query {
+        Query::Match(query) => {
+            let fuzziness = match query.fuzziness {
+                Fuzziness::Exact => String::new(),
+                Fuzziness::Auto => ", fuzziness=auto".to_string(),
+                Fuzziness::Edits(edits) => format!(", fuzziness={edits}"),
+            };
+            Step::new(format!(
+                "MatchQuery: column={}, query=[{}]{fuzziness}",
+                named(&query.column),
+                one_line(&query.terms)
+            ))
+        }
+        Query::Phrase(query) => Step::new(format!(
+            "PhraseQuery: column={}, query={}",
+            named(&query.column),
+            one_line(&query.terms)
+        )),
+        Query::Boost {
+            positive,
+            negative,
+            negative_boost,
+        } => Step::new(format!("BoostQuery: negative_boost={negative_boost}"))
+            .reads([asked(positive), asked(negative)]),
+        Query::Best(queries) => Step::new("MultiMatchQuery").reads(all(queries)),
+        Query::CombinedFields(query) => Step::new(format!(
+            "CombinedFieldsQuery: columns=[{}], query=[{}]",
+            query.columns.join(", "),
+            one_line(&query.terms)
+        )),
+        Query::Boolean {
+            must,
+            should,
+            must_not,
+        } => Step::new(format!(
+            "BooleanQuery: should={}, must={}, must_not={}",
+            should.len(),
+            must.len(),
+            must_not.len()
+        ))
+        .reads(all(should))
+        .reads(all(must))
+        .reads(all(must_not)),
+    }
+}
+
+fn one_line(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What was done in some parts.
@@ -87,8 +145,8 @@ struct Done {
 }
 
 impl Done {
-    fn add(&mut self, step: &Step) {
-        self.rows += step.rows;
-        self.time += step.time;
+    fn add(&mut self, trace: &Trace) {
+        self.rows += trace.rows;
+        self.time += trace.time;
     }
 }

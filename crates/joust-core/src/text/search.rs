@@ -35,8 +35,10 @@ pub struct Search {
 
 /// A search that can be run, explained, and run again.
 pub struct Found {
-    dataset: Arc<Dataset>,
+    pub(super) dataset: Arc<Dataset>,
     pub(super) indexes: Vec<Indexed>,
+    /// What is asked, with every column decided.
+    pub(super) query: Arc<Query>,
     pub(super) plan: Arc<Plan>,
     pub(super) search: Search,
 }
@@ -179,13 +181,16 @@ impl Found {
             true => views.iter().map(|(_, view)| view.documents()).sum(),
             false => 0,
         };
+        let query = Arc::new(query);
+        let asked = query.clone();
         let make = move |interrupt: Interrupt<'_>| {
-            Ok(Plan::new(&query, views, Limits::default(), interrupt)?)
+            Ok(Plan::new(&asked, views, Limits::default(), interrupt)?)
         };
         let plan = run(work, make).await?;
         Ok(Self {
             dataset,
             indexes: searched,
+            query,
             plan: Arc::new(plan),
             search,
         })
@@ -197,13 +202,13 @@ impl Found {
     }
 
     /// The best rows, and what was done to find them, part by part.
-    pub async fn traced(&self, caches: &Caches) -> Result<(Vec<Hit>, String)> {
+    pub async fn traced(&self, caches: &Caches) -> Result<(Vec<Hit>, Vec<Step>)> {
         let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
         let sink = steps.clone();
         let hits = self.observed(caches, move |step| sink.lock().push(step));
         let hits = hits.await?;
         let steps = std::mem::take(&mut *steps.lock());
-        Ok((hits, self.describe_steps(&steps)))
+        Ok((hits, steps))
     }
 
     async fn observed(

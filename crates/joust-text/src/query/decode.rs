@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::form::{Form, Words};
 use super::limits::Budget;
-use super::structure::{best, structure};
-use super::{Limits, Match, Phrase, Query};
+use super::structure::{Structures, best};
+use super::{Fuzziness, Limits, Match, Phrase, Query};
 use crate::error::{Error, Result};
 use crate::object::Object;
 
@@ -20,14 +20,28 @@ pub fn decode(value: &Value, limits: Limits) -> Result<Query> {
     match (form.string_query, form.structured_query, form.query) {
         (Some(Object(words)), None, None) if form.columns.is_none() => string_query(words, budget),
         (None, Some(Object(inner)), None) if form.columns.is_none() => {
-            structure(read(&inner.query, ".structured_query.query")?, 1, budget)
+            // As the namespace clients that read their own bodies have it.
+            let null_fuzziness = Fuzziness::Exact;
+            let query = read(&inner.query, ".structured_query.query")?;
+            Structures {
+                budget,
+                null_fuzziness,
+            }
+            .read(query, 1)
         }
         (None, None, Some(Value::String(query))) => {
             let columns = form.columns;
             string_query(Words { query, columns }, budget)
         }
         (None, None, Some(query)) if form.columns.is_none() => {
-            structure(read(&query, ".query")?, 1, budget)
+            // The SDKs send null for what a caller did not limit, and Lance reads it so.
+            let null_fuzziness = Fuzziness::Auto;
+            let query = read(&query, ".query")?;
+            Structures {
+                budget,
+                null_fuzziness,
+            }
+            .read(query, 1)
         }
         (None, None, Some(_)) => Err(Error::invalid(
             "`full_text_query`: a structure names its columns itself; leave `columns` out",
@@ -90,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::query::{Fuzziness, Operator};
+    use crate::query::Operator;
 
     fn read(value: Value) -> Query {
         decode(&value, Limits::default()).unwrap()
@@ -118,6 +132,45 @@ mod tests {
             json!({"structured_query": {"query": {"match": {"terms": "a b", "fuzziness": 0}}}}),
         ] {
             assert_eq!(read(value.clone()), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_match_is_exact_unless_it_says_otherwise() {
+        let fuzziness = |value: Value| match read(value) {
+            Query::Match(query) => query.fuzziness,
+            query => panic!("{query:?}"),
+        };
+        let stated = |value: Value| json!({"match": {"terms": "a", "fuzziness": value}});
+        let silent = json!({"match": {"terms": "a"}});
+        let namespace = |query: Value| fuzziness(json!({"structured_query": {"query": query}}));
+        let lancedb = |query: Value| fuzziness(json!({"query": query}));
+        assert_eq!(namespace(silent.clone()), Fuzziness::Exact);
+        assert_eq!(namespace(stated(Value::Null)), Fuzziness::Exact);
+        assert_eq!(lancedb(silent), Fuzziness::Exact);
+        assert_eq!(lancedb(stated(Value::Null)), Fuzziness::Auto);
+        let forms: [&dyn Fn(Value) -> Fuzziness; 2] = [&namespace, &lancedb];
+        for form in forms {
+            assert_eq!(form(stated(json!(0))), Fuzziness::Exact);
+            assert_eq!(form(stated(json!(3))), Fuzziness::Edits(3));
+            assert_eq!(form(stated(json!("auto"))), Fuzziness::Auto);
+        }
+    }
+
+    #[test]
+    fn null_fuzziness_reaches_every_match_within() {
+        let open = json!({"column": "x", "terms": "a", "fuzziness": null});
+        let query = json!({"boolean": {
+            "must": [{"multi_match": {"match_queries": [open, open]}}],
+            "should": [{"boost": {"positive": {"match": open}, "negative": {"match": open}}}],
+        }});
+        for (form, word) in [
+            (json!({"query": query}), "Auto"),
+            (json!({"structured_query": {"query": query}}), "Exact"),
+        ] {
+            let read = format!("{:?}", read(form));
+            let count = read.matches(&format!("fuzziness: {word}")).count();
+            assert_eq!(count, 4, "{read}");
         }
     }
 
@@ -184,7 +237,11 @@ mod tests {
             ),
             (
                 json!({"query": {"match": {"terms": "a", "fuzziness": -1}}}),
-                "0, 1 or 2 edits",
+                "0 to 5 edits",
+            ),
+            (
+                json!({"query": {"match": {"terms": "a", "fuzziness": 6}}}),
+                "0 to 5 edits",
             ),
             (
                 json!({"query": {"match": {"terms": "a", "operator": "xor"}}}),
@@ -275,7 +332,7 @@ mod tests {
                 "And or Or",
             ),
             (
-                r#"{"query":{"match":{"terms":"a","fuzziness":3}}}"#,
+                r#"{"query":{"match":{"terms":"a","fuzziness":9}}}"#,
                 "fuzziness",
             ),
             (r#"{"query":{"match":{"terms":"a","boost":-1}}}"#, "boost"),

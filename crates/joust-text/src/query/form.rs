@@ -1,9 +1,10 @@
 //! The wire forms of a text query, member by member. A member of the wrong type is refused with its
 //! path: an engine that passes over it would do something else than what was asked.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::limits::MOST_EDITS;
 use super::{Fuzziness, Granularity, Operator};
 use crate::object::Object;
 
@@ -52,9 +53,9 @@ pub struct Match {
     pub terms: String,
     #[serde(default)]
     pub boost: Option<Weight>,
-    /// Absent and null mean automatic, as the SDKs and Lance have it.
-    #[serde(default)]
-    pub fuzziness: Option<Fuzziness>,
+    /// `None`: absent. What null means depends on the wire form.
+    #[serde(default, deserialize_with = "present")]
+    pub fuzziness: Option<Option<Fuzziness>>,
     #[serde(default)]
     pub max_expansions: Option<Within<1_000>>,
     #[serde(default)]
@@ -262,20 +263,30 @@ impl<const MOST: u32> TryFrom<u64> for Within<MOST> {
     }
 }
 
-/// 0, 1 or 2 edits, or the word for what suits the length of a word.
+/// A number of edits, or the word for what suits the length of a word.
 impl TryFrom<Value> for Fuzziness {
-    type Error = &'static str;
+    type Error = String;
 
     fn try_from(value: Value) -> Result<Self, Self::Error> {
         let is_auto = |word: &str| word.eq_ignore_ascii_case("auto");
-        match value.as_u64() {
+        match value.as_u64().and_then(|edits| u8::try_from(edits).ok()) {
             Some(0) => Ok(Self::Exact),
-            Some(1) => Ok(Self::Edits(1)),
-            Some(2) => Ok(Self::Edits(2)),
+            Some(edits) if edits <= MOST_EDITS => Ok(Self::Edits(edits)),
             _ if value.as_str().is_some_and(is_auto) => Ok(Self::Auto),
-            _ => Err("give 0, 1 or 2 edits, or null for what suits the length of a word"),
+            _ => Err(format!(
+                "give 0 to {MOST_EDITS} edits, or auto for what suits the length of a word"
+            )),
         }
     }
+}
+
+/// Tells a member that is null from one that is absent.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
 }
 
 impl TryFrom<String> for Granularity {

@@ -2,6 +2,9 @@
 
 use crate::error::{Error, Result};
 
+/// Edits that a word may be away. Beyond it nearly every word of a dictionary is within reach.
+pub(super) const MOST_EDITS: u8 = 5;
+
 /// Bounds on one query. A query beyond them is refused before it costs anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -29,7 +32,7 @@ impl Default for Limits {
             text_bytes: 32 << 10,
             terms: 2_048,
             expansions: 1_000,
-            edits: 2,
+            edits: MOST_EDITS,
             slop: 100,
         }
     }

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::{Leaf, Plan, Tree};
 
 impl Plan {
-    /// The plan in words: terms after analysis, one line for each step.
+    /// The plan in words: terms after analysis, one line `Name: what` for each step, indented by two
+    /// spaces a level.
     pub fn describe(&self) -> String {
         let mut out = String::new();
         describe(
@@ -13,7 +14,8 @@ impl Plan {
             0,
             &mut out,
             &mut |(column, tree), depth, out| {
-                line(out, depth, &format!("column `{}`", self.columns[*column].0));
+                let name = &self.columns[*column].0;
+                line(out, depth, &format!("TextColumn: column={name}"));
                 describe(tree, depth + 1, out, &mut |leaf, depth, out| {
                     line(out, depth, &leaf.describe());
                 });
@@ -27,15 +29,11 @@ type Describe<'a, L> = &'a mut dyn FnMut(&L, usize, &mut String);
 
 fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_, L>) {
     match tree {
-        Tree::Nothing => line(out, depth, "nothing"),
+        Tree::Nothing => line(out, depth, "EmptyExec"),
         Tree::Combined(asked) => {
             let how = if asked.all { "all" } else { "any" };
             let terms = asked.terms.join("`, `");
-            line(
-                out,
-                depth,
-                &format!("columns as one text: {how} of `{terms}`"),
-            );
+            line(out, depth, &format!("OneText: {how} of `{terms}`"));
         }
         Tree::Leaf(end) => leaf(end, depth, out),
         Tree::Boolean {
@@ -43,7 +41,7 @@ fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_
             should,
             must_not,
         } => {
-            for (name, queries) in [("all of", must), ("any of", should), ("none of", must_not)] {
+            for (name, queries) in [("AllOf", must), ("AnyOf", should), ("NoneOf", must_not)] {
                 if !queries.is_empty() {
                     line(out, depth, name);
                 }
@@ -53,7 +51,7 @@ fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_
             }
         }
         Tree::Best(queries) => {
-            line(out, depth, "best of");
+            line(out, depth, "BestOf");
             for query in queries {
                 describe(query, depth + 1, out, leaf);
             }
@@ -63,9 +61,9 @@ fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_
             negative,
             factor,
         } => {
-            line(out, depth, "rows of");
+            line(out, depth, "RowsOf");
             describe(positive, depth + 1, out, leaf);
-            line(out, depth, &format!("less {factor} times the score of"));
+            line(out, depth, &format!("LessTheScoreOf: factor={factor}"));
             describe(negative, depth + 1, out, leaf);
         }
     }
@@ -79,10 +77,10 @@ impl Leaf {
     fn describe(&self) -> String {
         let weighted = |text: String, weight: f32| match weight == 1.0 {
             true => text,
-            false => format!("{text}^{weight}"),
+            false => format!("{text}, weight={weight}"),
         };
         match self {
-            Self::Term { text, weight } => weighted(format!("`{text}`"), *weight),
+            Self::Term { text, weight } => weighted(format!("Term: `{text}`"), *weight),
             Self::Phrase {
                 terms,
                 slop,
@@ -91,9 +89,9 @@ impl Leaf {
                 let words: Vec<&str> = terms.iter().map(|(_, word)| word.as_str()).collect();
                 let near = match slop {
                     0 => String::new(),
-                    slop => format!(" slop {slop}"),
+                    slop => format!(", slop={slop}"),
                 };
-                weighted(format!("phrase `{}`{near}", words.join(" ")), *weight)
+                weighted(format!("Phrase: `{}`{near}", words.join(" ")), *weight)
             }
         }
     }

@@ -7,12 +7,18 @@
 
 use std::collections::HashMap;
 
-use tantivy::Term;
 use tantivy::query::FuzzyTermQuery;
+use tantivy::{InvertedIndexReader, Term};
+use tantivy_fst::Automaton;
 
-use crate::error::Result;
+use super::Interrupt;
+use super::levenshtein::Levenshtein;
+use crate::error::{Error, Result};
 use crate::query::Match;
 use crate::view::View;
+
+/// The edits that tantivy has automata for, which are made once and then fitted to each word.
+const EDITS_OF_TANTIVY: u8 = 2;
 
 struct Candidate {
     word: usize,
@@ -29,9 +35,13 @@ pub fn expand(
     words: &[(String, usize)],
     query: &Match,
     most: usize,
+    interrupt: Interrupt<'_>,
 ) -> Result<Vec<Vec<(String, f32)>>> {
     let mut candidates = Vec::new();
     for (index, (word, _)) in words.iter().enumerate() {
+        if interrupt() {
+            return Err(Error::Interrupted);
+        }
         let edits = query.fuzziness.edits(word);
         candidates.extend(similar(view, index, word, edits, query.prefix_length)?);
     }
@@ -65,20 +75,12 @@ fn similar(
             }
             continue;
         }
-        let automaton = FuzzyTermQuery::new(term.clone(), edits, false).automaton()?;
-        let mut terms = inverted
-            .terms()
-            .search(automaton)
-            .ge(prefix.as_bytes())
-            .into_stream()?;
-        while terms.advance() {
-            let Ok(text) = std::str::from_utf8(terms.key()) else {
-                continue;
-            };
-            if text.starts_with(&prefix) {
-                let documents = u64::from(terms.value().doc_freq);
-                *found.entry(text.to_string()).or_default() += documents;
-            }
+        if edits <= EDITS_OF_TANTIVY {
+            let automaton = FuzzyTermQuery::new(term.clone(), edits, false).automaton()?;
+            collect(&inverted, automaton, &prefix, &mut found)?;
+        } else {
+            let automaton = Levenshtein::new(word, &prefix, edits);
+            collect(&inverted, automaton, &prefix, &mut found)?;
         }
     }
     let candidates = found.into_iter().map(|(text, documents)| Candidate {
@@ -88,6 +90,29 @@ fn similar(
         text,
     });
     Ok(candidates.collect())
+}
+
+/// Adds the terms that an automaton accepts and that begin with `prefix`, with their documents.
+fn collect<A: Automaton>(
+    inverted: &InvertedIndexReader,
+    automaton: A,
+    prefix: &str,
+    found: &mut HashMap<String, u64>,
+) -> Result<()>
+where
+    A::State: Clone,
+{
+    let terms = inverted.terms().search(automaton);
+    let mut terms = terms.ge(prefix.as_bytes()).into_stream()?;
+    while terms.advance() {
+        let Ok(text) = std::str::from_utf8(terms.key()) else {
+            continue;
+        };
+        if text.starts_with(prefix) {
+            *found.entry(text.to_string()).or_default() += u64::from(terms.value().doc_freq);
+        }
+    }
+    Ok(())
 }
 
 fn weigh(

@@ -11,6 +11,7 @@ mod combined;
 mod demote;
 mod describe;
 mod expand;
+mod levenshtein;
 mod lower;
 mod plan;
 mod planner;

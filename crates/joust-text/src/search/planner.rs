@@ -73,7 +73,7 @@ impl Planner<'_> {
                 .collect()
         } else {
             let words = once(words.into_iter().map(|(_, word)| word));
-            expand::expand(view, &words, query, self.limits.expansions)?
+            expand::expand(view, &words, query, self.limits.expansions, self.interrupt)?
         };
         self.spend(groups.iter().map(Vec::len).sum())?;
         let term = |(text, weight): (String, f32)| {
