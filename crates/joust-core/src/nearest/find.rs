@@ -42,8 +42,8 @@ impl Search {
                 if self.fast
                     && self
                         .filter
-                        .as_deref()
-                        .is_some_and(|own| opened.is_behind(own)) =>
+                        .as_ref()
+                        .is_some_and(|own| opened.is_behind(own.sql())) =>
             {
                 return Ok(None);
             }
@@ -159,7 +159,7 @@ impl Search {
             );
         }
         if let Some(filter) = &self.filter {
-            let filter: Vec<&str> = filter.split_whitespace().collect();
+            let filter: Vec<&str> = filter.sql().split_whitespace().collect();
             out += &format!("\n  filter before the search: {}", filter.join(" "));
         }
         out

@@ -1,5 +1,6 @@
 //! Which columns a query returns.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use lance::Dataset;
@@ -37,6 +38,7 @@ pub enum Columns {
 impl Columns {
     /// Output name and expression of each column; `None` for all columns as they are.
     pub fn expressions(&self, dataset: &Dataset) -> Result<Option<Vec<(String, String)>>> {
+        self.check_names()?;
         match self {
             Self::All => Ok(None),
             Self::Names(names) => {
@@ -57,6 +59,23 @@ impl Columns {
                 });
                 checked.collect::<Result<_>>().map(Some)
             }
+        }
+    }
+
+    /// Refuses two columns of one name.
+    fn check_names(&self) -> Result<()> {
+        let names: Vec<&String> = match self {
+            Self::All => Vec::new(),
+            Self::Names(names) => names.iter().collect(),
+            Self::Aliases(aliases) => aliases.iter().map(|(alias, _)| alias).collect(),
+        };
+        let mut seen = HashSet::with_capacity(names.len());
+        match names.into_iter().find(|name| !seen.insert(name.as_str())) {
+            Some(name) => Err(Error::invalid(format!(
+                "`columns` has `{}` twice; give one of them another alias",
+                short(name)
+            ))),
+            None => Ok(()),
         }
     }
 }

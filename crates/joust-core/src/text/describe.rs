@@ -22,7 +22,7 @@ impl Found {
                 true => "before",
                 false => "after",
             };
-            let filter: Vec<&str> = filter.split_whitespace().collect();
+            let filter: Vec<&str> = filter.sql().split_whitespace().collect();
             let filter = filter.join(" ");
             let _ = writeln!(out, "  filter {when} the search: {filter}");
         }
