@@ -20,6 +20,7 @@ pub mod prewarm;
 pub mod query;
 pub mod root;
 mod rows;
+mod schema;
 mod state;
 pub mod table;
 mod text;

@@ -11,8 +11,8 @@ use super::passes::Passes;
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::memo::Memo;
-use crate::query::expression::Expression;
 use crate::rows::filtered;
+use crate::schema::expression::Expression;
 use crate::state::State;
 
 /// Opened indexes are handles: their partitions are in the index cache.

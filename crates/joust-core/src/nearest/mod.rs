@@ -29,7 +29,7 @@ use lance_core::datatypes::Field;
 use lance_index::vector::ApproxMode;
 use lance_linalg::distance::DistanceType;
 
-use crate::query::expression::Expression;
+use crate::schema::expression::Expression;
 
 pub(crate) use caches::VectorCaches;
 pub(crate) use find::{Way, key};

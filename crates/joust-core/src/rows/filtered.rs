@@ -11,7 +11,7 @@ use roaring::RoaringTreemap;
 use super::caches::RowCaches;
 use super::condition::Evaluation;
 use crate::error::{Error, Result};
-use crate::query::expression::Expression;
+use crate::schema::expression::Expression;
 use crate::state::State;
 
 /// The ids of the rows that satisfy a condition. They are remembered for the version, unless the condition

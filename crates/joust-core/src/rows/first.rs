@@ -11,7 +11,7 @@ use lance::Dataset;
 use super::caches::RowCaches;
 use super::condition::Evaluation;
 use crate::error::{Error, Result};
-use crate::query::expression::Expression;
+use crate::schema::expression::Expression;
 
 /// At least so many rows are found at once: the next page is asked for next.
 const LEAST: usize = 100;

@@ -18,8 +18,8 @@ use super::files::blocking;
 use super::view::Indexed;
 use crate::cache::Caches;
 use crate::error::{Error, Result};
-use crate::query::expression::Expression;
 use crate::rows::filtered;
+use crate::schema::expression::Expression;
 
 /// What limits a search besides the query's own words.
 #[derive(Debug, Clone, Default)]

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::names::short;
-use crate::query::expression::{MAX_GROWTH, Place, Walk};
+use crate::schema::expression::{MAX_GROWTH, Place, Walk};
 
 /// Tables, subqueries and CTEs in FROMs.
 const MAX_RELATIONS: usize = 32;

@@ -29,7 +29,7 @@ use super::session::{self, CATALOG, SCHEMA};
 use super::source::SourceTable;
 use crate::error::{Error, Result};
 use crate::names::short;
-use crate::query::expression;
+use crate::schema::expression;
 
 /// Bytes of a query.
 const MAX_LENGTH: usize = 64 << 10;

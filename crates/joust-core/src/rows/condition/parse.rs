@@ -201,7 +201,7 @@ mod read {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::query::expression::whole;
+    use crate::schema::expression::whole;
 
     fn integers(column: &str, values: &[i64]) -> Test {
         let values = values.iter().copied().map(Value::Integer).collect();
