@@ -29,7 +29,7 @@ use super::session::{self, CATALOG, SCHEMA};
 use super::source::SourceTable;
 use crate::error::{Error, Result};
 use crate::names::short;
-use crate::schema::expression;
+use crate::schema::expression::{self, Place};
 
 /// Bytes of a query.
 const MAX_LENGTH: usize = 64 << 10;
@@ -89,7 +89,8 @@ fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
             )));
         }
     }
-    expression::check_tokens(&expression::tokenize(&GenericDialect, sql)?)?;
+    let tokens = expression::tokenize(&GenericDialect, sql)?;
+    expression::check_tokens(&tokens, Place::View)?;
     let state = context.state();
     // The tokens' dialect.
     let dialect = Dialect::Generic;

@@ -3,8 +3,8 @@
 //! sqlparser limits nested parentheses and nothing else. Three kinds of text would hurt it:
 //!
 //! - Where a word such as CAST, NOT or CEIL begins a special form that can't be read, the parser reads
-//!   the same tokens again, as a call of a function or as a column. Each of them that is open doubles
-//!   the work.
+//!   the same tokens again, as a call of a function or as a column. So it does behind the dot of a path,
+//!   and where an argument could have a name. Each of them that is open doubles the work.
 //! - A chain such as `n+1+1+1…` becomes a tree as deep as the chain is long, which others walk and drop
 //!   recursively.
 //! - Types such as `ARRAY<ARRAY<…` are read recursively without a limit.
@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
 
 use super::MAX_LITERAL;
+use super::functions::Place;
 use crate::error::{Error, Result};
 use crate::names::short;
 
@@ -96,7 +97,7 @@ pub fn read(sql: &str) -> Result<Vec<Token>> {
         }
         after_equals = equals && !after_equals;
     }
-    check(&tokens)?;
+    check(&tokens, Place::Rows)?;
     tokens.insert(0, Token::LParen);
     tokens.push(Token::RParen);
     Ok(tokens)
@@ -197,8 +198,7 @@ fn allowed(token: Token) -> Result<Token> {
         | Token::ExclamationMarkTilde
         | Token::ExclamationMarkTildeAsterisk
         | Token::ShiftLeft
-        | Token::ShiftRight
-        | Token::RArrow => 0,
+        | Token::ShiftRight => 0,
         other => {
             let other = other.to_string();
             return Err(Error::invalid(format!(
@@ -216,8 +216,11 @@ fn allowed(token: Token) -> Result<Token> {
 }
 
 /// Refuses tokens that would keep the parser busy, or make a tree too deep to drop.
-pub fn check(tokens: &[Token]) -> Result<()> {
-    let mut scan = Scan::default();
+pub fn check(tokens: &[Token], place: Place) -> Result<()> {
+    let mut scan = Scan {
+        place,
+        ..Scan::default()
+    };
     let significant = |token: &&Token| !matches!(token, Token::Whitespace(_));
     let mut rest = tokens.iter().filter(significant).peekable();
     while let Some(token) = rest.next() {
@@ -306,6 +309,7 @@ fn quoted(text: &mut String, value: &str, quote: char) {
 
 /// What is known after some tokens.
 struct Scan {
+    place: Place,
     /// The chain in each open bracket.
     open: Vec<Chain>,
     conditions: usize,
@@ -313,10 +317,22 @@ struct Scan {
     after_value: bool,
     /// The last token was a value and no keyword.
     after_operand: bool,
+    /// The last token was a word directly behind a bracket or comma, so that it could name an argument.
+    names: Naming,
     /// The last token, when it is a word that begins a special form.
     last_form: Option<Keyword>,
     /// Names of a path so far.
     path: usize,
+}
+
+/// How far an argument with a name has been read: `(name VALUE …`.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    #[default]
+    No,
+    Begins,
+    Named,
+    Keyword,
 }
 
 /// Operators that apply to one another.
@@ -335,10 +351,12 @@ struct Chain {
 impl Default for Scan {
     fn default() -> Self {
         Self {
+            place: Place::Rows,
             open: vec![Chain::default()],
             conditions: 0,
             after_value: false,
             after_operand: false,
+            names: Naming::default(),
             last_form: None,
             path: 0,
         }
@@ -356,7 +374,7 @@ impl Scan {
                 if *token == Token::LBracket && self.after_value {
                     self.extend(1)?;
                 }
-                self.open()?;
+                self.open(next)?;
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
                 // What was inside is an operand of what is outside.
@@ -367,6 +385,10 @@ impl Scan {
                 self.extend(inner)?;
             }
             Token::Lt if self.last_form.is_some() => self.extend(MAX_CHAIN / MAX_FORMS)?,
+            // What stands behind one is read twice.
+            Token::RArrow | Token::Assignment => {
+                return Err(named(&token.to_string()));
+            }
             Token::Comma => {
                 self.cut();
                 // No CASE goes on behind it.
@@ -393,6 +415,15 @@ impl Scan {
         if !matches!(token, Token::Period | Token::Word(_)) {
             self.path = 0;
         }
+        self.names = match (token, self.names) {
+            (Token::LParen | Token::Comma, _) => Naming::Begins,
+            (Token::Word(_), Naming::Begins) => match keyword {
+                Keyword::NOT | Keyword::CASE | Keyword::SELECT => Naming::Keyword,
+                Keyword::DISTINCT | Keyword::ALL => Naming::Keyword,
+                _ => Naming::Named,
+            },
+            _ => Naming::No,
+        };
         self.last_form = is_form(keyword).then_some(keyword);
         let is_word = matches!(token, Token::Word(_));
         let is_other_value = matches!(
@@ -417,6 +448,13 @@ impl Scan {
 
     fn word(&mut self, keyword: Keyword, next: Option<&Token>) -> Result<()> {
         match keyword {
+            // What stands behind it is read twice.
+            Keyword::VALUE if self.names == Naming::Named => return Err(named("VALUE")),
+            Keyword::VALUE if self.names == Naming::Keyword => {
+                if let Some(chain) = self.open.last_mut() {
+                    chain.cases += 1;
+                }
+            }
             Keyword::AND if self.closes_between() => {}
             Keyword::AND | Keyword::OR => {
                 self.conditions += 1;
@@ -464,18 +502,21 @@ impl Scan {
         let forms = last.map_or(0, |chain| chain.forms + chain.cases + chain.nots);
         if forms > MAX_FORMS {
             return Err(Error::invalid(format!(
-                "the expression has more than {MAX_FORMS} CASTs, CASEs, NOTs and the like in one \
-                 another; split it"
+                "the expression is nested too deeply: it may have {MAX_FORMS} CASTs, CASEs, NOTs, \
+                 subqueries and the like in one another"
             )));
         }
         Ok(forms)
     }
 
-    fn open(&mut self) -> Result<()> {
+    fn open(&mut self, next: Option<&Token>) -> Result<()> {
         let is_counted = self
             .last_form
             .is_some_and(|own| matches!(own, Keyword::NOT | Keyword::CASE));
-        let forms = self.forms()? + usize::from(self.last_form.is_some() && !is_counted);
+        let is_form = self.path > 0
+            || self.last_form.is_some()
+            || next.is_some_and(|next| begins_a_query(next, self.place));
+        let forms = self.forms()? + usize::from(is_form && !is_counted);
         if self.open.len() > MAX_BRACKETS {
             return Err(Error::invalid(format!(
                 "the expression is nested too deeply: it may have {MAX_BRACKETS} brackets in one another"
@@ -517,6 +558,12 @@ impl Scan {
             chain.nots = 0;
         }
     }
+}
+
+fn named(operator: &str) -> Error {
+    Error::invalid(format!(
+        "the expression has `{operator}`; arguments have no names here"
+    ))
 }
 
 fn unbalanced() -> Error {
@@ -577,6 +624,10 @@ fn is_form(keyword: Keyword) -> bool {
             | K::TRIM
             | K::EXTRACT
             | K::NOT
+            | K::IN
+            | K::ANY
+            | K::ALL
+            | K::SOME
             | K::EXISTS
             | K::INTERVAL
             | K::ARRAY
@@ -607,14 +658,23 @@ fn begins_a_clause(keyword: Keyword) -> bool {
     )
 }
 
-/// Whether a token after INTERVAL could begin another form.
-fn begins_a_form(token: &Token) -> bool {
+/// Whether what is in a bracket could be a query, which the parser tries first.
+fn begins_a_query(token: &Token, place: Place) -> bool {
     use Keyword as K;
     match token {
-        Token::Word(word) if word.quote_style.is_none() => !matches!(
+        Token::Word(word) if word.quote_style.is_none() => matches!(
             word.keyword,
-            K::IS | K::IN | K::LIKE | K::ILIKE | K::AND | K::OR | K::BETWEEN | K::AS | K::FROM
+            K::SELECT | K::WITH | K::VALUES | K::VALUE | K::TABLE | K::FROM
         ),
+        Token::LParen => place == Place::View,
+        _ => false,
+    }
+}
+
+/// Whether a token after INTERVAL could begin another form. Any word could: `in (` is a call there.
+fn begins_a_form(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.quote_style.is_none(),
         Token::LParen | Token::LBracket | Token::LBrace | Token::Minus | Token::Plus => true,
         Token::Tilde | Token::ExclamationMark => true,
         _ => false,
