@@ -52,8 +52,12 @@ impl Columns {
             }
             Self::Aliases(aliases) => {
                 let checked = aliases.iter().map(|(alias, sql)| {
-                    if is_column(dataset, sql) {
+                    if SYSTEM_COLUMNS.contains(&sql.as_str()) {
                         return Ok((alias.clone(), sql.clone()));
+                    }
+                    // Quoted: the name of a field may be SQL.
+                    if let Ok(path) = canonical(dataset, sql) {
+                        return Ok((alias.clone(), path));
                     }
                     Ok((alias.clone(), expression::whole(sql)?))
                 });
@@ -89,10 +93,6 @@ pub fn canonical(dataset: &Dataset, path: &str) -> Result<String> {
         .ok_or_else(|| unknown(dataset, path))?;
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
     Ok(format_field_path(&names))
-}
-
-fn is_column(dataset: &Dataset, name: &str) -> bool {
-    SYSTEM_COLUMNS.contains(&name) || dataset.schema().resolve_case_insensitive(name).is_some()
 }
 
 pub fn unknown(dataset: &Dataset, name: &str) -> Error {
