@@ -192,6 +192,7 @@ impl<'a> Rest<'a> {
 
 #[cfg(test)]
 mod read {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use arrow::datatypes::{DataType, Field, Schema};
@@ -326,11 +327,12 @@ mod read {
 
     /// The conditions that Lance plans, one by one.
     fn planned(sql: &str, columns: &[&str]) -> Vec<Expr> {
+        let columns: BTreeSet<&str> = columns.iter().copied().collect();
         let fields: Vec<Field> = columns
-            .iter()
+            .into_iter()
             .map(|name| match name.starts_with('t') {
-                true => Field::new(*name, DataType::Utf8, true),
-                false => Field::new(*name, DataType::Int64, true),
+                true => Field::new(name, DataType::Utf8, true),
+                false => Field::new(name, DataType::Int64, true),
             })
             .collect();
         let planner = Planner::new(Arc::new(Schema::new(fields)));

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::functions::{self, Makes, Place, Sized};
-use super::size::{Size, too_long};
+use super::size::{MAX_GROWTH, Size, too_long};
 use super::walk::{Walk, argument, check_pattern, count, text, unknown};
 use super::{json, types};
 use crate::error::{Error, Result};
@@ -152,7 +152,10 @@ impl Walk {
                 "`{name}` with OVER would put all rows into each row; use it with GROUP BY"
             ))),
             Makes::Collected => Ok(largest.times(COLLECTED)),
-            Makes::Sized(sized) => self.sized(name, sized, arguments, sizes),
+            Makes::Sized(sized) => match self.sized(name, sized, arguments, sizes)? {
+                size if size.factor > MAX_GROWTH => Err(too_long(&format!("`{name}`"))),
+                size => Ok(size),
+            },
         }
     }
 

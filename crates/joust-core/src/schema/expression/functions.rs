@@ -372,7 +372,8 @@ pub fn find(name: &str, place: Place) -> Option<Known> {
     let is_in = |names: &[&str]| names.contains(&name);
     let sized = |sized| Some(Makes::Sized(sized));
     let makes = match name {
-        "initcap" | "lower" | "upper" => Some(Makes::Part(3)),
+        // The other case of a letter may have more bytes, but no more each time.
+        "initcap" | "lower" | "upper" => Some(Makes::Part(1)),
         // One byte may become four: a letter, or two digits.
         "translate" | "encode" => Some(Makes::Part(4)),
         "levenshtein" => Some(Makes::Quadratic),
