@@ -1,4 +1,4 @@
-import { Int64 } from "apache-arrow";
+import { Field, Int64, Schema, Table, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
@@ -145,6 +145,38 @@ describe("SQL that would end or stall the server is refused", () => {
       expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
     },
   );
+
+  it("in paths into JSON", async () => {
+    const extension = new Map([["ARROW:extension:name", "arrow.json"]]);
+    const fields = [
+      new Field("id", new Int64(), true),
+      new Field("meta", new Utf8(), true, extension),
+    ];
+    const columns = {
+      id: vectorFromArray([1n, 2n], new Int64()),
+      meta: vectorFromArray(['{"a": {"b": [1, 2]}}', '{"c": 3}'], new Utf8()),
+    };
+    await serving.client.createTable("docs", stream(new Table(new Schema(fields), columns)));
+    for (const path of [
+      `$?${"(".repeat(1_000)}`,
+      `$?${"(".repeat(20)}`,
+      `$?${"!".repeat(50)}`,
+      `$${"[0".repeat(100)}`,
+    ]) {
+      for (const call of ["json_exists(meta, '#')", "json_extract(meta, '#') = 'x'"]) {
+        const predicate = call.replace("#", path);
+        const answer = serving.client.post("/v1/table/docs/count_rows", { predicate });
+        expectFailure(await prompt(answer), 400, 13);
+      }
+    }
+    for (const predicate of [
+      "json_exists(meta, '$.a.b')",
+      "json_get_int(meta, 'c') = 3",
+      "json_extract(meta, '$.c') = '3'",
+    ]) {
+      expect(await serving.client.count("docs", { predicate })).toBe(1);
+    }
+  });
 
   it("and what is usual is not", async () => {
     const ids = Array.from({ length: 10_000 }, (_, id) => id * 2);

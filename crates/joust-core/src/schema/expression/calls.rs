@@ -5,8 +5,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::functions::{self, Makes, Place, Sized};
+use super::literals::{count, text};
 use super::size::{MAX_GROWTH, Size, too_long};
-use super::walk::{Walk, argument, check_pattern, count, text, unknown};
+use super::walk::{Walk, argument, check_pattern, unknown};
 use super::{json, types};
 use crate::error::{Error, Result};
 use crate::names::short;
@@ -15,6 +16,8 @@ use crate::names::short;
 const FORMATTED: u64 = 16;
 /// Bytes of both texts that `levenshtein` compares letter by letter, where one is a column.
 const MAX_COMPARED: u64 = 256;
+/// Bytes of lists of which one is searched for each value of the other.
+const MAX_SEARCHED: u64 = 16 << 10;
 /// One value of many rows counts as so many times its row.
 const COLLECTED: u64 = 8;
 
@@ -148,6 +151,16 @@ impl Walk {
                 }
                 Ok(Size::SMALL)
             }
+            Makes::Overlap => {
+                let constant = sizes.iter().filter(|size| size.is_constant());
+                if constant.map(|size| size.fixed).sum::<u64>() > MAX_SEARCHED {
+                    return Err(Error::invalid(format!(
+                        "`{name}` looks for each of a list's values in the other list: the lists that are \
+                         written out may have {MAX_SEARCHED} bytes"
+                    )));
+                }
+                Ok(Size::SMALL)
+            }
             Makes::Collected if is_window => Err(Error::invalid(format!(
                 "`{name}` with OVER would put all rows into each row; use it with GROUP BY"
             ))),
@@ -203,10 +216,10 @@ impl Walk {
             }
             Sized::Pad => {
                 let length = written(name, arguments.get(1))?;
-                Ok(value.plus(size(2)).plus(Size::literal(0)).or(Size {
+                Ok(Size {
                     fixed: length.saturating_mul(4),
                     factor: value.factor,
-                }))
+                })
             }
             Sized::Repeat => Ok(value.times(written(name, arguments.get(1))?.max(1))),
             Sized::Resize => {

