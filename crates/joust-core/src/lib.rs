@@ -21,6 +21,7 @@ pub mod prewarm;
 pub mod query;
 pub mod root;
 mod rows;
+mod schema;
 mod state;
 mod steps;
 pub mod table;

@@ -12,6 +12,7 @@ use crate::cache::Caches;
 use crate::error::Result;
 use crate::memo::Memo;
 use crate::rows::filtered;
+use crate::schema::expression::Expression;
 use crate::state::State;
 
 /// Opened indexes are handles: their partitions are in the index cache.
@@ -56,15 +57,18 @@ impl VectorCaches {
     pub async fn mask(
         &self,
         dataset: &Arc<Dataset>,
-        filter: &str,
+        filter: &Expression,
         caches: &Caches,
     ) -> Result<Arc<RowAddrMask>> {
         let make = async || {
             let rows = filtered(dataset, filter, caches.rows()).await?;
-            let weight = rows.serialized_size() + filter.len();
+            let weight = rows.serialized_size() + filter.sql().len();
             Ok((Arc::new(allowed::mask(&rows)), weight))
         };
-        let key = (State::of(dataset), filter.to_string());
+        if !filter.is_immutable() {
+            return make().await.map(|(mask, _)| mask);
+        }
+        let key = (State::of(dataset), filter.sql().to_string());
         self.masks.get(&key, make).await
     }
 }

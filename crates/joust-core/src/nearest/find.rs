@@ -13,6 +13,7 @@ use super::{Near, Search, best, flat, several};
 use crate::cache::Caches;
 use crate::error::Result;
 use crate::rows::filtered;
+use crate::schema::expression::Expression;
 use crate::steps::{self, Measured, Step};
 
 /// How the rows are found.
@@ -43,8 +44,8 @@ impl Search {
                 if self.fast
                     && self
                         .filter
-                        .as_deref()
-                        .is_some_and(|own| opened.is_behind(own)) =>
+                        .as_ref()
+                        .is_some_and(|own| opened.is_behind(own.sql())) =>
             {
                 return Ok(None);
             }
@@ -142,7 +143,7 @@ impl Search {
             "ANNIvfPartition: minimum_nprobes={}, maximum_nprobes={:?}, deltas={deltas}",
             self.probes.minimum, self.probes.maximum,
         ));
-        let filter = self.filter.as_deref().map(|filter| {
+        let filter = self.filter.as_ref().map(Expression::sql).map(|filter| {
             let all = self.dataset.fragments().len();
             steps::read("LanceRead", &self.dataset, &[], all, Some(filter))
         });
@@ -170,7 +171,7 @@ impl Search {
     /// Vectors that are compared one by one.
     fn compared(&self, metric: DistanceType, from: &str, operator: &str, fragments: usize) -> Step {
         let columns = [self.column.as_str()];
-        let filter = self.filter.as_deref();
+        let filter = self.filter.as_ref().map(Expression::sql);
         Step::new(format!(
             "KNNVectorDistance: metric={metric}, k={}, {from}{}",
             self.k,

@@ -29,6 +29,8 @@ use lance_core::datatypes::Field;
 use lance_index::vector::ApproxMode;
 use lance_linalg::distance::DistanceType;
 
+use crate::schema::expression::Expression;
+
 pub(crate) use caches::VectorCaches;
 pub(crate) use find::{Way, key};
 
@@ -52,8 +54,8 @@ pub struct Search {
     pub use_index: bool,
     /// Rows that the index does not cover may be missed.
     pub fast: bool,
-    /// A SQL condition that the rows satisfy, as Lance may have it.
-    pub filter: Option<String>,
+    /// A condition that the rows satisfy.
+    pub filter: Option<Expression>,
 }
 
 /// Distances that count.

@@ -1,5 +1,6 @@
 //! Which columns a query returns.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use lance::Dataset;
@@ -37,6 +38,7 @@ pub enum Columns {
 impl Columns {
     /// Output name and expression of each column; `None` for all columns as they are.
     pub fn expressions(&self, dataset: &Dataset) -> Result<Option<Vec<(String, String)>>> {
+        self.check_names()?;
         match self {
             Self::All => Ok(None),
             Self::Names(names) => {
@@ -50,13 +52,34 @@ impl Columns {
             }
             Self::Aliases(aliases) => {
                 let checked = aliases.iter().map(|(alias, sql)| {
-                    if is_column(dataset, sql) {
+                    if SYSTEM_COLUMNS.contains(&sql.as_str()) {
                         return Ok((alias.clone(), sql.clone()));
+                    }
+                    // Quoted: the name of a field may be SQL.
+                    if let Ok(path) = canonical(dataset, sql) {
+                        return Ok((alias.clone(), path));
                     }
                     Ok((alias.clone(), expression::whole(sql)?))
                 });
                 checked.collect::<Result<_>>().map(Some)
             }
+        }
+    }
+
+    /// Refuses two columns of one name.
+    fn check_names(&self) -> Result<()> {
+        let names: Vec<&String> = match self {
+            Self::All => Vec::new(),
+            Self::Names(names) => names.iter().collect(),
+            Self::Aliases(aliases) => aliases.iter().map(|(alias, _)| alias).collect(),
+        };
+        let mut seen = HashSet::with_capacity(names.len());
+        match names.into_iter().find(|name| !seen.insert(name.as_str())) {
+            Some(name) => Err(Error::invalid(format!(
+                "`columns` has `{}` twice; give one of them another alias",
+                short(name)
+            ))),
+            None => Ok(()),
         }
     }
 }
@@ -70,10 +93,6 @@ pub fn canonical(dataset: &Dataset, path: &str) -> Result<String> {
         .ok_or_else(|| unknown(dataset, path))?;
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
     Ok(format_field_path(&names))
-}
-
-fn is_column(dataset: &Dataset, name: &str) -> bool {
-    SYSTEM_COLUMNS.contains(&name) || dataset.schema().resolve_case_insensitive(name).is_some()
 }
 
 pub fn unknown(dataset: &Dataset, name: &str) -> Error {

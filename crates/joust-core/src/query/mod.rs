@@ -7,7 +7,6 @@
 mod answer;
 mod columns;
 mod explain;
-pub(crate) mod expression;
 mod found;
 mod hybrid;
 mod nearest;
@@ -27,6 +26,7 @@ use std::time::SystemTime;
 
 use lance::Dataset;
 
+pub(crate) use crate::schema::expression;
 pub use answer::Answer;
 pub(crate) use columns::{canonical as canonical_column, unknown as unknown_column};
 pub(crate) use vector::{distance_type, element as vector_element, is_vector};

@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
-use super::expression;
+use super::expression::Expression;
 use super::found::{Rows, Wanted};
 use super::request::Query;
 use super::vector;
@@ -95,7 +95,7 @@ impl Nearest {
             approx_mode: search.approx_mode,
             use_index: search.use_index,
             fast: query.fast_search == Some(true),
-            filter: filter.map(expression::whole).transpose()?,
+            filter: filter.map(Expression::new).transpose()?,
         };
         let way = search.way(caches).await?;
         Ok(way.map(|way| Self { search, way }))

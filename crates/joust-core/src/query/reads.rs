@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lance::Dataset;
 
-use super::expression;
+use super::expression::Expression;
 use super::found::{Rows, Wanted};
 use super::nearest::{output, own_field};
 use super::request::Query;
@@ -132,8 +132,14 @@ async fn by_filter(
     if reach > MOST_ROWS {
         return Ok(None);
     }
-    let filter = expression::whole(filter)?;
+    let filter = Expression::new(filter)?;
     let rows = first_rows(dataset, &filter, reach as usize, caches.rows()).await?;
-    let words = || filter.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = || {
+        filter
+            .sql()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     Ok(rows.map(|rows| (rows, format!("the first rows where {}", words()))))
 }

@@ -13,12 +13,13 @@ use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
+use super::expression::Expression;
 use super::found::{Rows, Wanted};
 use super::hybrid::{Hybrid, rows};
 use super::nearest::Nearest;
+use super::plan;
 use super::request::Query;
 use super::vectors::Vectors;
-use super::{expression, plan};
 use crate::cache::Caches;
 use crate::error::{Error, Result};
 use crate::nearest::{Near, gone};
@@ -272,7 +273,7 @@ fn search(query: &Query) -> Result<Search> {
         .filter
         .as_deref()
         .filter(|filter| !filter.trim().is_empty())
-        .map(expression::whole)
+        .map(Expression::new)
         .transpose()?;
     Ok(Search {
         reach: query.reach(),

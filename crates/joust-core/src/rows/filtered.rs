@@ -11,16 +11,18 @@ use roaring::RoaringTreemap;
 use super::caches::RowCaches;
 use super::condition::Evaluation;
 use crate::error::{Error, Result};
+use crate::schema::expression::Expression;
 use crate::state::State;
 
-/// The ids of the rows that satisfy a condition, which is SQL that may be handed to Lance.
+/// The ids of the rows that satisfy a condition. They are remembered for the version, unless the condition
+/// may give others the next time.
 pub async fn filtered(
     dataset: &Arc<Dataset>,
-    filter: &str,
+    filter: &Expression,
     caches: &RowCaches,
 ) -> Result<Arc<RoaringTreemap>> {
-    let key = (State::of(dataset), filter.to_string());
     let read = async || {
+        let filter = filter.sql();
         let evaluation = Evaluation::new(dataset, filter, usize::MAX, caches).await?;
         if let Some(evaluation) = evaluation {
             let rows: RoaringTreemap = evaluation.all().await?.into_iter().collect();
@@ -43,5 +45,9 @@ pub async fn filtered(
         let weight = rows.serialized_size() + filter.len();
         Ok((Arc::new(rows), weight))
     };
+    if !filter.is_immutable() {
+        return read().await.map(|(rows, _)| rows);
+    }
+    let key = (State::of(dataset), filter.sql().to_string());
     caches.filters.get(&key, read).await
 }

@@ -11,6 +11,7 @@ use lance::Dataset;
 use super::caches::RowCaches;
 use super::condition::Evaluation;
 use crate::error::{Error, Result};
+use crate::schema::expression::Expression;
 
 /// At least so many rows are found at once: the next page is asked for next.
 const LEAST: usize = 100;
@@ -28,15 +29,19 @@ struct Found {
     all: bool,
 }
 
-/// The ids of the first `reach` rows that satisfy a condition (SQL that may be handed to Lance), or of
-/// all when there are fewer. `None` when it is asked for the first time and Lance has to evaluate it:
-/// finding the rows and then reading them costs more than doing both at once.
+/// The ids of the first `reach` rows that satisfy a condition, or of all when there are fewer. `None`
+/// when it is asked for the first time and Lance has to evaluate it: finding the rows and then reading
+/// them costs more than doing both at once. `None` also for a condition that may give others the next time.
 pub async fn first_rows(
     dataset: &Arc<Dataset>,
-    filter: &str,
+    filter: &Expression,
     reach: usize,
     caches: &RowCaches,
 ) -> Result<Option<Vec<u64>>> {
+    if !filter.is_immutable() {
+        return Ok(None);
+    }
+    let filter = filter.sql();
     if let Some(first) = caches.known_first(dataset, filter)
         && let Some(found) = first.found.lock().await.as_ref()
         && let Some(rows) = found.first(reach)

@@ -8,6 +8,7 @@ use joust_text::search::Step as Trace;
 
 use super::search::Found;
 use super::view::Indexed;
+use crate::schema::expression::Expression;
 use crate::steps::{self, Measured, Step};
 
 impl Found {
@@ -20,7 +21,7 @@ impl Found {
         let (measured, traces) = done.unzip();
         let indexes = self.indexes.iter().enumerate();
         let indexes = indexes.map(|(number, index)| self.index(number, index, traces));
-        let filter = self.search.filter.as_deref();
+        let filter = self.search.filter.as_ref().map(Expression::sql);
         let before = filter.filter(|_| self.search.prefilter).map(|filter| {
             let all = self.dataset.fragments().len();
             steps::read("LanceRead", &self.dataset, &[], all, Some(filter))

@@ -19,14 +19,15 @@ use super::view::Indexed;
 use crate::cache::Caches;
 use crate::error::{Error, Result};
 use crate::rows::filtered;
+use crate::schema::expression::Expression;
 
 /// What limits a search besides the query's own words.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
     /// The best rows wanted.
     pub reach: u64,
-    /// A SQL condition that the rows satisfy.
-    pub filter: Option<String>,
+    /// A condition that the rows satisfy.
+    pub filter: Option<Expression>,
     /// The best rows of those that satisfy the filter, not those of the best that do.
     pub prefilter: bool,
     /// Rows that are in no segment may be missed.
@@ -216,7 +217,7 @@ impl Found {
         caches: &Caches,
         observe: impl Fn(Step) + Send + Sync + 'static,
     ) -> Result<Vec<Hit>> {
-        let filter = self.search.filter.as_deref();
+        let filter = self.search.filter.as_ref();
         let restrictions = match filter.filter(|_| self.search.prefilter) {
             Some(filter) => Some(self.restrictions(filter, caches).await?),
             None => None,
@@ -236,17 +237,24 @@ impl Found {
     }
 
     /// What a filter leaves of each column.
-    async fn restrictions(&self, filter: &str, caches: &Caches) -> Result<Vec<Restriction>> {
+    async fn restrictions(&self, filter: &Expression, caches: &Caches) -> Result<Vec<Restriction>> {
         let mut restrictions = Vec::new();
+        if !filter.is_immutable() {
+            // The same rows for all columns.
+            let rows = filtered(&self.dataset, filter, caches.rows()).await?;
+            let columns = self.plan.columns();
+            let allowed = columns.map(|(_, view)| view.restrict(|row| rows.contains(row)));
+            return Ok(allowed.collect());
+        }
         for (index, (_, view)) in self.indexes.iter().zip(self.plan.columns()) {
             let key = (
                 index.state(&self.dataset, !self.search.fast),
-                filter.to_string(),
+                filter.sql().to_string(),
             );
             let make = async || {
                 let rows = filtered(&self.dataset, filter, caches.rows()).await?;
                 let restriction = view.restrict(|row| rows.contains(row));
-                let weight = view.documents() as usize / 8 + filter.len();
+                let weight = view.documents() as usize / 8 + filter.sql().len();
                 Ok((Arc::new(restriction), weight))
             };
             let restriction = caches.text().restrictions.get(&key, make).await?;

@@ -5,10 +5,9 @@
 //! - A text or list that is made of several others is as long as all of them, and what a SELECT makes
 //!   longer, the next one around it makes longer again: `concat(c, c, …)` over a few levels asks for any
 //!   amount of memory, and a failed allocation ends the process. How much one column of a SELECT may
-//!   grow is the number of operands that are put together in it (literals aside: they are as long as the
-//!   query at most), times a fixed factor for each function that repeats one argument by another. The
-//!   largest such number of every SELECT is multiplied with that of the queries inside it and of its
-//!   CTEs; the product has a limit.
+//!   grow is what [`Walk`] finds. The largest such number of every SELECT is multiplied with that of the
+//!   queries inside it and of its CTEs; the product has a limit.
+//! - Only functions and types that are known to be harmless are let through, by the same [`Walk`].
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -17,15 +16,14 @@ use datafusion::sql::sqlparser::ast::{
     Expr, ObjectName, Query, Statement, TableFactor, Visit, Visitor,
 };
 
-use super::growth::{Growth, growth};
 use crate::error::{Error, Result};
+use crate::names::short;
+use crate::schema::expression::{MAX_GROWTH, Place, Walk};
 
 /// Tables, subqueries and CTEs in FROMs.
 const MAX_RELATIONS: usize = 32;
 /// Queries in one another and beside one another, however they are written.
 const MAX_QUERIES: usize = 64;
-/// How many times as long as its inputs a value may become.
-const MAX_GROWTH: u64 = 64;
 /// Operands in all the columns of a query, which are held together.
 const MAX_OPERANDS: u64 = 500;
 
@@ -57,10 +55,8 @@ struct Frame {
     /// CTEs that were in scope before.
     outer_ctes: usize,
     relations: usize,
-    /// Expressions that are open, and what is known of the outermost.
+    /// Expressions that are open.
     depth: usize,
-    joined: u64,
-    repeated: u64,
     /// The largest growth of an expression, and the growth of the queries inside.
     own: u64,
     inner: u64,
@@ -73,8 +69,6 @@ impl Default for Frame {
             outer_ctes: 0,
             relations: 0,
             depth: 0,
-            joined: 1,
-            repeated: 1,
             own: 1,
             inner: 1,
         }
@@ -108,23 +102,20 @@ impl Limits {
         ControlFlow::Continue(())
     }
 
-    /// Some operands are put together into one value.
-    fn join(&mut self, operands: usize) -> Checked {
-        let more = operands.saturating_sub(1) as u64;
-        self.frame().joined += more;
-        self.operands += more;
+    /// An expression that is in no other one.
+    fn expression(&mut self, expr: &Expr) -> Result<()> {
+        let mut walk = Walk::new(Place::View);
+        walk.expression(expr)?;
+        let frame = self.frame();
+        frame.own = frame.own.max(walk.growth);
+        self.operands += walk.operands;
         if self.operands > MAX_OPERANDS {
-            return refuse(format!(
+            return Err(Error::invalid(format!(
                 "the query puts more than {MAX_OPERANDS} values together with ||, concat and the like; \
                  make two views of it"
-            ));
+            )));
         }
-        ControlFlow::Continue(())
-    }
-
-    fn repeat(&mut self, factor: u64) {
-        let frame = self.frame();
-        frame.repeated = frame.repeated.saturating_mul(factor);
+        Ok(())
     }
 }
 
@@ -176,6 +167,16 @@ impl Visitor for Limits {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> Checked {
         match factor {
+            TableFactor::Table {
+                name,
+                args: Some(_),
+                ..
+            }
+            | TableFactor::Function { name, .. } => refuse(format!(
+                "the table function `{}` is not available",
+                short(&name.to_string())
+            )),
+            TableFactor::TableFunction { .. } => refuse("TABLE(…) is not available"),
             // Counted by name.
             TableFactor::Table { .. } => ControlFlow::Continue(()),
             _ => self.add_relations(1),
@@ -197,29 +198,19 @@ impl Visitor for Limits {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Checked {
-        let frame = self.frame();
-        if frame.depth == 0 {
-            frame.joined = 1;
-            frame.repeated = 1;
+        self.frame().depth += 1;
+        if self.frame().depth > 1 {
+            return ControlFlow::Continue(());
         }
-        frame.depth += 1;
-        match growth(expr) {
-            Growth::None => ControlFlow::Continue(()),
-            Growth::Joins(operands) => self.join(operands),
-            Growth::Repeats(factor) => {
-                self.repeat(factor);
-                ControlFlow::Continue(())
-            }
-            Growth::Unbounded(why) => refuse(why),
+        match self.expression(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
         }
     }
 
     fn post_visit_expr(&mut self, _: &Expr) -> Checked {
         let frame = self.frame();
         frame.depth = frame.depth.saturating_sub(1);
-        if frame.depth == 0 {
-            frame.own = frame.own.max(frame.joined.saturating_mul(frame.repeated));
-        }
         ControlFlow::Continue(())
     }
 }
@@ -253,7 +244,7 @@ mod tests {
             "make_array(c, c)",
             "[c, c]",
             "array_concat(c, c)",
-            "\"LIST_CAT\"(c, c)",
+            "\"list_cat\"(c, c)",
             "named_struct('a', c, 'b', c)",
             "struct(c, c)",
             "overlay(c placing c from 1 for 0)",

@@ -7,7 +7,6 @@
 
 mod create;
 mod definition;
-mod growth;
 mod limits;
 mod query;
 mod refresh;
@@ -18,6 +17,8 @@ mod source;
 pub use definition::{Definition, NamedTable};
 pub(crate) use definition::{check_not_view, without_definition};
 pub use query::tables;
+#[cfg(test)]
+pub(crate) use session::new as session;
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,15 +1,15 @@
 //! The SQL of views: one SELECT over tables that are given by name.
 //!
 //! A statement is checked before it is planned, because parsing and planning walk it recursively: its
-//! length, how many SELECTs and set operations it has, what
-//! [`expression::check`](crate::query::expression::check) refuses anywhere, and what
-//! [`limits`](super::limits) finds in its parsed form. DDL, DML, settings and copies are refused by what they are, and the session has
+//! length, how many SELECTs and set operations it has, its [tokens](expression::check_tokens), and what
+//! [`limits`](super::limits) finds in its parsed form, which is what is planned. DDL, DML, settings and copies are refused by what they are, and the session has
 //! nothing to read but the tables that are handed to it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::catalog::{MemoryCatalogProvider, MemorySchemaProvider};
+use datafusion::config::Dialect;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -20,6 +20,7 @@ use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
     Ident, Statement as Ast, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
+use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::ParserError;
 use lance::Dataset;
 
@@ -28,7 +29,7 @@ use super::session::{self, CATALOG, SCHEMA};
 use super::source::SourceTable;
 use crate::error::{Error, Result};
 use crate::names::short;
-use crate::query::expression;
+use crate::schema::expression::{self, Place};
 
 /// Bytes of a query.
 const MAX_LENGTH: usize = 64 << 10;
@@ -88,9 +89,11 @@ fn parse(context: &SessionContext, sql: &str) -> Result<Statement> {
             )));
         }
     }
-    expression::check(sql)?;
+    let tokens = expression::tokenize(&GenericDialect, sql)?;
+    expression::check_tokens(&tokens, Place::View)?;
     let state = context.state();
-    let dialect = state.config_options().sql_parser.dialect;
+    // The tokens' dialect.
+    let dialect = Dialect::Generic;
     let mut statement = state.sql_to_statement(sql, &dialect).map_err(of_parser)?;
     let Statement::Statement(ast) = &mut statement else {
         return Err(not_a_select());

@@ -1,13 +1,31 @@
 //! Reading conditions of the simplest form: `label = 'a' AND number >= 3`, `id IN (1, 2)`.
 //!
 //! It takes a microsecond where a SQL parser and a planner take a hundred. Whatever is not plainly of this
-//! form is left to those.
+//! form is left to those, and what is, they would read as the same.
 
 use super::{Comparison, Is, Test};
 use crate::rows::Value;
 
 /// Conditions within parentheses within parentheses.
 const DEPTH: usize = 8;
+
+/// Words that SQL does not take for a column, unless they are in backticks.
+const RESERVED: &[&str] = &[
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "exists",
+    "false",
+    "interval",
+    "localtime",
+    "localtimestamp",
+    "not",
+    "null",
+    "select",
+    "trim",
+    "true",
+    "with",
+];
 
 /// What a condition tests, if it is of this form. Whether there are such columns is left open.
 pub fn tests(sql: &str) -> Option<Vec<Test>> {
@@ -136,8 +154,10 @@ impl<'a> Rest<'a> {
             return (!name.is_empty() && !rest.starts_with('`')).then(|| name.to_string());
         }
         let word = self.word();
-        word.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
-            .then(|| word.to_string())
+        let is_name =
+            word.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+        let is_reserved = || RESERVED.iter().any(|own| word.eq_ignore_ascii_case(own));
+        (is_name && !is_reserved()).then(|| word.to_string())
     }
 
     fn value(&mut self) -> Option<Value> {
@@ -147,8 +167,9 @@ impl<'a> Rest<'a> {
         let sign = if self.symbol('-') { "-" } else { "" };
         let digits = self.word();
         let all = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-        all.then(|| format!("{sign}{digits}").parse().ok())?
-            .map(Value::Integer)
+        let value = all.then(|| format!("{sign}{digits}").parse().ok())?;
+        // The least number is no literal of SQL's, but what a minus makes of a larger one.
+        value.filter(|value| *value != i64::MIN).map(Value::Integer)
     }
 
     /// A text whose first quote has been read.
@@ -171,7 +192,17 @@ impl<'a> Rest<'a> {
 
 #[cfg(test)]
 mod read {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::logical_expr::utils::split_conjunction;
+    use datafusion::prelude::Expr;
+    use lance_datafusion::planner::Planner;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::schema::expression::whole;
 
     fn integers(column: &str, values: &[i64]) -> Test {
         let values = values.iter().copied().map(Value::Integer).collect();
@@ -283,9 +314,118 @@ mod read {
             "id > 1 + 1",
             "id < 2.5",
             "id >-- 1",
+            "id = -9223372036854775808",
+            "true = 1",
+            "NULL = 1",
+            "Not in (1)",
+            "interval > 5",
             "(((((((((((id = 1)))))))))))",
         ] {
             assert_eq!(tests(sql), None, "{sql}");
+        }
+    }
+
+    /// The conditions that Lance plans, one by one.
+    fn planned(sql: &str, columns: &[&str]) -> Vec<Expr> {
+        let columns: BTreeSet<&str> = columns.iter().copied().collect();
+        let fields: Vec<Field> = columns
+            .into_iter()
+            .map(|name| match name.starts_with('t') {
+                true => Field::new(name, DataType::Utf8, true),
+                false => Field::new(name, DataType::Int64, true),
+            })
+            .collect();
+        let planner = Planner::new(Arc::new(Schema::new(fields)));
+        let sql = whole(sql).unwrap();
+        let planned = planner.parse_filter(&sql).unwrap();
+        let all = split_conjunction(&planned).into_iter().cloned();
+        all.map(|expr| planner.optimize_expr(expr).unwrap())
+            .collect()
+    }
+
+    /// What was read, written with quotes wherever there can be any.
+    fn written(tests: &[Test]) -> String {
+        let value = |value: &Value| match value {
+            Value::Integer(number) => number.to_string(),
+            Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        };
+        let written = tests.iter().map(|test| {
+            let column = &test.column;
+            match &test.is {
+                Is::OneOf(values) => {
+                    let values: Vec<String> = values.iter().map(value).collect();
+                    match values.as_slice() {
+                        [one] => format!("`{column}` = {one}"),
+                        _ => format!("`{column}` IN ({})", values.join(", ")),
+                    }
+                }
+                Is::Compared(comparison, own) => {
+                    let operator = match comparison {
+                        Comparison::Not => "<>",
+                        Comparison::Less => "<",
+                        Comparison::AtMost => "<=",
+                        Comparison::More => ">",
+                        Comparison::AtLeast => ">=",
+                    };
+                    format!("`{column}` {operator} {}", value(own))
+                }
+            }
+        });
+        written.collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// One condition and what it is over, in any spelling.
+    fn condition() -> impl Strategy<Value = String> {
+        let column = prop::sample::select(vec![
+            "id", "`id`", "n_1", "text", "`text`", "t2", "user", "date", "case", "end", "floor",
+            "type", "ID", "`a b`", "_x", "position", "interval", "array",
+        ]);
+        let number = prop_oneof![
+            any::<i64>().prop_map(|number| number.to_string()),
+            (-9_i64..9).prop_map(|number| number.to_string()),
+            Just("- 5".to_string()),
+            Just("007".to_string()),
+            Just("-9223372036854775808".to_string()),
+            Just("9223372036854775808".to_string()),
+        ];
+        let text = "[a-c' \\\\%é-]{0,4}".prop_map(|text| format!("'{}'", text.replace('\'', "''")));
+        let operator = prop::sample::select(vec!["=", "<>", "!=", "<", "<=", ">", ">=", "=="]);
+        let space = prop::sample::select(vec!["", " ", "  ", "\n", "\t "]);
+        (column, operator, number, text, space, 0..4).prop_map(
+            |(column, operator, number, text, space, form)| {
+                let value = match column.starts_with(['t', '`']) && column.contains('t') {
+                    true => text,
+                    false => number,
+                };
+                match form {
+                    0 => format!("{column}{space}IN{space}({value}{space},{space}{value})"),
+                    1 => format!("{column} between {value} and {value}"),
+                    _ => format!("{column}{space}{operator}{space}{value}{space}"),
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_here_is_what_lance_reads(
+            conditions in prop::collection::vec(condition(), 1..4),
+            in_parentheses in any::<bool>(),
+        ) {
+            let mut sql = conditions.join(" and ");
+            if in_parentheses {
+                sql = format!("( {sql})");
+            }
+            if let Some(read) = tests(&sql) {
+                let columns: Vec<&str> = read.iter().map(|test| test.column.as_str()).collect();
+                let (own, lances) = (planned(&written(&read), &columns), planned(&sql, &columns));
+                // A BETWEEN is one condition of Lance's.
+                let flat = |all: Vec<Expr>| {
+                    let all: Vec<Expr> = all.iter().flat_map(split_conjunction).cloned().collect();
+                    all
+                };
+                prop_assert_eq!(flat(own), flat(lances), "{}", sql);
+            }
         }
     }
 }

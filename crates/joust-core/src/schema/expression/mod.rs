@@ -1,0 +1,140 @@
+//! SQL expressions of clients, checked before Lance plans them.
+//!
+//! A text is read once, by the parser and in the dialect that Lance's planner has, and the tree is
+//! walked: what is not known to be harmless is refused. Lance gets the tokens of that tree, written
+//! anew, and never the client's text. What Lance and DataFusion do not check themselves:
+//!
+//! - Lance reads a condition from the front and ignores what it can't read: `id = 3 AN x = 1` would be
+//!   `id = 3`, and a delete would remove more than was meant. Here all of the text is read.
+//! - The parser's work and the depth of its tree have no useful limit ([`scan`]).
+//! - Any function can be called, and a few make much out of little (`repeat('x', 1000000000)`) or take
+//!   long ([`functions`], [`size`]). A failed allocation ends the process, and what folds constants
+//!   while it plans can't be cancelled.
+//! - JSON and paths into it are read recursively ([`json`]).
+
+#[cfg(test)]
+mod busy_tests;
+mod calls;
+mod functions;
+pub(crate) mod json;
+mod known;
+mod literals;
+mod scan;
+mod size;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod types;
+mod walk;
+mod words;
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Expr, Value};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+pub use functions::Place;
+pub use scan::check as check_tokens;
+pub use size::MAX_GROWTH;
+pub use tokens::tokenize;
+pub use walk::Walk;
+
+use crate::error::{Error, Result};
+use crate::names::short;
+
+/// Bytes of a text or binary value that is written out.
+pub const MAX_LITERAL: usize = 64 << 10;
+
+/// A checked expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression(Arc<Checked>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Checked {
+    sql: String,
+    is_immutable: bool,
+}
+
+impl Expression {
+    /// Reads all of a text. Errors: what can't be read, is not available, is too deep or could become
+    /// too large.
+    pub fn new(sql: &str) -> Result<Self> {
+        known::get(sql, || Self::check(sql))
+    }
+
+    fn check(sql: &str) -> Result<Self> {
+        let tokens = tokens::read(sql)?;
+        let sql = tokens::write(&tokens);
+        let tree = parse(tokens::condensed(tokens))?;
+        if !matches!(tree.0, Expr::Nested(_)) {
+            return Err(Error::invalid("one expression is expected here"));
+        }
+        let mut walk = Walk::new(Place::Rows);
+        walk.expression(&tree.0)?;
+        Ok(Self(Arc::new(Checked {
+            sql,
+            is_immutable: walk.is_immutable,
+        })))
+    }
+
+    /// The SQL that Lance may have: in parentheses, so that nothing can follow it.
+    pub fn sql(&self) -> &str {
+        &self.0.sql
+    }
+
+    /// Whether its value for a row of a version is always the same: it calls neither `now()` nor
+    /// `random()`. Nothing else may be remembered.
+    pub fn is_immutable(&self) -> bool {
+        self.0.is_immutable
+    }
+}
+
+/// An expression as Lance may have it.
+pub fn whole(sql: &str) -> Result<String> {
+    Ok(Expression::new(sql)?.sql().to_string())
+}
+
+fn parse(tokens: Vec<Token>) -> Result<Tree> {
+    let dialect = tokens::LanceDialect::new();
+    let mut parser = Parser::new(&dialect).with_tokens(tokens);
+    let tree = Tree(parser.parse_expr().map_err(of_parser)?);
+    match parser.peek_token().token {
+        Token::EOF => Ok(tree),
+        rest => Err(Error::invalid(format!(
+            "the expression has `{}` where it should end",
+            short(&rest.to_string())
+        ))),
+    }
+}
+
+fn of_parser(error: ParserError) -> Error {
+    match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
+            Error::invalid(format!("the expression can't be read: {}", short(&text)))
+        }
+        ParserError::RecursionLimitExceeded => {
+            Error::invalid("the expression is nested too deeply; split it")
+        }
+    }
+}
+
+/// A tree that is dropped without recursion: a chain of ANDs is as deep as it is long.
+struct Tree(Expr);
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let mut rest = vec![std::mem::replace(&mut self.0, nothing())];
+        while let Some(expr) = rest.pop() {
+            match expr {
+                Expr::BinaryOp { left, right, .. } => rest.extend([*left, *right]),
+                Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => rest.push(*inner),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn nothing() -> Expr {
+    Expr::Value(Value::Null.into())
+}

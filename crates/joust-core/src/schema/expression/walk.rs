@@ -1,0 +1,423 @@
+//! Walks the tree of an expression: what it calls, how deep it is, and how large its value may become.
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, Subscript,
+    UnaryOperator, Value,
+};
+
+use super::functions::Place;
+use super::literals::{literal, number, text};
+use super::size::Size;
+use super::{json, types};
+use crate::error::{Error, Result};
+
+/// Operators and functions in one another.
+const MAX_DEPTH: usize = 128;
+/// ANDs and ORs beside one another where DataFusion plans them, which does not balance them.
+const MAX_UNBALANCED: usize = 1_000;
+/// Bytes of a regular expression.
+const MAX_PATTERN: u64 = 4 << 10;
+
+/// What is known of the expressions that were walked.
+pub struct Walk {
+    pub(super) place: Place,
+    /// The same rows give the same value, whenever it is computed.
+    pub is_immutable: bool,
+    /// The largest growth of any value in it.
+    pub growth: u64,
+    /// Operands that are put together into texts and lists.
+    pub operands: u64,
+}
+
+impl Walk {
+    pub fn new(place: Place) -> Self {
+        Self {
+            place,
+            is_immutable: true,
+            growth: 1,
+            operands: 0,
+        }
+    }
+
+    /// Checks an expression; how large its value may be.
+    pub fn expression(&mut self, expr: &Expr) -> Result<Size> {
+        let size = self.expr(expr, 1, self.place == Place::Rows)?;
+        size.check_added()?;
+        Ok(size)
+    }
+
+    /// `is_balanced`: Lance plans the expression itself, and ANDs and ORs as a balanced tree.
+    pub(super) fn expr(&mut self, expr: &Expr, depth: usize, is_balanced: bool) -> Result<Size> {
+        if depth > MAX_DEPTH {
+            return Err(Error::invalid(format!(
+                "the expression applies more than {MAX_DEPTH} operators to one another; split it"
+            )));
+        }
+        let size = self.kind(expr, depth + 1, is_balanced)?;
+        match expr {
+            // A list is searched or measured by a function more often than it is a result.
+            Expr::Array(_) if size.is_constant() => size.check_list()?,
+            _ => size.check_added()?,
+        }
+        self.growth = self.growth.max(size.factor);
+        if self.place == Place::Rows {
+            size.check_growth()?;
+        }
+        Ok(size)
+    }
+
+    fn kind(&mut self, expr: &Expr, depth: usize, is_balanced: bool) -> Result<Size> {
+        let is_view = self.place == Place::View;
+        let mut inner = |expr: &Expr| self.expr(expr, depth, is_balanced);
+        match expr {
+            Expr::Identifier(name) if name.quote_style == Some('\'') => {
+                Ok(Size::literal(name.value.len()))
+            }
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => Ok(Size::COLUMN),
+            Expr::Value(value) => literal(&value.value),
+            Expr::Nested(nested) => inner(nested),
+            Expr::IsFalse(operand)
+            | Expr::IsNotFalse(operand)
+            | Expr::IsTrue(operand)
+            | Expr::IsNotTrue(operand)
+            | Expr::IsNull(operand)
+            | Expr::IsNotNull(operand)
+            | Expr::IsUnknown(operand)
+            | Expr::IsNotUnknown(operand) => small(inner(operand)),
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                inner(left)?;
+                small(inner(right))
+            }
+            Expr::InList { expr, list, .. } => {
+                inner(expr)?;
+                for item in list {
+                    inner(item)?;
+                }
+                Ok(Size::SMALL)
+            }
+            Expr::Between {
+                expr, low, high, ..
+            } => {
+                inner(expr)?;
+                inner(low)?;
+                small(inner(high))
+            }
+            Expr::Like {
+                any: false,
+                expr,
+                pattern,
+                ..
+            }
+            | Expr::ILike {
+                any: false,
+                expr,
+                pattern,
+                ..
+            } => {
+                inner(expr)?;
+                small(inner(pattern))
+            }
+            Expr::SimilarTo { expr, pattern, .. } => {
+                inner(expr)?;
+                let pattern = inner(pattern)?;
+                small(check_pattern(pattern).map(|()| pattern))
+            }
+            Expr::UnaryOp { op, expr } => match op {
+                UnaryOperator::Not
+                | UnaryOperator::Minus
+                | UnaryOperator::Plus
+                | UnaryOperator::BitwiseNot => inner(expr),
+                other => Err(unknown(&format!("the operator `{other}`"))),
+            },
+            Expr::BinaryOp { left, op, right } => match op {
+                BinaryOperator::And | BinaryOperator::Or => {
+                    self.conditions(expr, op, depth, is_balanced)
+                }
+                _ => {
+                    let (left, right) = (inner(left)?, inner(right)?);
+                    self.operator(op, left, right)
+                }
+            },
+            Expr::Cast {
+                expr,
+                data_type,
+                kind:
+                    CastKind::Cast | CastKind::TryCast | CastKind::SafeCast | CastKind::DoubleColon,
+                format: None,
+                array: false,
+            } => {
+                let from = inner(expr)?;
+                check_json(data_type, text(expr))?;
+                types::cast(from, data_type)
+            }
+            Expr::TypedString(typed) => {
+                let text = match &typed.value.value {
+                    Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => text,
+                    _ => return Err(unknown("this kind of literal")),
+                };
+                check_json(&typed.data_type, Some(text))?;
+                types::cast(Size::literal(text.len()), &typed.data_type)
+            }
+            Expr::AtTimeZone {
+                timestamp,
+                time_zone,
+            } => {
+                inner(time_zone)?;
+                small(inner(timestamp))
+            }
+            Expr::Extract { expr, .. } | Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => {
+                small(inner(expr))
+            }
+            Expr::Position { expr, r#in } => {
+                inner(expr)?;
+                small(inner(r#in))
+            }
+            Expr::Substring {
+                expr,
+                substring_from,
+                substring_for,
+                ..
+            } => {
+                for bound in [substring_from, substring_for].into_iter().flatten() {
+                    inner(bound)?;
+                }
+                inner(expr)
+            }
+            Expr::Trim {
+                trim_what,
+                expr,
+                trim_characters,
+                ..
+            } => {
+                for what in trim_what.iter().map(AsRef::as_ref) {
+                    inner(what)?;
+                }
+                for what in trim_characters.iter().flatten() {
+                    inner(what)?;
+                }
+                inner(expr)
+            }
+            Expr::Overlay {
+                expr,
+                overlay_what,
+                overlay_from,
+                overlay_for,
+            } => {
+                inner(overlay_from)?;
+                if let Some(bound) = overlay_for {
+                    inner(bound)?;
+                }
+                let (whole, what) = (inner(expr)?, inner(overlay_what)?);
+                Ok(self.all(&[whole, what]))
+            }
+            Expr::Case {
+                operand,
+                conditions,
+                else_result,
+                ..
+            } => {
+                let mut size = Size::SMALL;
+                if let Some(operand) = operand {
+                    inner(operand)?;
+                }
+                for when in conditions {
+                    inner(&when.condition)?;
+                    size = size.or(inner(&when.result)?);
+                }
+                if let Some(result) = else_result {
+                    size = size.or(inner(result)?);
+                }
+                Ok(size)
+            }
+            Expr::Interval(interval) => small(inner(&interval.value)),
+            Expr::Array(array) => self.list(array.elem.iter(), depth),
+            Expr::Tuple(values) | Expr::Struct { values, .. } => self.list(values.iter(), depth),
+            Expr::Dictionary(fields) => {
+                self.list(fields.iter().map(|field| field.value.as_ref()), depth)
+            }
+            Expr::Map(map) => {
+                let entries = map.entries.iter();
+                let values = entries.flat_map(|entry| [entry.key.as_ref(), entry.value.as_ref()]);
+                self.list(values, depth)
+            }
+            Expr::Named { expr, .. } => inner(expr),
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                let size = inner(root)?;
+                if access_chain.len() > MAX_DEPTH - depth.min(MAX_DEPTH) {
+                    return Err(Error::invalid("the expression has too long a path"));
+                }
+                for access in access_chain {
+                    self.access(access, depth)?;
+                }
+                Ok(size)
+            }
+            Expr::Function(function) => self.call(function, depth),
+            // What is inside has been checked, or will be, as a query of its own.
+            Expr::Exists { .. } | Expr::Subquery(_) if is_view => Ok(Size::COLUMN),
+            Expr::InSubquery { expr, .. } if is_view => small(inner(expr)),
+            Expr::GroupingSets(sets) | Expr::Cube(sets) | Expr::Rollup(sets) if is_view => {
+                for part in sets.iter().flatten() {
+                    inner(part)?;
+                }
+                Ok(Size::SMALL)
+            }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } if is_view => {
+                inner(left)?;
+                small(inner(right))
+            }
+            Expr::Wildcard(_) | Expr::QualifiedWildcard(..) if is_view => Ok(Size::COLUMN),
+            Expr::Lambda(_) => Err(Error::invalid(
+                "functions that take a lambda, such as array_transform, are not available",
+            )),
+            _ => Err(unknown("a form")),
+        }
+    }
+
+    /// A chain of ANDs or of ORs, however long: its left sides are not walked recursively.
+    fn conditions(
+        &mut self,
+        expr: &Expr,
+        op: &BinaryOperator,
+        depth: usize,
+        is_balanced: bool,
+    ) -> Result<Size> {
+        let mut rest = vec![expr];
+        let mut count = 0;
+        while let Some(expr) = rest.pop() {
+            match expr {
+                Expr::BinaryOp {
+                    left,
+                    op: own,
+                    right,
+                } if own == op => rest.extend([right.as_ref(), left.as_ref()]),
+                operand => {
+                    count += 1;
+                    if !is_balanced && count > MAX_UNBALANCED {
+                        return Err(Error::invalid(format!(
+                            "the expression joins more than {MAX_UNBALANCED} conditions inside of a \
+                             function or view; compare with a list instead: column IN (…)"
+                        )));
+                    }
+                    self.expr(operand, depth, is_balanced)?;
+                }
+            }
+        }
+        Ok(Size::SMALL)
+    }
+
+    fn operator(&mut self, op: &BinaryOperator, left: Size, right: Size) -> Result<Size> {
+        use BinaryOperator as Op;
+        match op {
+            Op::StringConcat => Ok(self.all(&[left, right])),
+            Op::PGRegexMatch | Op::PGRegexIMatch | Op::PGRegexNotMatch | Op::PGRegexNotIMatch => {
+                check_pattern(right).map(|()| Size::SMALL)
+            }
+            Op::Plus
+            | Op::Minus
+            | Op::Multiply
+            | Op::Divide
+            | Op::Modulo
+            | Op::Gt
+            | Op::Lt
+            | Op::GtEq
+            | Op::LtEq
+            | Op::Eq
+            | Op::NotEq
+            | Op::BitwiseOr
+            | Op::BitwiseAnd
+            | Op::BitwiseXor
+            | Op::PGBitwiseXor
+            | Op::PGBitwiseShiftLeft
+            | Op::PGBitwiseShiftRight
+            | Op::MyIntegerDivide
+            | Op::PGLikeMatch
+            | Op::PGILikeMatch
+            | Op::PGNotLikeMatch
+            | Op::PGNotILikeMatch
+            | Op::AtArrow
+            | Op::ArrowAt => Ok(Size::SMALL),
+            other => Err(unknown(&format!("the operator `{other}`"))),
+        }
+    }
+
+    /// Values that are put together.
+    pub(super) fn all(&mut self, parts: &[Size]) -> Size {
+        let joined = parts.iter().filter(|part| !part.is_constant()).count() as u64;
+        self.operands += joined.saturating_sub(1);
+        let sum = |sum: Size, part: &Size| sum.plus(*part);
+        parts.iter().fold(Size::default(), sum)
+    }
+
+    fn list<'a>(&mut self, items: impl Iterator<Item = &'a Expr>, depth: usize) -> Result<Size> {
+        let mut sizes = Vec::new();
+        for item in items {
+            let size = self.expr(item, depth, false)?;
+            // Numbers have eight bytes here, and lists of them are long.
+            sizes.push(match number(item) {
+                true => Size::literal(8),
+                false => size,
+            });
+        }
+        Ok(self.all(&sizes))
+    }
+
+    fn access(&mut self, access: &AccessExpr, depth: usize) -> Result<()> {
+        match access {
+            AccessExpr::Dot(Expr::Identifier(_)) => Ok(()),
+            AccessExpr::Subscript(Subscript::Index { index }) => {
+                self.expr(index, depth, false).map(drop)
+            }
+            AccessExpr::Subscript(Subscript::Slice {
+                lower_bound,
+                upper_bound,
+                stride,
+            }) => {
+                for bound in [lower_bound, upper_bound, stride].into_iter().flatten() {
+                    self.expr(bound, depth, false)?;
+                }
+                Ok(())
+            }
+            AccessExpr::Dot(_) => Err(unknown("a path that is no path of names")),
+        }
+    }
+}
+
+fn small(inner: Result<Size>) -> Result<Size> {
+    inner.map(|_| Size::SMALL)
+}
+
+/// The arguments of a call, which have no names.
+pub(super) fn argument(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Regular expressions are compiled: one for each row could take any time.
+pub(super) fn check_pattern(pattern: Size) -> Result<()> {
+    if pattern.is_constant() && pattern.fixed <= MAX_PATTERN {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a regular expression is a text of at most {MAX_PATTERN} bytes"
+    )))
+}
+
+fn check_json(
+    data_type: &datafusion::sql::sqlparser::ast::DataType,
+    text: Option<&str>,
+) -> Result<()> {
+    use datafusion::sql::sqlparser::ast::DataType;
+    match (data_type, text) {
+        (DataType::JSON | DataType::JSONB, Some(text)) => json::check(text),
+        (DataType::JSON | DataType::JSONB, None) => Err(Error::invalid(
+            "only a text that is written out can be cast to JSONB",
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn unknown(what: &str) -> Error {
+    Error::invalid(format!("the expression has {what} that is not supported"))
+}

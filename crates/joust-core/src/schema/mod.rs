@@ -1,0 +1,3 @@
+//! What is known of SQL and types without any table.
+
+pub(crate) mod expression;
