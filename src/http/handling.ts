@@ -175,6 +175,7 @@ export class Handling {
       );
     }
     this.exchange.trust();
+    this.exchange.caller = this.#identity.id;
     if (this.#refusal) throw this.#refusal;
     this.#advance();
   }

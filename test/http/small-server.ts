@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
 import type { Config } from "../../src/config/config.js";
 import { Engine, Upload } from "../../src/engine/index.js";
+import { AnswerRoom } from "../../src/http/answer-room.js";
 import { BodyRoom } from "../../src/http/body-room.js";
 import { Server } from "../../src/http/server.js";
 import {
@@ -29,6 +30,7 @@ export interface SmallServerOptions {
   authenticator?: Authenticator;
   config?: Partial<Config>;
   bodyRoom?: BodyRoom;
+  answerRoom?: AnswerRoom;
   /** In place of the engine's. */
   openUpload?: () => Upload;
 }
@@ -43,6 +45,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     translations: options.translations ?? [],
     page: () => undefined,
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
+    answerRoom: options.answerRoom ?? AnswerRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
     openUpload: options.openUpload ?? (() => new Upload(engine)),
   });
