@@ -240,8 +240,8 @@ fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
 /// Sent again, it would fail again.
 fn exhausted() -> Error {
     Error::invalid(
-        "the request needs more memory than a single one may have; let it sort, join or merge less at \
-         once",
+        "the request needs more memory, or more temporary files, than a single one may have; let it \
+         sort, join or merge less at once",
     )
 }
 

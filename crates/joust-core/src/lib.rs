@@ -5,17 +5,20 @@
 
 pub mod backfill;
 mod cache;
+mod deadline;
 mod durability;
 pub mod engine;
 pub mod error;
 pub mod index;
 pub mod ipc;
+mod json;
 pub mod maintain;
 mod memo;
 pub mod memory;
 mod names;
 mod nearest;
 mod one_thread;
+mod planning;
 pub mod prewarm;
 pub mod query;
 pub mod root;

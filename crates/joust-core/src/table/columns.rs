@@ -8,12 +8,14 @@ use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::{ColumnAlteration, NewColumnTransform};
 use lance::index::DatasetIndexExt;
+use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::{computed, data_type};
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::names::check_column;
+use crate::planning::planned;
 use crate::query::{canonical_column, expression, unknown_column};
 
 /// A column to add.
@@ -68,30 +70,12 @@ pub struct Alteration {
 impl Table {
     /// Adds columns; the version that this made.
     pub async fn add_columns(&self, columns: &[NewColumn]) -> Result<u64> {
-        let (mut dataset, _version) = self.writable().await?;
+        let (mut dataset, version) = self.writable().await?;
         check_new_names(&dataset, columns)?;
-        let mut expressions = Vec::new();
-        let mut nulls = Vec::new();
-        for column in columns {
-            match column {
-                NewColumn::Expression { name, expression } => {
-                    expressions.push((name.clone(), expression::whole(expression)?));
-                }
-                NewColumn::Null { field, inputs } => {
-                    for input in inputs {
-                        if dataset.schema().resolve_case_insensitive(input).is_none() {
-                            return Err(unknown_column(&dataset, input));
-                        }
-                    }
-                    nulls.push(field.clone());
-                }
-                NewColumn::Computed {
-                    name,
-                    expression,
-                    metadata,
-                } => nulls.push(computed::field(&dataset, name, expression, metadata)?),
-            }
-        }
+        let Planned { expressions, nulls } = {
+            let columns = columns.to_vec();
+            planned(async move { plan(&version, &columns) }).await?
+        };
         // Lance adds one kind at a time, and two commits would not be one change.
         if !nulls.is_empty() && !expressions.is_empty() {
             return Err(Error::invalid(
@@ -203,6 +187,46 @@ impl Table {
         dataset.load_indices().await?;
         Ok(self.committed(dataset))
     }
+}
+
+/// New columns as Lance may have them.
+#[derive(Default)]
+struct Planned {
+    /// Names and SQL of those that are filled.
+    expressions: Vec<(String, String)>,
+    nulls: Vec<Field>,
+}
+
+fn plan(dataset: &Dataset, columns: &[NewColumn]) -> Result<Planned> {
+    let mut planned = Planned::default();
+    let Planned { expressions, nulls } = &mut planned;
+    for column in columns {
+        match column {
+            NewColumn::Expression { name, expression } => {
+                let sql = expression::whole(expression)?;
+                let planner = Planner::new(Arc::new(Schema::from(dataset.schema())));
+                planner
+                    .parse_expr(&sql)
+                    .and_then(|parsed| planner.optimize_expr(parsed))
+                    .map_err(Error::of_input)?;
+                expressions.push((name.clone(), sql));
+            }
+            NewColumn::Null { field, inputs } => {
+                for input in inputs {
+                    if dataset.schema().resolve_case_insensitive(input).is_none() {
+                        return Err(unknown_column(dataset, input));
+                    }
+                }
+                nulls.push(field.clone());
+            }
+            NewColumn::Computed {
+                name,
+                expression,
+                metadata,
+            } => nulls.push(computed::field(dataset, name, expression, metadata)?),
+        }
+    }
+    Ok(planned)
 }
 
 fn check_new_names(dataset: &Dataset, columns: &[NewColumn]) -> Result<()> {

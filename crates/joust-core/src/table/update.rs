@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use lance::Dataset;
-use lance::dataset::UpdateBuilder;
+use lance::dataset::{UpdateBuilder, UpdateJob};
 use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::turn::Begun;
 use crate::durability::Ended;
 use crate::error::{Error, Result};
+use crate::planning::planned;
 use crate::query::{canonical_column, expression};
 
 /// What an update sets, and where.
@@ -45,19 +46,8 @@ impl Table {
             Begun::Before(earlier) => return Ok(earlier.updated()),
             Begun::Now(change) => change,
         };
-        let dataset = &change.dataset;
-        let set = resolve(dataset, &update.set)?;
-        check_independent(dataset, &set)?;
-        let before = dataset.version_id();
-        let mut builder = UpdateBuilder::new(dataset.clone());
-        if let Some(predicate) = &update.predicate {
-            let predicate = crate::query::predicate(dataset, predicate)?;
-            builder = builder.update_where(&predicate).map_err(Error::of_input)?;
-        }
-        for (column, value) in &set {
-            builder = builder.set(column, value).map_err(Error::of_input)?;
-        }
-        let job = builder.build().map_err(Error::of_input)?;
+        let before = change.dataset.version_id();
+        let job = planned(plan(change.dataset.clone(), update)).await?;
         let ended = self.as_change(|| 0, job.execute()).await;
         let updated = match ended.map_err(Error::of_input)? {
             Ended::Told(updated) => updated,
@@ -71,6 +61,20 @@ impl Table {
             num_updated_rows: updated.rows_updated,
         })
     }
+}
+
+async fn plan(dataset: Arc<Dataset>, update: Update) -> Result<UpdateJob> {
+    let set = resolve(&dataset, &update.set)?;
+    check_independent(&dataset, &set)?;
+    let mut builder = UpdateBuilder::new(dataset.clone());
+    if let Some(predicate) = &update.predicate {
+        let predicate = crate::query::predicate(&dataset, predicate)?;
+        builder = builder.update_where(&predicate).map_err(Error::of_input)?;
+    }
+    for (column, value) in &set {
+        builder = builder.set(column, value).map_err(Error::of_input)?;
+    }
+    builder.build().map_err(Error::of_input)
 }
 
 /// The columns in the schema's spelling, and the values as Lance may have them.

@@ -7,6 +7,7 @@ mod appends;
 mod branches;
 mod changes;
 mod compaction;
+mod json;
 mod long;
 mod long_files;
 mod nearest;
