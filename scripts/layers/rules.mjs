@@ -7,7 +7,10 @@
 
 /** Top modules of joust-core by layer, the lowest layer first. */
 export const RUST_LAYERS = [
-  { layer: "foundation", modules: ["error", "names", "memory", "memo", "state", "work"] },
+  {
+    layer: "foundation",
+    modules: ["deadline", "error", "json", "names", "memory", "memo", "planning", "state", "work"],
+  },
   { layer: "storage", modules: ["storage", "durability", "one_thread", "root"] },
   { layer: "schema", modules: ["schema"] },
   { layer: "tables", modules: ["table", "commit", "ipc"] },
