@@ -40,25 +40,18 @@ export class AnswerRoom {
     const slow = all
       .filter(({ held, slowMs }) => held > 0 && slowMs >= patience)
       .sort((a, b) => b.slowMs - a.slowMs);
-    const total = new Held();
     const callers = new Map<string, Held>();
-    const ofCaller = (caller: string): Held => {
-      const held = callers.get(caller) ?? new Held();
-      callers.set(caller, held);
-      return held;
-    };
     for (const { caller, held } of slow) {
-      total.add(held);
-      ofCaller(caller).add(held);
+      const own = callers.get(caller) ?? new Held();
+      callers.set(caller, own.add(held));
     }
-    return slow.filter(({ caller, held }) => {
-      const own = ofCaller(caller);
-      const fits = own.fits(this.callerLimit) && total.fits(this.totalLimit);
-      if (fits) return false;
-      total.remove(held);
-      own.remove(held);
-      return true;
-    });
+    const cut = new Set(
+      slow.filter(({ caller, held }) => callers.get(caller)?.leaves(held, this.callerLimit)),
+    );
+    // Callers that keep to their own limits may be too many.
+    const total = new Held();
+    for (const answer of slow) if (!cut.has(answer)) total.add(answer.held);
+    return slow.filter((answer) => cut.has(answer) || total.leaves(answer.held, this.totalLimit));
   }
 }
 
@@ -67,17 +60,17 @@ class Held {
   #bytes = 0;
   #answers = 0;
 
-  add(bytes: number): void {
+  add(bytes: number): this {
     this.#bytes += bytes;
     this.#answers += 1;
+    return this;
   }
 
-  remove(bytes: number): void {
+  /** Takes an answer of so many bytes out when all are too much; a single one never is. */
+  leaves(bytes: number, limit: number): boolean {
+    if (this.#answers <= 1 || this.#bytes <= limit) return false;
     this.#bytes -= bytes;
     this.#answers -= 1;
-  }
-
-  fits(limit: number): boolean {
-    return this.#answers <= 1 || this.#bytes <= limit;
+    return true;
   }
 }

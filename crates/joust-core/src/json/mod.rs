@@ -207,6 +207,16 @@ mod tests {
         assert!(check(&batch(plain, texts(&[&nested(1_000)]))).is_ok());
     }
 
+    #[test]
+    fn values_that_are_read_are_printed_in_a_tenth_of_a_threads_stack() {
+        let printed = std::thread::Builder::new()
+            .stack_size((16 << 20) / 10)
+            .spawn(|| lance_arrow::json::decode_json(&stored::nested(MOST_READ)))
+            .unwrap()
+            .join();
+        assert_eq!(printed.unwrap().len(), 2 * MOST_READ);
+    }
+
     #[tokio::test]
     async fn stored_values_that_can_not_be_printed_are_an_error_of_the_stream() {
         for (value, reads) in [

@@ -11,6 +11,7 @@ mod json;
 mod long;
 mod long_files;
 mod nearest;
+mod own_names;
 mod parts;
 mod place;
 mod sent;
