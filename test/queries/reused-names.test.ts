@@ -98,15 +98,13 @@ describe("a column called `_relevance_score`, as hybrid searches call theirs", (
     await textIndex(client, "searched", { column: "text" });
     const text = words("word1", ["text"]);
     const ask = async (query: Json): Promise<Json[]> => {
-      let last: Json[] = [];
-      for (let time = 0; time < often; time++) {
+      const first = (await client.query("searched", { k: size, ...query })).toArray();
+      expect(first.length).toBeGreaterThan(0);
+      for (let time = 1; time < often; time++) {
         const rows = await client.query("searched", { k: size, ...query });
-        const now = rows.toArray().map((row) => row.toJSON());
-        if (time > 0) expect(now).toEqual(last);
-        last = now;
+        expect(rows.toArray().map(String)).toEqual(first.map(String));
       }
-      expect(last.length).toBeGreaterThan(0);
-      return last;
+      return first.map((row) => row.toJSON());
     };
     const vector = { single_vector: [0, 1] };
     const named = { column_names: ["id", "_relevance_score"] };
