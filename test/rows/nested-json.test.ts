@@ -106,6 +106,45 @@ describe("JSON that is nested too deeply", () => {
   });
 });
 
+describe("an update of a column of JSON", () => {
+  it("takes text that is JSON, however it is computed, and no other value", async () => {
+    const { client } = serving;
+    const schema = new Schema([
+      new Field("id", new Int64(), true),
+      new Field("j", new Utf8(), true, jsonText),
+      new Field("s", new Utf8(), true),
+    ]);
+    const texts = ['{"b": 2}', nested(200), nested(1_000_000)];
+    const columns = {
+      id: vectorFromArray([0n, 1n, 2n], new Int64()),
+      j: vectorFromArray(["1", "1", "1"], new Utf8()),
+      s: vectorFromArray(texts, new Utf8()),
+    };
+    await client.createTable("set", tableToIPC(new Table(schema, columns), "stream"));
+    const set = (value: string, predicate: string) =>
+      client.post("/v1/table/set/update", { updates: [["j", value]], predicate });
+    for (const [value, predicate, wording] of [
+      ["s", "id = 1", /more than 128/],
+      ["s", "id = 2", /more than 128/],
+      ["concat(s, '')", "id = 2", /more than 128/],
+      [`'${nested(129)}'`, "id = 0", /./],
+      ["arrow_cast(s, 'LargeBinary')", "id = 1", /./],
+    ] as const) {
+      expectFailure(await set(value, predicate), 400, 13, wording);
+    }
+    expect((await set("s", "id = 0")).status).toBe(200);
+    expect((await set("'[3]'", "id = 1")).status).toBe(200);
+    expect((await set("NULL", "id = 2")).status).toBe(200);
+    const rows = await client.query("set", { k: 10, vector: {}, columns: ["id", "j"] });
+    const read = rows.toArray().map((row) => [Number(row.id), row.j]);
+    expect(read.sort()).toEqual([
+      [0, '{"b":2}'],
+      [1, "[3]"],
+      [2, null],
+    ]);
+  });
+});
+
 describe("JSON within the limit", () => {
   it("is written, read, searched and updated", async () => {
     const { client } = serving;

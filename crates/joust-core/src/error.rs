@@ -223,6 +223,10 @@ impl From<std::io::Error> for Error {
 /// Our own error inside the layers that Lance, DataFusion and Arrow put around it: one that went
 /// into a stream that they consumed comes back as it was.
 fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
+    // Lance's own shell says of what it holds that it is itself, and gives the source below it.
+    if let Some(lance::Error::External { source, .. }) = error.downcast_ref::<lance::Error>() {
+        return find_own(source.as_ref());
+    }
     match error.downcast_ref::<Error>() {
         Some(own) => Some(own),
         None => error.source().and_then(find_own),
@@ -268,5 +272,9 @@ mod tests {
         let back = Error::from(through);
         assert_eq!(back.code(), Code::InvalidInput);
         assert_eq!(back.message(), "the stream ended early");
+        let own = Error::new(Code::InvalidTableState, "a value is damaged");
+        let through = datafusion::error::DataFusionError::External(Box::new(own));
+        let back = Error::of_input(lance::Error::from(through));
+        assert_eq!(back.code(), Code::InvalidTableState);
     }
 }

@@ -82,6 +82,34 @@ pub fn check(batch: &RecordBatch) -> Result<()> {
     Ok(())
 }
 
+/// Refuses values for columns of JSON, text or JSONB, that a client's expressions have made.
+pub fn check_values(values: &RecordBatch) -> Result<()> {
+    for (field, column) in values.schema_ref().fields().iter().zip(values.columns()) {
+        let flaw = match column.data_type() {
+            DataType::LargeBinary => stored_flaw(column, MOST_WRITTEN),
+            DataType::Null => None,
+            _ => text_flaw(column, MOST_WRITTEN),
+        };
+        let flawed = |what: String| Err(Error::invalid(what));
+        let name = crate::names::short(field.name());
+        match flaw {
+            Some(Flaw::TooDeep) => {
+                return flawed(format!(
+                    "a value for `{name}` has more than {MOST_WRITTEN} arrays and objects around one \
+                     another; nest it less"
+                ));
+            }
+            Some(Flaw::Malformed) => {
+                return flawed(format!(
+                    "a value for `{name}` is not JSON; give a text that is"
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
 /// The same rows as a table has stored them, up to the first with a JSON value that can't be printed.
 pub fn guarded(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = rows.schema();
@@ -115,8 +143,7 @@ fn unreadable(column: &str) -> Error {
 /// What is wrong with the first bad value of a column.
 fn flaw(field: &Field, column: &ArrayRef, most: usize) -> Option<Flaw> {
     if is_json_field(field) {
-        let mut values = column.as_binary_opt::<i64>()?.iter().flatten();
-        return values.find_map(|value| stored::flaw(value, most));
+        return stored_flaw(column, most);
     }
     if is_json_text(field) {
         return text_flaw(column, most);
@@ -139,6 +166,11 @@ fn flaw(field: &Field, column: &ArrayRef, most: usize) -> Option<Flaw> {
         }
         _ => None,
     }
+}
+
+fn stored_flaw(column: &ArrayRef, most: usize) -> Option<Flaw> {
+    let mut values = column.as_binary_opt::<i64>()?.iter().flatten();
+    values.find_map(|value| stored::flaw(value, most))
 }
 
 fn text_flaw(column: &ArrayRef, most: usize) -> Option<Flaw> {
