@@ -38,6 +38,8 @@ export declare class Engine {
    * what is known of another one there is forgotten first.
    */
   table(location: string, storageOptions?: Record<string, string> | undefined | null, life?: string | undefined | null): Table
+  /** What took too long, since the start of the process. */
+  ended(): Ended
   /** A number by which other threads of this process attach to this engine. */
   share(): number
   /** The engine that another thread has shared: the same tables, caches and threads. */
@@ -76,6 +78,8 @@ export declare class GivenUp {
 export declare class QueryRest {
   /** The next part, null at the end. */
   next(): Promise<Buffer | null>
+  /** Bytes of memory that are held until `cancel` is called. */
+  get held(): number
   /** Stops the work and gives back its memory; harmless after the end. */
   cancel(): void
 }
@@ -431,6 +435,14 @@ export interface DropIndexResult {
   version: number
 }
 
+/** What took too long, since the start of the process. */
+export interface Ended {
+  /** Queries and refreshes that worked longer than they may. */
+  requests: number
+  /** Statements that took too long to plan. */
+  plans: number
+}
+
 /** What an engine may use; absent values suit a server that has the machine to itself. */
 export interface EngineOptions {
   /** What everything together may hold in memory, bytes. */
@@ -450,6 +462,12 @@ export interface EngineOptions {
   synced?: boolean
   /** False: no table below a local root is reached through a symbolic link. Default true. */
   followLinks?: boolean
+  /** How long the engine works for a query, a count, or the plan of one, ms; 0: as long as it takes. */
+  queryTimeoutMs?: number
+  /** The same for the refresh of a view. */
+  viewTimeoutMs?: number
+  /** Bytes of temporary files of a view's refresh. */
+  viewDiskBytes?: number
 }
 
 /** A fragment with rows whose value could not be computed. */

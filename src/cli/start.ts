@@ -7,6 +7,7 @@ import { removeUnfinished, watchUnfinished } from "../catalog/unfinished.js";
 import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
+import { AnswerRoom } from "../http/answer-room.js";
 import { BodyRoom } from "../http/body-room.js";
 import { drain } from "../http/drain.js";
 import { Server } from "../http/server.js";
@@ -143,6 +144,7 @@ async function startOn(
     openUpload: () => new Upload(engine),
     bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
     unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
+    answerRoom: AnswerRoom.of(engine.memory().work, config.httpThreads),
   });
   log.info(server.transport, "the HTTP transport");
   shared.warming.set(config.prewarm.length > 0);

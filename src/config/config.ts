@@ -36,6 +36,10 @@ export interface Config {
   /** 0 keeps no rows. */
   readonly rowCacheBytes?: number;
   readonly stalenessMs?: number;
+  /** 0 is no limit, here and for views. */
+  readonly queryTimeoutMs: number;
+  readonly viewTimeoutMs: number;
+  readonly viewDiskBytes: number;
   /** Identifiers of tables that are loaded at the start. */
   readonly prewarm: readonly (readonly string[])[];
   /** Threads that take requests. */

@@ -122,6 +122,21 @@ export const serverOptions = {
     type: duration,
     help: "how old an answer about a table on a remote store may be; 0 always asks the store",
   }),
+  "query-timeout": option({
+    type: duration,
+    fallback: "5m",
+    help: "how long a query, a count or a plan may work before it is ended; what its reader takes does not count; 0 is no limit",
+  }),
+  "view-timeout": option({
+    type: duration,
+    fallback: "1h",
+    help: "how long the refresh of a view may work before it is ended; 0 is no limit",
+  }),
+  "view-disk": option({
+    type: size,
+    fallback: "10GiB",
+    help: "temporary files that the refresh of a view may write, in the system's directory for them (TMPDIR)",
+  }),
   prewarm: option({
     type: table,
     repeatable: true,

@@ -68,6 +68,7 @@ export class ArrowStream {
         this.#full = !this.out.res.write(piece);
       });
       if (this.#full) await this.#writable();
+      this.out.taken(piece.length);
     }
   }
 

@@ -2,6 +2,7 @@ import { asJoustError, type JoustError } from "../errors.js";
 import { type Flying, grounded, type InFlight } from "../in-flight.js";
 import type { Reply } from "../operations/operation.js";
 import type { BodyRoom } from "./body-room.js";
+import { type Sending, slowRate } from "./answer-room.js";
 import type { Headers } from "./headers.js";
 import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
@@ -41,8 +42,12 @@ export interface Host {
  * before they read (urllib3, reqwest) would otherwise meet a closed socket instead of the reason.
  * After the peer is gone nothing touches the socket any more.
  */
-export class Exchange implements Outgoing, Flying {
+export class Exchange implements Outgoing, Flying, Sending {
   place = grounded;
+  /** Tells callers apart; "" until it is known who asks. */
+  caller = "";
+  held = 0;
+  slowMs = 0;
   readonly started = performance.now();
   readonly requestId: string;
   /** Id of the operation, for the log. */
@@ -63,6 +68,10 @@ export class Exchange implements Outgoing, Flying {
   /** In the middle of a stream, with the peer to move next. */
   #waitsForPeer = false;
   #lastActivity = 0;
+  /** Bytes of the answer that the socket has taken, now and at the last tick. */
+  #taken = 0;
+  #takenBefore = 0;
+  #lastTick = 0;
   readonly #onAbort: (() => void)[] = [];
   #onEnd: (() => void) | undefined;
 
@@ -240,6 +249,14 @@ export class Exchange implements Outgoing, Flying {
     this.#lastActivity = Date.now();
   }
 
+  taken(bytes: number): void {
+    this.#taken += bytes;
+  }
+
+  holds(bytes: number): void {
+    this.held = bytes;
+  }
+
   /** The answer has been handed to the socket in full. */
   sent(status: number): void {
     this.#ended = true;
@@ -263,6 +280,7 @@ export class Exchange implements Outgoing, Flying {
 
   /** Called every few seconds: a stream that may still move outlives the socket's limit of 10 s. */
   tick(now: number): void {
+    if (this.held > 0) this.#judge(now);
     if (!this.#waitsForPeer || this.#paused || this.aborted) return;
     if (now - this.#lastActivity > idleLimit) {
       this.res.close();
@@ -273,7 +291,16 @@ export class Exchange implements Outgoing, Flying {
     this.res.resume();
   }
 
-  /** Drops the connection at the end of a drain. */
+  #judge(now: number): void {
+    const ms = this.#lastTick === 0 ? 0 : now - this.#lastTick;
+    const bytes = this.#taken - this.#takenBefore;
+    this.#lastTick = now;
+    this.#takenBefore = this.#taken;
+    const isSlow = this.#waitsForPeer && bytes * 1_000 < slowRate * ms;
+    this.slowMs = isSlow ? this.slowMs + ms : 0;
+  }
+
+  /** Drops the connection: at the end of a drain, or of a peer who reads too slowly. */
   drop(): void {
     if (!this.aborted) this.res.close();
   }

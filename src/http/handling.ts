@@ -131,6 +131,7 @@ export class Handling {
     this.#identity = identity;
     checkPermission(route.operation, identity);
     exchange.trust();
+    exchange.caller = identity.id;
     const wrong = wrongBody(this.#kind, exchange.headers, rooms.services.config);
     if (wrong) throw wrong;
     this.#key = onceKey(route.operation, route.dialect, exchange.headers);

@@ -25,6 +25,10 @@ export interface Outgoing {
   write(work: () => void): void;
   /** Whether the peer has to take bytes before any more can be sent. */
   blocked(waits: boolean): void;
+  /** The socket has taken so many more bytes of a body. */
+  taken(bytes: number): void;
+  /** Bytes of the engine's memory that the answer holds until its end. */
+  holds(bytes: number): void;
   onAbort(work: () => void): void;
   /** Runs once the socket has taken all of the answer, or the peer is gone. */
   onEnd(work: () => void): void;
@@ -94,7 +98,10 @@ function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, clos
 function sendArrow(out: Outgoing, reply: Extract<Ready, { kind: "arrow" }>, close: boolean): void {
   const { contentType, headers } = reply;
   const { first, done, rest } = reply.answer;
-  if (rest) out.onEnd(() => rest.cancel());
+  if (rest) {
+    out.holds(rest.held);
+    out.onEnd(() => rest.cancel());
+  }
   if (done || !rest) {
     out.write(() => {
       writeHead(out, 200, contentType, headers);

@@ -3,6 +3,7 @@ import { ErrorCode, JoustError } from "../errors.js";
 import { InFlight } from "../in-flight.js";
 import type { Operation, Reply, Translation } from "../operations/operation.js";
 import { Callers } from "./callers.js";
+import type { AnswerRoom } from "./answer-room.js";
 import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
 import { rejectFraming } from "./framing-error.js";
@@ -19,6 +20,7 @@ export interface ServerOptions extends Rooms {
   isWarming?(): boolean;
   readonly operations: readonly Operation[];
   readonly translations: readonly Translation[];
+  readonly answerRoom: AnswerRoom;
   /** What anybody may fetch: what is served at a path, undefined for nothing. */
   page(path: string): Reply | undefined;
 }
@@ -105,7 +107,18 @@ export class Server implements Host, Draining {
 
   #tick(): void {
     const now = Date.now();
-    for (const exchange of this.inFlight.all()) exchange.tick(now);
+    const all = this.inFlight.all();
+    for (const exchange of all) exchange.tick(now);
+    for (const exchange of this.options.answerRoom.excess(all)) this.#cutOff(exchange);
+  }
+
+  #cutOff(exchange: Exchange): void {
+    const { operation, path, requestId, caller, held, slowMs } = exchange;
+    this.options.services.log.warn(
+      { operation, path, requestId, caller, held, slowMs },
+      "an answer was cut off: slow readers hold more of the memory for requests than they may",
+    );
+    exchange.drop();
   }
 
   /** What is thrown here would end the process: better one connection. */

@@ -6,7 +6,10 @@ import type { Outgoing } from "./reply.js";
  */
 export function sendWhole(out: Outgoing, body: Uint8Array, status: number): void {
   let ok = false;
+  let taken = 0;
   const sendFrom = (offset: number) => {
+    out.taken(offset - taken);
+    taken = offset;
     out.write(() => {
       let done: boolean;
       [ok, done] = out.res.tryEnd(body.subarray(offset), body.byteLength);

@@ -50,6 +50,13 @@ async function measure({ engine, jobs, maintenance, config }: Services): Promise
     ).set(lastRoundMillis / 1_000);
   }
   measureMemory(engine.memory(), registers);
+  const { requests, plans } = engine.ended();
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  counter(
+    "joust_timed_out_total",
+    "Queries and refreshes of views that were ended because they worked for too long",
+  ).inc(requests);
+  counter("joust_plans_timed_out_total", "Statements that took too long to plan").inc(plans);
   return registry;
 }
 

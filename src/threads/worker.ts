@@ -5,6 +5,7 @@ import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
 import type { Config } from "../config/config.js";
 import { lancedb } from "../dialects/lancedb.js";
 import { Engine, Upload } from "../engine/index.js";
+import { AnswerRoom } from "../http/answer-room.js";
 import { BodyRoom } from "../http/body-room.js";
 import { Server } from "../http/server.js";
 import { docsPage } from "../openapi/docs.js";
@@ -54,6 +55,7 @@ targets.server = new Server({
   openUpload: () => new Upload(engine),
   bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
   unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
+  answerRoom: AnswerRoom.of(engine.memory().work, config.httpThreads),
 });
 
 // With an open socket the thread could not end, and the first one would not be told.

@@ -40,6 +40,9 @@ describe("without anything said", () => {
       maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },
       storageOptions: {},
       drainTimeoutMs: 30_000,
+      queryTimeoutMs: 300_000,
+      viewTimeoutMs: 3_600_000,
+      viewDiskBytes: 10 * 2 ** 30,
       prewarm: [],
       httpThreads: 1,
     });

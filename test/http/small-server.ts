@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
 import type { Config } from "../../src/config/config.js";
 import { Engine, Upload } from "../../src/engine/index.js";
+import { AnswerRoom } from "../../src/http/answer-room.js";
 import { BodyRoom } from "../../src/http/body-room.js";
 import { Server } from "../../src/http/server.js";
 import {
@@ -33,6 +34,7 @@ export interface SmallServerOptions {
   /** What anybody may fetch. */
   page?: (path: string) => Reply | undefined;
   log?: Logger;
+  answerRoom?: AnswerRoom;
   /** In place of the engine's. */
   openUpload?: () => Upload;
 }
@@ -49,6 +51,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     page: options.page ?? (() => undefined),
     bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
     unauthenticatedRoom: options.unauthenticatedRoom ?? BodyRoom.forUnauthenticated(1 << 30),
+    answerRoom: options.answerRoom ?? AnswerRoom.of(1 << 30),
     authenticator: options.authenticator ?? anyone,
     openUpload: options.openUpload ?? (() => new Upload(engine)),
   });

@@ -8,10 +8,12 @@ use parking_lot::Mutex;
 
 use crate::Result;
 use crate::cache::Caches;
+use crate::deadline::{self, Deadline};
 use crate::durability::{Branches, Durability};
 use crate::ipc::{self, Upload, UploadReader};
 use crate::lease::Lease;
 use crate::memory::{Budget, Memory};
+use crate::planning;
 use crate::root::{self, Contents, Links, RootContents};
 use crate::table::handle::Handle;
 use crate::table::{Holds, Place, Table};
@@ -40,6 +42,12 @@ pub struct EngineOptions {
     pub follow_links: bool,
     /// Tables that stay open; the least recently used are closed beyond that.
     pub open_tables: usize,
+    /// How long the engine works for a query, a count, or the plan of one; `None`: as long as it takes.
+    pub query_timeout: Option<Duration>,
+    /// The same for the refresh of a view, without what it waits for memory.
+    pub view_timeout: Option<Duration>,
+    /// Bytes of temporary files of a view's refresh.
+    pub view_disk_bytes: u64,
 }
 
 impl Default for EngineOptions {
@@ -53,8 +61,20 @@ impl Default for EngineOptions {
             durability: Durability::default(),
             follow_links: true,
             open_tables: 10_000,
+            query_timeout: Some(Duration::from_secs(5 * 60)),
+            view_timeout: Some(Duration::from_secs(60 * 60)),
+            view_disk_bytes: 10 << 30,
         }
     }
+}
+
+/// What took too long, since the start of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Queries and refreshes that worked longer than they may.
+    pub requests: u64,
+    /// Statements that took too long to plan.
+    pub plans: u64,
 }
 
 /// Storage access configuration, passed on to the object store as it is.
@@ -172,6 +192,29 @@ impl Engine {
     /// What requests and jobs take their memory from.
     pub fn memory(&self) -> &Memory {
         &self.shared.memory
+    }
+
+    /// For the work of a query.
+    pub(crate) fn query_deadline(&self) -> Deadline {
+        Deadline::new(self.shared.options.query_timeout, "query-timeout")
+    }
+
+    /// For the work of a view's refresh.
+    pub(crate) fn view_deadline(&self) -> Deadline {
+        Deadline::new(self.shared.options.view_timeout, "view-timeout")
+    }
+
+    /// Bytes of temporary files of a view's refresh.
+    pub(crate) fn view_disk(&self) -> u64 {
+        self.shared.options.view_disk_bytes
+    }
+
+    /// What the engine ended since the start of the process.
+    pub fn ended(&self) -> Ended {
+        Ended {
+            requests: deadline::ended(),
+            plans: planning::overruns(),
+        }
     }
 
     /// Who needs an old version, and who removes it.

@@ -221,6 +221,10 @@ impl From<std::io::Error> for Error {
 /// Our own error inside the layers that Lance, DataFusion and Arrow put around it: one that went
 /// into a stream that they consumed comes back as it was.
 fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
+    // Lance's own shell says of what it holds that it is itself, and gives the source below it.
+    if let Some(lance::Error::External { source, .. }) = error.downcast_ref::<lance::Error>() {
+        return find_own(source.as_ref());
+    }
     match error.downcast_ref::<Error>() {
         Some(own) => Some(own),
         None => error.source().and_then(find_own),
@@ -238,8 +242,8 @@ fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
 /// Sent again, it would fail again.
 fn exhausted() -> Error {
     Error::invalid(
-        "the request needs more memory than a single one may have; let it sort, join or merge less at \
-         once",
+        "the request needs more memory, or more temporary files, than a single one may have; let it \
+         sort, join or merge less at once",
     )
 }
 
@@ -266,5 +270,9 @@ mod tests {
         let back = Error::from(through);
         assert_eq!(back.code(), Code::InvalidInput);
         assert_eq!(back.message(), "the stream ended early");
+        let own = Error::new(Code::InvalidTableState, "a value is damaged");
+        let through = datafusion::error::DataFusionError::External(Box::new(own));
+        let back = Error::of_input(lance::Error::from(through));
+        assert_eq!(back.code(), Code::InvalidTableState);
     }
 }

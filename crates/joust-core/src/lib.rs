@@ -5,11 +5,13 @@
 
 pub mod backfill;
 mod cache;
+mod deadline;
 mod durability;
 pub mod engine;
 pub mod error;
 pub mod index;
 pub mod ipc;
+mod json;
 mod lease;
 pub mod maintain;
 mod memo;
@@ -17,6 +19,7 @@ pub mod memory;
 mod names;
 mod nearest;
 mod one_thread;
+mod planning;
 pub mod prewarm;
 pub mod query;
 pub mod root;

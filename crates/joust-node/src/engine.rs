@@ -31,6 +31,21 @@ pub struct EngineOptions {
     pub synced: Option<bool>,
     /// False: no table below a local root is reached through a symbolic link. Default true.
     pub follow_links: Option<bool>,
+    /// How long the engine works for a query, a count, or the plan of one, ms; 0: as long as it takes.
+    pub query_timeout_ms: Option<f64>,
+    /// The same for the refresh of a view.
+    pub view_timeout_ms: Option<f64>,
+    /// Bytes of temporary files of a view's refresh.
+    pub view_disk_bytes: Option<f64>,
+}
+
+/// What took too long, since the start of the process.
+#[napi(object)]
+pub struct Ended {
+    /// Queries and refreshes that worked longer than they may.
+    pub requests: f64,
+    /// Statements that took too long to plan.
+    pub plans: f64,
 }
 
 /// A table that a root holds.
@@ -87,6 +102,15 @@ impl Engine {
             }
             chosen.follow_links = options.follow_links.unwrap_or(chosen.follow_links);
             chosen.staleness = options.staleness_ms.map_or(chosen.staleness, millis);
+            let limit = |given: Option<f64>, default| match given {
+                None => default,
+                Some(ms) => (ms > 0.0).then(|| millis(ms)),
+            };
+            chosen.query_timeout = limit(options.query_timeout_ms, chosen.query_timeout);
+            chosen.view_timeout = limit(options.view_timeout_ms, chosen.view_timeout);
+            chosen.view_disk_bytes = options
+                .view_disk_bytes
+                .map_or(chosen.view_disk_bytes, |bytes| bytes as u64);
         }
         Self {
             inner: joust_core::Engine::new(chosen),
@@ -108,6 +132,16 @@ impl Engine {
             Some(life) => self.inner.table_of(&life, &location, options),
             None => self.inner.table(&location, options),
         })
+    }
+
+    /// What took too long, since the start of the process.
+    #[napi]
+    pub fn ended(&self) -> Ended {
+        let ended = self.inner.ended();
+        Ended {
+            requests: ended.requests as f64,
+            plans: ended.plans as f64,
+        }
     }
 
     /// A number by which other threads of this process attach to this engine.

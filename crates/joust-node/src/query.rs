@@ -79,6 +79,8 @@ pub struct QueryRest {
     answer: Arc<Mutex<Option<Answer>>>,
     /// What a first part that is everything holds until it is sent.
     memory: Option<Reservation>,
+    /// Bytes that are held until the answer is sent.
+    held: usize,
     task: Task,
 }
 
@@ -92,13 +94,17 @@ impl QueryRest {
         if is_whole && first <= SMALL {
             return None;
         }
-        let (memory, answer) = match is_whole {
-            true => (Some(answer.into_memory(first)), None),
-            false => (None, Some(answer)),
+        let (held, memory, answer) = match is_whole {
+            true => {
+                let memory = answer.into_memory(first);
+                (memory.bytes(), Some(memory), None)
+            }
+            false => (answer.held(), None, Some(answer)),
         };
         Some(Self {
             answer: Arc::new(Mutex::new(answer)),
             memory,
+            held,
             task: Task::new(),
         })
     }
@@ -117,6 +123,12 @@ impl QueryRest {
             }
         });
         promise(env, work, |part| part.map(Buffer::from))
+    }
+
+    /// Bytes of memory that are held until `cancel` is called.
+    #[napi(getter)]
+    pub fn held(&self) -> f64 {
+        self.held as f64
     }
 
     /// Stops the work and gives back its memory; harmless after the end.

@@ -10,6 +10,7 @@ use lance_datafusion::planner::Planner;
 
 use super::Backfill;
 use crate::error::{Code, Error, Result};
+use crate::planning::planned;
 use crate::query::{expression, predicate, unknown_column};
 use crate::table::{COMPUTED, EXPRESSION, KIND, SQL, VIRTUAL, VIRTUAL_NAME};
 
@@ -28,9 +29,15 @@ pub struct Binding {
 }
 
 impl Binding {
+    /// As [`of`](Self::of), on a planning thread.
+    pub async fn planned(dataset: &Arc<Dataset>, backfill: &Backfill) -> Result<Self> {
+        let (dataset, backfill) = (dataset.clone(), backfill.clone());
+        planned(async move { Self::of(&dataset, &backfill) }).await
+    }
+
     /// Plans the expressions against a version of the table. A column that a function outside of the
     /// engine computes is code 0.
-    pub fn of(dataset: &Dataset, backfill: &Backfill) -> Result<Self> {
+    fn of(dataset: &Dataset, backfill: &Backfill) -> Result<Self> {
         let field = find(dataset, &backfill.column)?;
         let sql = declared(field)?;
         let value = expression::whole(&sql)?;

@@ -32,10 +32,10 @@ impl Table {
         let field = find(&newest, &backfill.column)?;
         check_computed(field)?;
         if let Some(condition) = &backfill.predicate {
-            crate::query::predicate(&newest, condition)?;
+            crate::query::planned_predicate(&newest, condition).await?;
         }
         self.source(backfill, &newest).await?;
-        match Binding::of(&newest, backfill) {
+        match Binding::planned(&newest, backfill).await {
             Ok(_) => {}
             Err(error) if error.code() == Code::Unsupported => {}
             Err(error) => return Err(error),
@@ -54,10 +54,10 @@ impl Table {
         let table = self.begun().await?;
         let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
-        let mut binding = Arc::new(Binding::of(&newest, backfill)?);
+        let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
         let mut staging = Staging::new(&newest).await?;
         for _ in 0..ATTEMPTS {
-            let now = Binding::of(&newest, backfill)?;
+            let now = Binding::planned(&newest, backfill).await?;
             if !now.is_same(&binding) {
                 staging.retain(|_, _| false);
             }

@@ -5,36 +5,45 @@
 /// error's variant.
 pub(super) fn clean(message: &str) -> String {
     let text = without_positions(message.trim());
-    const PREFIXES: &[&str] = &[
-        "Error applying filter expression to batch: ",
-        "LanceError(Arrow): ",
-        "LanceError(IO): ",
-        "LanceError(Schema): ",
-        "LanceError(Index): ",
-        "Invalid user input: ",
-        "Invalid argument error: ",
-        "Query Execution error: ",
-        "Execution error: ",
-        "Schema error: ",
-        "SQL error: ",
-        "Arrow error: ",
-        "Error during planning: ",
-        "This feature is not implemented: ",
-        "External error: ",
-        "Internal error: ",
-    ];
-    let mut rest = text.as_str();
-    while let Some(stripped) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
-        rest = stripped;
+    // A dump is laid out over lines, or is not.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = without_dump(without_statement(&text)).to_string();
+    for prefix in PREFIXES {
+        text = text.replace(prefix, "");
     }
     // DataFusion asks its users to file a bug; ours should not.
-    let rest = rest
-        .split("\nThis issue was likely caused by")
-        .next()
-        .unwrap_or(rest);
-    let rest = without_dump(without_statement(rest));
-    shorten(rest.trim().trim_end_matches('.'))
+    let text = text.split(" This issue was likely caused by").next();
+    let text = text.unwrap_or_default().trim().trim_end_matches('.');
+    match text {
+        "" => "the request does not fit the table; the server's log says why".to_string(),
+        _ => shorten(text),
+    }
 }
+
+/// What names an error's variant, which each layer of the engine puts before its own text.
+const PREFIXES: &[&str] = &[
+    "Error applying filter expression to batch: ",
+    "LanceError(Arrow): ",
+    "LanceError(IO): ",
+    "LanceError(Schema): ",
+    "LanceError(Index): ",
+    "LanceError(Invalid user input): ",
+    "Invalid user input: ",
+    "Invalid argument error: ",
+    "Query Execution error: ",
+    "Execution error: ",
+    "Schema error: ",
+    "SQL error: ",
+    "Arrow error: ",
+    "Cast error: ",
+    "Compute error: ",
+    "Parser error: ",
+    "Error during planning: ",
+    "Optimizer rule 'simplify_expressions' failed caused by ",
+    "This feature is not implemented: ",
+    "External error: ",
+    "Internal error: ",
+];
 
 /// Source positions end what one layer of the engine has said: `…, /x/y.rs:12:34`.
 fn without_positions(text: &str) -> String {
@@ -65,10 +74,10 @@ fn without_positions(text: &str) -> String {
     kept
 }
 
-/// One line of bounded length: a client may have put anything into its expression.
+/// A line of bounded length: a client may have put anything into its expression.
 fn shorten(text: &str) -> String {
     const MOST: usize = 500;
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line = text.to_string();
     if let Some((end, _)) = line.char_indices().nth(MOST) {
         line.truncate(end);
         line.push('…');
@@ -95,7 +104,10 @@ fn without_dump(text: &str) -> &str {
     let is_type = text[name..brace]
         .trim_start_matches(['(', '['])
         .starts_with(|c: char| c.is_ascii_uppercase());
-    if is_type { &text[..name] } else { text }
+    match is_type {
+        true => text[..name].trim_end_matches([' ', ':', ',', ';', '=', '(', '[']),
+        false => text,
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +143,22 @@ mod tests {
             "Can't plan"
         );
         assert_eq!(clean("expected { found }"), "expected { found }");
+        assert_eq!(
+            clean(
+                "LanceError(Schema): Duplicate field name \"a\" in schema:\nSchema {\n    fields: [\n        Field {\n"
+            ),
+            "Duplicate field name \"a\" in schema"
+        );
+        assert_eq!(
+            clean("can't cast column: LanceError(Arrow): Cast error: no number: [Field { id: 1 }]"),
+            "can't cast column: no number"
+        );
+    }
+
+    #[test]
+    fn a_message_that_is_a_dump_and_nothing_else_is_replaced() {
+        let message = clean("Schema error: Schema { fields: [Field { name: \"a\" }] }");
+        assert!(message.contains("does not fit"), "{message}");
     }
 
     #[test]

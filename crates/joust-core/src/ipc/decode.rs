@@ -1,12 +1,12 @@
 //! Turns an upload into record batches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
 use arrow::ipc::{self, MessageHeader};
@@ -20,8 +20,10 @@ use super::framing::{Framer, Message, kind, malformed};
 use super::guard::Limits;
 use super::known_schemas::KnownSchemas;
 use super::upload::UploadReader;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
+use crate::json;
 use crate::memory::{Reservation, Use};
+use crate::names::short;
 use crate::view::without_definition;
 
 /// Record batches of one schema, in the form that Lance writes from.
@@ -48,13 +50,20 @@ pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
             ));
         }
     };
-    let batches = try_unfold((decoder, schema.clone()), |(mut decoder, schema)| async {
-        match decoder.batch(&schema).await {
-            Ok(Some(batch)) => Ok(Some((batch, (decoder, schema)))),
-            Ok(None) => Ok(None),
-            Err(error) => Err(DataFusionError::External(Box::new(error))),
-        }
-    });
+    let has_json = json::has_json(&schema);
+    let batches = try_unfold(
+        (decoder, schema.clone()),
+        move |(mut decoder, schema)| async move {
+            let batch = match decoder.batch(&schema).await {
+                Ok(Some(batch)) if has_json => json::check(&batch).map(|()| Some(batch)),
+                batch => batch,
+            };
+            match batch {
+                Ok(batch) => Ok(batch.map(|batch| (batch, (decoder, schema)))),
+                Err(error) => Err(DataFusionError::External(Box::new(error))),
+            }
+        },
+    );
     let stream = RecordBatchStreamAdapter::new(schema.clone(), batches);
     Ok((schema, Box::pin(stream)))
 }
@@ -155,7 +164,38 @@ fn new_schema(message: &Message) -> Result<SchemaRef> {
             kind(header.header_type())
         )));
     };
-    contained(|| Ok(fb_to_schema(schema))).map(|schema| Arc::new(without_definition(schema)))
+    let schema = contained(|| Ok(fb_to_schema(schema)))?;
+    check_names(schema.fields(), "the schema")?;
+    Ok(Arc::new(without_definition(schema)))
+}
+
+/// Refuses fields that could not be told apart, and names the first.
+fn check_names(fields: &Fields, parent: &str) -> Result<()> {
+    let mut seen = HashSet::with_capacity(fields.len());
+    for field in fields {
+        if !seen.insert(field.name()) {
+            return Err(Error::new(
+                Code::TableSchemaValidationError,
+                format!(
+                    "{parent} has two columns `{}`; give each a name of its own",
+                    short(field.name())
+                ),
+            ));
+        }
+        check_children(field)?;
+    }
+    Ok(())
+}
+
+fn check_children(field: &Field) -> Result<()> {
+    match field.data_type() {
+        DataType::Struct(fields) => check_names(fields, &format!("`{}`", short(field.name()))),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => check_children(item),
+        _ => Ok(()),
+    }
 }
 
 /// Arrow's readers check what they read, but some malformed input makes them panic instead; to the
@@ -257,7 +297,8 @@ mod tests {
             bytes[index] = value;
             bytes.truncate(((cut * 2.0).min(1.0) * bytes.len() as f64) as usize);
             if let Err(error) = run(vec![bytes]) {
-                prop_assert_eq!(error.code(), crate::Code::InvalidInput);
+                let codes = [Code::InvalidInput, Code::TableSchemaValidationError];
+                prop_assert!(codes.contains(&error.code()), "{}", error);
             }
         }
     }

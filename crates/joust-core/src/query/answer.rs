@@ -16,6 +16,7 @@ use lance::io::RecordBatchStream;
 use super::found::Rows;
 use super::request::Query;
 use super::vectors::Vectors;
+use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::ipc::{Encoder, Format};
 use crate::memory::Reservation;
@@ -38,6 +39,8 @@ pub struct Answer {
     /// The columns to send, when the scan has one more.
     keep: Option<Vec<usize>>,
     done: bool,
+    /// For the parts that are still to be made.
+    deadline: Option<Deadline>,
 }
 
 impl Answer {
@@ -73,6 +76,7 @@ impl Answer {
             skip,
             keep,
             done: false,
+            deadline: None,
         })
     }
 
@@ -90,7 +94,17 @@ impl Answer {
             skip: None,
             keep: None,
             done: false,
+            deadline: None,
         })
+    }
+
+    pub(super) fn set_deadline(&mut self, deadline: Deadline) {
+        self.deadline = Some(deadline);
+    }
+
+    /// Bytes that it may hold.
+    pub fn held(&self) -> usize {
+        self.memory.bytes()
     }
 
     /// The version of the table that is answered from.
@@ -125,6 +139,15 @@ impl Answer {
     }
 
     async fn fill(&mut self, size: usize) -> Result<Vec<u8>> {
+        let Some(mut deadline) = self.deadline.take() else {
+            return self.made(size).await;
+        };
+        let made = deadline.spend(self.made(size)).await;
+        self.deadline = Some(deadline);
+        made
+    }
+
+    async fn made(&mut self, size: usize) -> Result<Vec<u8>> {
         while self.encoder.pending() < size && !self.done {
             match self.batches.next().await {
                 Some(batch) => {

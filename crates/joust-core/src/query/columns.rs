@@ -36,6 +36,11 @@ pub enum Columns {
 }
 
 impl Columns {
+    /// Whether no SQL is among them.
+    pub fn are_paths(&self) -> bool {
+        !matches!(self, Self::Aliases(_))
+    }
+
     /// Output name and expression of each column; `None` for all columns as they are.
     pub fn expressions(&self, dataset: &Dataset) -> Result<Option<Vec<(String, String)>>> {
         self.check_names()?;

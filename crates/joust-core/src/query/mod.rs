@@ -24,6 +24,7 @@ mod vectors;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use datafusion::physical_plan::ExecutionPlan;
 use lance::Dataset;
 
 pub(crate) use crate::schema::expression;
@@ -34,6 +35,8 @@ pub(crate) use vector::{distance_type, element as vector_element, is_vector};
 use crate::error::{Error, Result};
 use crate::ipc::Format;
 use crate::memory::Reservation;
+use crate::nearest::gone;
+use crate::planning::planned;
 use crate::table::{ReadOptions, Table};
 use nearest::NearestRows;
 use reads::Reads;
@@ -61,7 +64,14 @@ impl Table {
     /// Runs a query. `body` is the JSON of the namespace interface or of the LanceDB SDKs; where
     /// they differ, the form of a value tells which it is.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        let query = Query::decode(body)?;
+        let mut deadline = self.engine().query_deadline();
+        let mut answer = deadline.spend(self.answer(body, options)).await?;
+        answer.set_deadline(deadline);
+        Ok(answer)
+    }
+
+    async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
+        let query = Arc::new(Query::decode(body)?);
         let dataset = self.queried(&query, &options).await?;
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some())
@@ -83,21 +93,43 @@ impl Table {
             }
             Planned::Scan => {}
         }
-        Box::pin(self.scan(dataset, &query, options.format, memory)).await
+        Box::pin(self.scan(dataset, query, options.format, memory)).await
     }
 
     /// Lance's answer. What it takes is large: callers box it.
     async fn scan(
         &self,
         dataset: Arc<Dataset>,
-        query: &Query,
+        query: Arc<Query>,
         format: Format,
         memory: Reservation,
     ) -> Result<Answer> {
-        let scanner = plan::scanner(&self.scanned(&dataset), query).await?;
+        let source = self.scanned(&dataset);
         let bytes = self.engine().memory().budget().sorting();
-        let rows = sorting::run(scanner, query, &dataset, bytes).await?;
-        Answer::start(rows, query, dataset, format, memory)
+        let sorted = {
+            let query = query.clone();
+            planned(async move {
+                let scanner = plan::scanner(&source, &query).await?;
+                sorting::plan(scanner, &query, &source.dataset, bytes).await
+            })
+        };
+        let rows = sorted.await?.start()?;
+        Answer::start(rows, &query, dataset, format, memory)
+    }
+
+    /// Lance's plan of a query.
+    async fn plan_of_scan(
+        &self,
+        dataset: &Arc<Dataset>,
+        query: Arc<Query>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let source = self.scanned(dataset);
+        planned(async move {
+            let scanner = plan::scanner(&source, &query).await?;
+            let plan = gone::plan(&scanner, &source.dataset).await;
+            plan.map_err(Error::of_input)
+        })
+        .await
     }
 
     fn scanned(&self, dataset: &Arc<Dataset>) -> plan::Source {
@@ -151,6 +183,12 @@ enum Planned {
     Nearest(Box<NearestRows>),
     /// Rows in memory that satisfy a filter.
     Reads(Box<Reads>),
+}
+
+/// As [`predicate`], on a planning thread.
+pub(crate) async fn planned_predicate(dataset: &Arc<Dataset>, sql: &str) -> Result<String> {
+    let (dataset, sql) = (dataset.clone(), sql.to_string());
+    planned(async move { predicate(&dataset, &sql) }).await
 }
 
 /// A predicate as Lance may have it, once it has proven to be SQL over the table's columns: what

@@ -211,7 +211,7 @@ pub fn output(dataset: &Arc<Dataset>, query: &Query, own: &[Own]) -> Result<Opti
     // With several vectors it is a column of the answer; who wants another by that name is told.
     let is_taken = |name: &str| own.contains(&Own::Query) && name == QUERY_INDEX;
     let is_known = |sql: &str| match sql {
-        "_distance" => own.contains(&Own::Distance),
+        "_distance" if own.contains(&Own::Distance) => true,
         "_rowid" => true,
         _ => own_field(dataset, sql).is_some_and(can_be_kept),
     };

@@ -11,6 +11,7 @@ use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use super::request::Query;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
+use crate::json::guarded;
 use crate::nearest::gone;
 use crate::table::rows_in;
 
@@ -22,20 +23,33 @@ const BATCH_ROWS: usize = 8_192;
 /// by, which can't be put into files. More of them are sorted with all the rest.
 const KEPT: usize = 4;
 
-/// Runs a scan; when it sorts, in so many bytes. What is stored in a form of Lance's own, as JSON is,
-/// comes out as it came in.
-pub async fn run(
+/// A scan that is planned.
+pub struct Sorted {
+    plan: Arc<dyn ExecutionPlan>,
+    options: LanceExecutionOptions,
+}
+
+impl Sorted {
+    /// Runs the scan. What is stored in a form of Lance's own, as JSON is, comes out as it came in.
+    pub fn start(self) -> Result<DatasetRecordBatchStream> {
+        let rows = execute_plan(self.plan, self.options).map_err(Error::of_input)?;
+        Ok(DatasetRecordBatchStream::new(guarded(rows)))
+    }
+}
+
+/// Plans a scan; when it sorts, in so many bytes.
+pub async fn plan(
     mut scanner: Scanner,
     query: &Query,
     dataset: &Arc<Dataset>,
     bytes: usize,
-) -> Result<DatasetRecordBatchStream> {
+) -> Result<Sorted> {
     let mut options = LanceExecutionOptions::default();
     if query.order_by.is_none() {
         let plan = gone::plan(&scanner, dataset)
             .await
             .map_err(Error::of_input)?;
-        return start(plan, options);
+        return Ok(Sorted { plan, options });
     }
     let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);
     scanner.batch_size(batch);
@@ -53,15 +67,7 @@ pub async fn run(
     if many && !searches {
         plan = limited(plan, query);
     }
-    start(plan, options)
-}
-
-fn start(
-    plan: Arc<dyn ExecutionPlan>,
-    options: LanceExecutionOptions,
-) -> Result<DatasetRecordBatchStream> {
-    let rows = execute_plan(plan, options).map_err(Error::of_input)?;
-    Ok(DatasetRecordBatchStream::new(rows))
+    Ok(Sorted { plan, options })
 }
 
 fn limited(plan: Arc<dyn ExecutionPlan>, query: &Query) -> Arc<dyn ExecutionPlan> {

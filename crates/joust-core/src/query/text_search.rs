@@ -23,6 +23,7 @@ use super::vectors::Vectors;
 use crate::cache::Caches;
 use crate::error::{Error, Result};
 use crate::nearest::{Near, gone};
+use crate::planning::planned;
 use crate::rows::{Key, Output, Own, Ranked};
 use crate::steps::{Measured, Step};
 use crate::text::{Found, Search, indexed};
@@ -66,14 +67,14 @@ pub struct TextSearch {
 struct Neighbours {
     own: Option<Nearest>,
     /// When it can't be found without Lance.
-    scanner: Scanner,
+    scanner: Arc<Scanner>,
     dataset: Arc<Dataset>,
 }
 
 /// Who finds the texts.
 enum Text {
     Own(Box<Found>),
-    Native(Box<Scanner>),
+    Native(Arc<Scanner>),
 }
 
 impl TextSearch {
@@ -93,7 +94,7 @@ impl TextSearch {
                 let hybrid = Hybrid::new(query.hybrid.as_deref())?;
                 let neighbours = Neighbours {
                     own: Nearest::new(dataset, query, caches).await?,
-                    scanner: plan::nearest(source, query).await?,
+                    scanner: Arc::new(plan::nearest(source, query).await?),
                     dataset: dataset.clone(),
                 };
                 Some((neighbours, hybrid))
@@ -104,15 +105,22 @@ impl TextSearch {
                 ));
             }
         };
-        let mut output = Output::new(
-            dataset.clone(),
-            query.columns.expressions(dataset)?,
-            query.with_row_id == Some(true),
-            match vector.is_some() {
+        let mut output = {
+            let expressions = query.columns.expressions(dataset)?;
+            let (dataset, with_row_id) = (dataset.clone(), query.with_row_id == Some(true));
+            let own: &[Own] = match vector.is_some() {
                 true => &[Own::Distance, Own::Score, Own::Relevance],
                 false => &[Own::Score],
-            },
-        )?;
+            };
+            match query.columns.are_paths() {
+                true => Output::new(dataset, expressions, with_row_id, own)?,
+                // Expressions over a score are planned here.
+                false => {
+                    planned(async move { Output::new(dataset, expressions, with_row_id, own) })
+                        .await?
+                }
+            }
+        };
         if let Some(order) = &query.order_by {
             output.sort(order.iter().map(|order| key(order)).collect())?;
         }
@@ -135,7 +143,7 @@ impl TextSearch {
             }
             None => {
                 let scanner = plan::texts(source, query, text).await?;
-                Text::Native(Box::new(scanner))
+                Text::Native(Arc::new(scanner))
             }
         };
         Ok(Some(Self {
@@ -200,7 +208,7 @@ impl Text {
         match self {
             Self::Own(found) => found.hits(caches).await,
             Self::Native(scanner) => {
-                let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+                let plan = created(scanner.clone()).await?;
                 let found = rows(plan, "_score").await?;
                 let hit = |(row, score)| Hit { row, score };
                 Ok(found.into_iter().map(hit).collect())
@@ -229,7 +237,7 @@ impl Text {
         match self {
             Self::Own(found) => Ok(found.steps(None)),
             Self::Native(scanner) => {
-                let plan = scanner.create_plan().await.map_err(Error::of_input)?;
+                let plan = created(scanner.clone()).await?;
                 Ok(Step::of_plan(plan.as_ref()))
             }
         }
@@ -256,9 +264,17 @@ impl Neighbours {
     }
 
     async fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = gone::plan(&self.scanner, &self.dataset).await;
-        plan.map_err(Error::of_input)
+        let (scanner, dataset) = (self.scanner.clone(), self.dataset.clone());
+        planned(async move {
+            let plan = gone::plan(&scanner, &dataset).await;
+            plan.map_err(Error::of_input)
+        })
+        .await
     }
+}
+
+async fn created(scanner: Arc<Scanner>) -> Result<Arc<dyn ExecutionPlan>> {
+    planned(async move { scanner.create_plan().await.map_err(Error::of_input) }).await
 }
 
 fn measured(rows: usize, started: Instant) -> Measured {

@@ -25,9 +25,9 @@ impl Computed {
         mut take: impl FnMut(String) -> usize,
     ) -> Result<Self> {
         let table = Schema::from(dataset.schema());
-        let mut fields: Vec<Field> = table
-            .fields()
-            .iter()
+        let own = table.fields().iter();
+        let mut fields: Vec<Field> = own
+            .filter(|field| field.name() != SCORE)
             .map(|field| (**field).clone())
             .collect();
         fields.push(score_field());

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use super::column::Column;
 use super::kept::{Columns, Key, PATIENCE};
-use super::load;
+use super::load::{self, Read};
 use crate::error::Result;
 use crate::state::State;
 
@@ -39,14 +39,24 @@ pub enum Reading {
 /// Columns of all tables, up to a number of bytes.
 pub struct Decoded {
     columns: Arc<Mutex<Columns>>,
+    limits: Limits,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Bytes of all columns, those included that are read.
     budget: usize,
+    most_in_one_array: usize,
 }
 
 impl Decoded {
     pub fn new(budget: usize) -> Self {
         Self {
             columns: Arc::default(),
-            budget,
+            limits: Limits {
+                budget,
+                most_in_one_array: load::MOST_IN_ONE_ARRAY,
+            },
         }
     }
 
@@ -72,7 +82,7 @@ impl Decoded {
                 if let Some(column) = self.columns.lock().at(&key, &state) {
                     return Ok(Some(column));
                 }
-                let load = load(&self.columns, self.budget, &key, dataset, field);
+                let load = load(&self.columns, self.limits, &key, dataset, field);
                 Box::pin(load).await
             }
             Reading::Rows(_) => {
@@ -80,12 +90,12 @@ impl Decoded {
                 let Ok(turn) = loading.try_lock_owned() else {
                     return Ok(None);
                 };
-                let (columns, budget) = (self.columns.clone(), self.budget);
+                let (columns, limits) = (self.columns.clone(), self.limits);
                 let (dataset, field) = (dataset.clone(), field.clone());
                 tokio::spawn(async move {
                     let _turn = turn;
                     // What fails here fails for the next reader of the table too, who tells.
-                    let _ = load(&columns, budget, &key, &dataset, &field).await;
+                    let _ = load(&columns, limits, &key, &dataset, &field).await;
                 });
                 Ok(None)
             }
@@ -101,7 +111,7 @@ impl Decoded {
     ) -> Result<Option<Arc<Column>>> {
         let state = State::of(dataset);
         let key = Key::of(dataset, field);
-        let free = self.budget.saturating_sub(self.columns.lock().bytes);
+        let free = self.limits.budget.saturating_sub(self.columns.lock().bytes);
         if !load::can_be_kept(field) || !fits(dataset, field, free) {
             return Ok(self.columns.lock().at(&key, &state));
         }
@@ -110,7 +120,10 @@ impl Decoded {
         if let Some(column) = self.columns.lock().at(&key, &state) {
             return Ok(Some(column));
         }
-        let column = Box::pin(load(&self.columns, self.budget, &key, dataset, field)).await?;
+        if self.columns.lock().entry(&key).has_too_long(dataset) {
+            return Ok(None);
+        }
+        let column = Box::pin(load(&self.columns, self.limits, &key, dataset, field)).await?;
         // Who asks for it in earnest has a claim that this had not.
         self.columns.lock().entry(&key).refused = None;
         Ok(column)
@@ -135,7 +148,7 @@ impl Decoded {
             .filter_map(|number| manifest.fragments.get(*number));
         let rows: usize = part.clone().filter_map(|own| own.physical_rows).sum();
         let bytes = load::width(&field.data_type()).map(|width| width.saturating_mul(rows));
-        if !load::can_be_kept(field) || bytes.is_none_or(|bytes| bytes > self.budget / 2) {
+        if !load::can_be_kept(field) || bytes.is_none_or(|bytes| bytes > self.limits.budget / 2) {
             return Ok(None);
         }
         let loading = self.columns.lock().entry(&key).loading.clone();
@@ -143,7 +156,7 @@ impl Decoded {
         if let Some(column) = self.columns.lock().part(&key, &state) {
             return Ok(Some(column));
         }
-        let read = read(&self.columns, self.budget, &key, dataset, field, part);
+        let read = read(&self.columns, self.limits, &key, dataset, field, part);
         let Some(values) = Box::pin(read).await? else {
             return Ok(None);
         };
@@ -178,7 +191,7 @@ impl Decoded {
     }
 
     fn is_wanted(&self, key: &Key, dataset: &Dataset, field: &Field, reading: Reading) -> bool {
-        if !fits(dataset, field, self.budget) {
+        if !fits(dataset, field, self.limits.budget) {
             return false;
         }
         let mut columns = self.columns.lock();
@@ -188,6 +201,9 @@ impl Decoded {
             .refused
             .is_some_and(|refused| now < refused + PATIENCE)
         {
+            return false;
+        }
+        if entry.has_too_long(dataset) {
             return false;
         }
         // Those of another version are here: only what is new is read.
@@ -226,13 +242,13 @@ fn fits(dataset: &Dataset, field: &Field, bytes: usize) -> bool {
 /// Makes a version's column from what is here and what is read now; `None` when there is no room.
 async fn load(
     columns: &Mutex<Columns>,
-    budget: usize,
+    limits: Limits,
     key: &Key,
     dataset: &Arc<Dataset>,
     field: &Field,
 ) -> Result<Option<Arc<Column>>> {
     let fragments = dataset.manifest().fragments.iter();
-    let Some(fragments) = read(columns, budget, key, dataset, field, fragments).await? else {
+    let Some(fragments) = read(columns, limits, key, dataset, field, fragments).await? else {
         return Ok(None);
     };
     let column = Arc::new(Column::new(fragments));
@@ -240,10 +256,41 @@ async fn load(
     Ok(Some(column))
 }
 
+/// Room for the values of a fragment while they are read.
+struct Loading<'a> {
+    columns: &'a Mutex<Columns>,
+    key: &'a Key,
+    budget: usize,
+    bytes: usize,
+}
+
+impl<'a> Loading<'a> {
+    fn new(columns: &'a Mutex<Columns>, key: &'a Key, budget: usize) -> Self {
+        Self {
+            columns,
+            key,
+            budget,
+            bytes: 0,
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> bool {
+        let has_room = self.columns.lock().take(self.key, bytes, self.budget);
+        self.bytes += if has_room { bytes } else { 0 };
+        has_room
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.columns.lock().give_back(self.bytes);
+    }
+}
+
 /// Reads the fragments that are not here yet, as long as there is room.
 async fn read(
     columns: &Mutex<Columns>,
-    budget: usize,
+    limits: Limits,
     key: &Key,
     dataset: &Arc<Dataset>,
     field: &Field,
@@ -256,11 +303,19 @@ async fn read(
         let values = match known {
             Some(values) => values,
             None => {
-                let Some(values) = load::read(dataset, field, fragment, budget).await? else {
-                    columns.lock().refuse(key);
-                    return Ok(None);
+                let mut loading = Loading::new(columns, key, limits.budget);
+                let take = |bytes| loading.take(bytes);
+                let most = limits.most_in_one_array;
+                let values = match load::read(dataset, field, fragment, most, take).await? {
+                    Read::Values(values) => values,
+                    Read::NoRoom => return Ok(None),
+                    Read::TooLong => {
+                        columns.lock().refuse_for_good(key, name);
+                        return Ok(None);
+                    }
                 };
-                if !columns.lock().keep(key, name, &values, budget) {
+                drop(loading);
+                if !columns.lock().keep(key, name, &values, limits.budget) {
                     return Ok(None);
                 }
                 values
@@ -270,3 +325,7 @@ async fn read(
     }
     Ok(Some(all))
 }
+
+#[cfg(test)]
+#[path = "decoded_tests.rs"]
+mod tests;

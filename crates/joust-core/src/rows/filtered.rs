@@ -4,15 +4,21 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
+use datafusion::execution::SendableRecordBatchStream;
 use futures::TryStreamExt;
 use lance::Dataset;
+use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use roaring::RoaringTreemap;
 
 use super::caches::RowCaches;
 use super::condition::Evaluation;
 use crate::error::{Error, Result};
+use crate::planning::planned;
 use crate::schema::expression::Expression;
 use crate::state::State;
+
+/// Bytes that a scan for a few rows may read ahead.
+const FEW_BYTES: u64 = 32 << 20;
 
 /// The ids of the rows that satisfy a condition. They are remembered for the version, unless the condition
 /// may give others the next time.
@@ -29,13 +35,7 @@ pub async fn filtered(
             let weight = rows.serialized_size();
             return Ok((Arc::new(rows), weight));
         }
-        let mut scanner = dataset.scan();
-        scanner
-            .filter(filter)
-            .and_then(|scanner| scanner.project::<&str>(&[]))
-            .map_err(Error::of_input)?
-            .with_row_id();
-        let mut batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+        let mut batches = row_ids(dataset, filter, None).await?;
         let mut rows = RoaringTreemap::new();
         while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {
             if let Some(ids) = batch.column_by_name("_rowid") {
@@ -50,4 +50,28 @@ pub async fn filtered(
     }
     let key = (State::of(dataset), filter.sql().to_string());
     caches.filters.get(&key, read).await
+}
+
+/// The ids of the rows that satisfy a condition, at most `most`, as Lance finds them: batches with a column
+/// `_rowid`.
+pub(super) async fn row_ids(
+    dataset: &Arc<Dataset>,
+    filter: &str,
+    most: Option<usize>,
+) -> Result<SendableRecordBatchStream> {
+    let (dataset, filter) = (dataset.clone(), filter.to_string());
+    let plan = planned(async move {
+        let mut scanner = dataset.scan();
+        scanner
+            .filter(&filter)
+            .and_then(|scanner| scanner.project::<&str>(&[]))
+            .and_then(|scanner| scanner.limit(most.map(|most| most as i64), None))
+            .map_err(Error::of_input)?
+            .with_row_id();
+        if most.is_some() {
+            scanner.io_buffer_size(FEW_BYTES);
+        }
+        scanner.create_plan().await.map_err(Error::of_input)
+    });
+    execute_plan(plan.await?, LanceExecutionOptions::default()).map_err(Error::of_input)
 }

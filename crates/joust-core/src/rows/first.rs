@@ -10,6 +10,7 @@ use lance::Dataset;
 
 use super::caches::RowCaches;
 use super::condition::Evaluation;
+use super::filtered::row_ids;
 use crate::error::{Error, Result};
 use crate::schema::expression::Expression;
 
@@ -70,15 +71,7 @@ pub async fn first_rows(
 }
 
 async fn find(dataset: &Arc<Dataset>, filter: &str, reach: usize) -> Result<Found> {
-    let mut scanner = dataset.scan();
-    scanner
-        .filter(filter)
-        .and_then(|scanner| scanner.project::<&str>(&[]))
-        .and_then(|scanner| scanner.limit(Some(reach as i64), None))
-        .map_err(Error::of_input)?
-        .with_row_id()
-        .io_buffer_size(32 << 20);
-    let mut batches = scanner.try_into_stream().await.map_err(Error::of_input)?;
+    let mut batches = row_ids(dataset, filter, Some(reach)).await?;
     let mut rows = Vec::new();
     while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {
         if let Some(ids) = batch.column_by_name("_rowid") {

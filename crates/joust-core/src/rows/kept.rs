@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::DataType;
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
 use super::column::Column;
+use super::load::identity;
 use crate::state::State;
 
 /// The arrays of so many versions are at hand.
@@ -28,6 +30,9 @@ pub struct Columns {
 pub struct Key {
     table: String,
     field: i32,
+    /// A column without values has no file. Once it is dropped, a new column may get its field id, and
+    /// with it the same fragments and files, but another type.
+    data_type: DataType,
 }
 
 #[derive(Default)]
@@ -45,6 +50,9 @@ pub struct Entry {
     pub loading: Arc<tokio::sync::Mutex<()>>,
     /// There was no room at this time.
     pub refused: Option<u64>,
+    /// A fragment whose values do not fit one array, by its [identity](super::identity): no version that
+    /// has it is loaded.
+    too_long: Option<String>,
 }
 
 fn weight(values: &ArrayRef) -> usize {
@@ -56,7 +64,17 @@ impl Key {
         Self {
             table: dataset.uri().to_string(),
             field: field.id,
+            data_type: field.data_type(),
         }
+    }
+}
+
+impl Entry {
+    /// Whether a version has a fragment that is known to be too long.
+    pub fn has_too_long(&self, dataset: &Dataset) -> bool {
+        let mut fragments = dataset.manifest().fragments.iter();
+        let too_long = self.too_long.as_ref();
+        too_long.is_some_and(|known| fragments.any(|own| identity(own) == *known))
     }
 }
 
@@ -92,14 +110,35 @@ impl Columns {
             .map(|(_, column)| column.clone())
     }
 
-    /// Keeps the values of a fragment; false when there is no room.
-    pub fn keep(&mut self, key: &Key, name: String, values: &ArrayRef, budget: usize) -> bool {
-        let weight = weight(values);
-        while self.bytes + weight > budget {
+    /// Takes room for values that are being read; false when there is none. What was taken must be
+    /// [given back](Self::give_back).
+    pub fn take(&mut self, key: &Key, bytes: usize, budget: usize) -> bool {
+        let has_room = self.has_room(key, bytes, budget);
+        self.bytes += if has_room { bytes } else { 0 };
+        has_room
+    }
+
+    pub fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+    }
+
+    /// Whether there is room for more of a column, after others have left for it. If not, what is here of
+    /// the column leaves too.
+    fn has_room(&mut self, key: &Key, bytes: usize, budget: usize) -> bool {
+        while self.bytes + bytes > budget {
             if !self.make_room(key) {
                 self.refuse(key);
                 return false;
             }
+        }
+        true
+    }
+
+    /// Keeps the values of a fragment; false when there is no room.
+    pub fn keep(&mut self, key: &Key, name: String, values: &ArrayRef, budget: usize) -> bool {
+        let weight = weight(values);
+        if !self.has_room(key, weight, budget) {
+            return false;
         }
         let entry = self.entry(key);
         entry.refused = None;
@@ -139,6 +178,12 @@ impl Columns {
         self.remove(key);
         let now = self.clock;
         self.entry(key).refused = Some(now);
+    }
+
+    /// As [`refuse`](Self::refuse), for as long as a version has the fragment.
+    pub fn refuse_for_good(&mut self, key: &Key, fragment: String) {
+        self.refuse(key);
+        self.entry(key).too_long = Some(fragment);
     }
 
     fn remove(&mut self, key: &Key) {

@@ -55,14 +55,31 @@ pub fn identity(fragment: &Fragment) -> String {
     name
 }
 
-/// All values of a column in a fragment, those of deleted rows too; `None` when they are more than `most`
-/// bytes, of which no more are read than that shows.
+/// Bytes that the values of one array can have: an array of [`has_small_offsets`] counts them with 31 bits.
+pub const MOST_IN_ONE_ARRAY: usize = i32::MAX as usize;
+
+/// What was read of a column in a fragment.
+pub enum Read {
+    Values(ArrayRef),
+    /// `take` had no room for them. No more were read than that shows.
+    NoRoom,
+    /// They do not fit one array, however much room there is.
+    TooLong,
+}
+
+/// All values of a column in a fragment, those of deleted rows too. `take` takes room for so many more
+/// bytes before they are held; `most_in_one_array`: [`MOST_IN_ONE_ARRAY`].
 pub async fn read(
     dataset: &Arc<Dataset>,
     field: &Field,
     fragment: &Fragment,
-    most: usize,
-) -> Result<Option<ArrayRef>> {
+    most_in_one_array: usize,
+    mut take: impl FnMut(usize) -> bool,
+) -> Result<Read> {
+    let most = match has_small_offsets(&field.data_type()) {
+        true => most_in_one_array,
+        false => usize::MAX,
+    };
     let mut columns: Vec<ArrayRef> = Vec::new();
     let mut bytes = 0;
     let mut scanner = scan(dataset, field, fragment)?;
@@ -72,9 +89,13 @@ pub async fn read(
         let Some(column) = batch.column_by_name(&field.name) else {
             continue;
         };
-        bytes += column.to_data().get_slice_memory_size()?;
+        let more = column.to_data().get_slice_memory_size()?;
+        bytes += more;
         if bytes > most {
-            return Ok(None);
+            return Ok(Read::TooLong);
+        }
+        if !take(more) {
+            return Ok(Read::NoRoom);
         }
         columns.push(column.clone());
     }
@@ -88,7 +109,16 @@ pub async fn read(
             "a fragment was read with another number of rows",
         ));
     }
-    Ok(Some(values))
+    Ok(Read::Values(values))
+}
+
+/// Whether an array of the type counts the bytes or elements of its values with 31 bits.
+fn has_small_offsets(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::Binary | DataType::List(_) => true,
+        DataType::LargeList(item) => has_small_offsets(item.data_type()),
+        _ => false,
+    }
 }
 
 fn scan(dataset: &Arc<Dataset>, field: &Field, fragment: &Fragment) -> Result<Scanner> {

@@ -25,6 +25,7 @@ mod passages;
 mod ranked;
 mod reader;
 mod recent;
+mod stored;
 
 pub(crate) use caches::RowCaches;
 pub(crate) use column::Column;

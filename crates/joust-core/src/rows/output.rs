@@ -76,6 +76,13 @@ impl Own {
             Self::Relevance => RELEVANCE,
         }
     }
+
+    /// What a name stands for as a column of each row.
+    fn of_row(name: &str) -> Option<Self> {
+        [Self::Distance, Self::Score, Self::Relevance]
+            .into_iter()
+            .find(|own| own.name() == name)
+    }
 }
 
 impl Output {
@@ -95,7 +102,7 @@ impl Output {
             dataset,
         };
         for (name, sql) in expressions.unwrap_or_else(|| output.all_columns()) {
-            output.add(name, sql)?;
+            output.add(name, sql, own)?;
         }
         for own in own {
             let place = match own {
@@ -125,13 +132,14 @@ impl Output {
         self.columns.iter().any(|(own, _)| own == name)
     }
 
-    fn add(&mut self, name: String, sql: String) -> Result<()> {
-        let source = match sql.as_str() {
-            SCORE => Source::Own(Own::Score),
-            DISTANCE => Source::Own(Own::Distance),
-            RELEVANCE => Source::Own(Own::Relevance),
-            ROW_ID => Source::RowId,
-            _ if sql.to_ascii_lowercase().contains(SCORE) => {
+    /// `own`: what the search knows of a row. A table may have columns of these names too: they hide
+    /// behind what the search knows, and no other search hides them.
+    fn add(&mut self, name: String, sql: String, own: &[Own]) -> Result<()> {
+        let is_column = self.dataset.schema().field(&sql).is_some();
+        let source = match Own::of_row(&sql) {
+            Some(known) if own.contains(&known) || !is_column => Source::Own(known),
+            _ if sql == ROW_ID => Source::RowId,
+            _ if !is_column && sql.to_ascii_lowercase().contains(SCORE) => {
                 let dataset = self.dataset.clone();
                 Source::Computed(Computed::new(&dataset, &sql, |sql| self.take(sql))?)
             }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, RecordBatch};
 use lance::Dataset;
-use lance::dataset::ProjectionRequest;
+use lance::dataset::{ProjectionRequest, TakeBuilder};
 use lance_core::datatypes::Field;
 
 use super::caches::RowCaches;
 use super::decoded::Reading;
+use super::stored::{self, WithJson};
 use crate::error::{Code, Error, Result};
+use crate::planning::planned;
 use crate::state::State;
 
 /// Reads columns of a version: names and SQL.
@@ -99,24 +101,35 @@ impl Reader {
             .to_vec())
     }
 
-    async fn batch(
-        &self,
-        rows: Vec<u64>,
-        columns: &[(String, String)],
-    ) -> Result<arrow::array::RecordBatch> {
-        let projection = ProjectionRequest::from_sql(columns.to_vec());
-        let batch = self
-            .dataset
-            .take_rows(&rows, projection)
-            .await
-            .map_err(Error::of_input)?;
-        if batch.num_rows() != rows.len() {
+    async fn batch(&self, rows: Vec<u64>, columns: &[(String, String)]) -> Result<RecordBatch> {
+        let count = rows.len();
+        let batch = match WithJson::of(&self.dataset, columns) {
+            WithJson::Columns(fields) => stored::take(&self.dataset, &rows, &fields).await?,
+            WithJson::Checks(fields) => {
+                stored::take(&self.dataset, &rows, &fields).await?;
+                self.taken(rows, columns).await?
+            }
+            WithJson::None => self.taken(rows, columns).await?,
+        };
+        if batch.num_rows() != count {
             return Err(Error::new(
                 Code::Internal,
                 "a row that was found is not in the table",
             ));
         }
         Ok(batch)
+    }
+
+    async fn taken(&self, rows: Vec<u64>, columns: &[(String, String)]) -> Result<RecordBatch> {
+        let (dataset, projection) = (self.dataset.clone(), columns.to_vec());
+        let take = || {
+            TakeBuilder::try_new_from_ids(dataset, rows, ProjectionRequest::from_sql(projection))
+        };
+        let take = match columns.iter().all(|(_, sql)| self.column(sql).is_some()) {
+            true => take().map_err(Error::of_input)?,
+            false => planned(async move { take().map_err(Error::of_input) }).await?,
+        };
+        take.execute().await.map_err(Error::of_input)
     }
 
     /// A column of the table, as opposed to an expression.

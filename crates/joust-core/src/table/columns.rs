@@ -8,6 +8,7 @@ use futures::{FutureExt, TryStreamExt};
 use lance::Dataset;
 use lance::dataset::{ColumnAlteration, NewColumnTransform};
 use lance::index::DatasetIndexExt;
+use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::fragment_columns::FragmentColumns;
@@ -16,6 +17,7 @@ use super::{computed, data_type};
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::names::check_column;
+use crate::planning::planned;
 use crate::query::{canonical_column, expression, unknown_column};
 
 /// A column to add.
@@ -92,7 +94,8 @@ impl Table {
             let build = async move {
                 check_new_names(&version, columns)?;
                 let batch = self.rows_at_once(&version);
-                written.add(version, expressions(columns)?, batch).await
+                let planned = plan(&version, columns, expressions).await?;
+                written.add(version, planned, batch).await
             };
             build.boxed()
         })
@@ -148,9 +151,30 @@ impl Table {
     }
 }
 
+/// Plans columns on a planning thread: what their expressions compute while they are planned may take long.
+async fn plan<T: Send + 'static>(
+    version: &Arc<Dataset>,
+    columns: &[NewColumn],
+    kind: fn(&Dataset, &[NewColumn]) -> Result<T>,
+) -> Result<T> {
+    let (version, columns) = (version.clone(), columns.to_vec());
+    planned(async move { kind(&version, &columns) }).await
+}
+
 /// Adds columns that are null for the rows there are.
 async fn add_nulls(version: Arc<Dataset>, columns: &[NewColumn]) -> Result<Dataset> {
     check_new_names(&version, columns)?;
+    let nulls = plan(&version, columns, null_fields).await?;
+    let mut dataset = version.as_ref().clone();
+    let nulls = NewColumnTransform::AllNulls(Arc::new(Schema::new(nulls)));
+    dataset
+        .add_columns(nulls, None, None)
+        .await
+        .map_err(Error::of_input)?;
+    Ok(dataset)
+}
+
+fn null_fields(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<Field>> {
     let mut nulls = Vec::with_capacity(columns.len());
     for column in columns {
         match column {
@@ -164,7 +188,7 @@ async fn add_nulls(version: Arc<Dataset>, columns: &[NewColumn]) -> Result<Datas
             NewColumn::Null { field, inputs } => {
                 for input in inputs {
                     if version.schema().resolve_case_insensitive(input).is_none() {
-                        return Err(unknown_column(&version, input));
+                        return Err(unknown_column(version, input));
                     }
                 }
                 nulls.push(field.clone());
@@ -173,24 +197,24 @@ async fn add_nulls(version: Arc<Dataset>, columns: &[NewColumn]) -> Result<Datas
                 name,
                 expression,
                 metadata,
-            } => nulls.push(computed::field(&version, name, expression, metadata)?),
+            } => nulls.push(computed::field(version, name, expression, metadata)?),
         }
     }
-    let mut dataset = version.as_ref().clone();
-    let nulls = NewColumnTransform::AllNulls(Arc::new(Schema::new(nulls)));
-    dataset
-        .add_columns(nulls, None, None)
-        .await
-        .map_err(Error::of_input)?;
-    Ok(dataset)
+    Ok(nulls)
 }
 
 /// Name and SQL of each column, as Lance may have them.
-fn expressions(columns: &[NewColumn]) -> Result<Vec<(String, String)>> {
+fn expressions(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<(String, String)>> {
+    let planner = Planner::new(Arc::new(Schema::from(version.schema())));
     let mut expressions = Vec::with_capacity(columns.len());
     for column in columns {
         if let NewColumn::Expression { name, expression } = column {
-            expressions.push((name.clone(), expression::whole(expression)?));
+            let sql = expression::whole(expression)?;
+            planner
+                .parse_expr(&sql)
+                .and_then(|parsed| planner.optimize_expr(parsed))
+                .map_err(Error::of_input)?;
+            expressions.push((name.clone(), sql));
         }
     }
     Ok(expressions)

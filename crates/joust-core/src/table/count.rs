@@ -1,9 +1,19 @@
 //! Count rows.
 
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use datafusion::physical_plan::ExecutionPlan;
+use futures::TryStreamExt;
+use lance::Dataset;
+use lance::dataset::scanner::AggregateExpr;
+use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use lance_table::format::Fragment;
 
 use super::{ReadOptions, Table};
 use crate::error::{Error, Result};
+use crate::planning::planned;
 
 impl Table {
     /// Live rows of the newest version, when both are known without waiting for storage.
@@ -16,7 +26,9 @@ impl Table {
 
     /// Live rows, or those for which a SQL predicate is true. Without a predicate the manifest knows.
     pub async fn count_rows(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
-        self.while_there(self.counted(predicate, options)).await
+        let mut deadline = self.engine().query_deadline();
+        let counted = deadline.spend(self.counted(predicate, options));
+        self.while_there(counted).await
     }
 
     async fn counted(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
@@ -24,11 +36,29 @@ impl Table {
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
-        let predicate = crate::query::predicate(&dataset, predicate)?;
-        let count = dataset
-            .count_rows(Some(predicate))
-            .await
-            .map_err(Error::of_input)?;
-        Ok(count as u64)
+        let plan = planned(plan(dataset, predicate.to_string())).await?;
+        let counted = execute_plan(plan, LanceExecutionOptions::default());
+        let mut counted = counted.map_err(Error::of_input)?;
+        let batch = counted.try_next().await.map_err(Error::of_input)?;
+        let count = batch.as_ref().filter(|batch| batch.num_rows() > 0);
+        let count = count.and_then(|batch| batch.column(0).as_primitive_opt::<Int64Type>());
+        Ok(count.map_or(0, |count| count.value(0) as u64))
     }
+}
+
+/// The plan of a count of the rows for which a predicate is true.
+async fn plan(dataset: Arc<Dataset>, predicate: String) -> Result<Arc<dyn ExecutionPlan>> {
+    let predicate = crate::query::predicate(&dataset, &predicate)?;
+    let mut scanner = dataset.scan();
+    scanner
+        .filter(&predicate)
+        .and_then(|scanner| scanner.project::<&str>(&[]))
+        // Lance counts no rows of a scan that has no columns.
+        .and_then(|scanner| scanner.with_row_id().aggregate(count_star()))
+        .map_err(Error::of_input)?;
+    scanner.create_plan().await.map_err(Error::of_input)
+}
+
+fn count_star() -> AggregateExpr {
+    AggregateExpr::builder().count_star().build()
 }

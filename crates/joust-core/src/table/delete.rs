@@ -25,7 +25,7 @@ impl Table {
             Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
             Begun::Now(change) => change,
         };
-        let predicate = crate::query::predicate(&change.dataset, predicate)?;
+        let predicate = crate::query::planned_predicate(&change.dataset, predicate).await?;
         let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();
         let ended = self.as_change(|| 0, delete).await;
         let deleted = match ended.map_err(Error::of_input)? {

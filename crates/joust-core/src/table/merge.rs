@@ -143,7 +143,7 @@ impl Table {
         };
         let missing = match &merge.when_not_matched_by_source_delete_filter {
             Some(filter) => {
-                let filter = crate::query::predicate(dataset, filter)?;
+                let filter = crate::query::planned_predicate(dataset, filter).await?;
                 WhenNotMatchedBySource::delete_if(dataset, &filter).map_err(Error::of_input)?
             }
             None if merge.when_not_matched_by_source_delete => WhenNotMatchedBySource::Delete,

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Field, Schema};
+use futures::TryStreamExt;
 use lance::Dataset;
-use lance::dataset::UpdateBuilder;
+use lance::dataset::{UpdateBuilder, UpdateJob};
+use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::turn::Begun;
 use crate::durability::Ended;
 use crate::error::{Code, Error, Result};
+use crate::json;
 use crate::names::short;
+use crate::planning::planned;
 use crate::query::{canonical_column, expression};
 
 /// What an update sets, and where.
@@ -46,19 +50,9 @@ impl Table {
             Begun::Before(earlier) => return Ok(earlier.updated()),
             Begun::Now(change) => change,
         };
-        let dataset = &change.dataset;
-        let set = resolve(dataset, &update.set)?;
-        check_independent(dataset, &set)?;
-        let before = dataset.version_id();
-        let mut builder = UpdateBuilder::new(dataset.clone());
-        if let Some(predicate) = &update.predicate {
-            let predicate = crate::query::predicate(dataset, predicate)?;
-            builder = builder.update_where(&predicate).map_err(Error::of_input)?;
-        }
-        for (column, value) in &set {
-            builder = builder.set(column, value).map_err(Error::of_input)?;
-        }
-        let job = builder.build().map_err(Error::of_input)?;
+        let before = change.dataset.version_id();
+        let job = planned(plan(change.dataset.clone(), update.clone())).await?;
+        check_json(&change.dataset, &update).await?;
         let ended = self.as_change(|| 0, job.execute()).await;
         let updated = match ended.map_err(Error::of_input)? {
             Ended::Told(updated) => updated,
@@ -72,6 +66,52 @@ impl Table {
             num_updated_rows: updated.rows_updated,
         })
     }
+}
+
+async fn plan(dataset: Arc<Dataset>, update: Update) -> Result<UpdateJob> {
+    let set = resolve(&dataset, &update.set)?;
+    check_independent(&dataset, &set)?;
+    let mut builder = UpdateBuilder::new(dataset.clone());
+    if let Some(predicate) = &update.predicate {
+        let predicate = crate::query::predicate(&dataset, predicate)?;
+        builder = builder.update_where(&predicate).map_err(Error::of_input)?;
+    }
+    for (column, value) in &set {
+        builder = builder.set(column, value).map_err(Error::of_input)?;
+    }
+    builder.build().map_err(Error::of_input)
+}
+
+/// Refuses values that Lance could not parse or print as JSON: see [`json`]. They are computed once more
+/// for that, where a column of JSON is set.
+async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<()> {
+    let is_json = |path: &str| {
+        let field = dataset.schema().field(path);
+        field.is_some_and(|field| lance_arrow::json::is_json_field(&Field::from(field)))
+    };
+    let set = resolve(dataset, &update.set)?;
+    let values: Vec<_> = set.into_iter().filter(|(path, _)| is_json(path)).collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    let (dataset, predicate) = (dataset.clone(), update.predicate.clone());
+    let plan = planned(async move {
+        let mut scanner = dataset.scan();
+        if let Some(predicate) = &predicate {
+            let predicate = crate::query::predicate(&dataset, predicate)?;
+            scanner.filter(&predicate).map_err(Error::of_input)?;
+        }
+        scanner
+            .project_with_transform(&values)
+            .map_err(Error::of_input)?;
+        scanner.create_plan().await.map_err(Error::of_input)
+    });
+    let values = execute_plan(plan.await?, LanceExecutionOptions::default());
+    let mut values = values.map_err(Error::of_input)?;
+    while let Some(values) = values.try_next().await.map_err(Error::of_input)? {
+        json::check_values(&values)?;
+    }
+    Ok(())
 }
 
 /// The columns in the schema's spelling, and the values as Lance may have them.

@@ -7,7 +7,7 @@ use joust_text::view::{Part, Restriction, View};
 use uuid::Uuid;
 
 use super::entry::Entry;
-use super::tail::Piece;
+use super::tail::{Piece, Texts};
 use super::visible::Fragments;
 use crate::memo::Memo;
 use crate::state::State;
@@ -37,7 +37,7 @@ pub struct TextCaches {
     /// A segment with the rows that are visible while its fragments are in a certain state.
     pub parts: Memo<(Uuid, Fragments), Arc<Part>>,
     /// Rows of fragments that are in no segment.
-    pub tails: Memo<(String, Fragments), Arc<Piece>>,
+    pub tails: Memo<Texts, Arc<Piece>>,
     pub views: Memo<ColumnState, Arc<View>>,
     pub restrictions: Memo<(ColumnState, String), Arc<Restriction>>,
 }

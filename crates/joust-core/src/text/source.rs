@@ -7,10 +7,13 @@ use arrow::datatypes::{DataType, UInt64Type};
 use futures::{Stream, StreamExt};
 use joust_text::segment::Builder;
 use lance::Dataset;
+use lance::dataset::scanner::DatasetRecordBatchStream;
+use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use lance_table::format::Fragment;
 
 use super::column::TextColumn;
 use crate::error::{Error, Result};
+use crate::json::guarded;
 
 /// The name that the column has in the batches.
 const TEXT: &str = "text";
@@ -28,7 +31,9 @@ pub async fn batches(
         .with_row_id()
         .io_buffer_size(32 << 20)
         .batch_size_bytes(8 << 20);
-    let batches = scanner.try_into_stream().await?;
+    let plan = scanner.create_plan().await?;
+    let stored = execute_plan(plan, LanceExecutionOptions::default())?;
+    let batches = DatasetRecordBatchStream::new(guarded(stored));
     Ok(batches.map(|batch| batch.map_err(Error::from)))
 }
 

@@ -17,7 +17,7 @@ use super::caches::TextCaches;
 use super::column::TextColumn;
 use super::files::Scratch;
 use super::fill::{Making, Rows};
-use super::visible::{self, present};
+use super::visible::{self, Fragments, present};
 use crate::error::Result;
 
 /// Small fragments of one piece, at most: only the last piece changes when another is added.
@@ -31,12 +31,25 @@ const MEMORY: usize = 32 << 20;
 /// What an open segment in memory takes besides its files, bytes: of few rows, by far the most.
 pub const OPEN: usize = 48 << 10;
 
+/// What a piece was made of. The field's id names the column, because its name can pass to another column
+/// of the same fragments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Texts {
+    field: i32,
+    /// Of a JSON column: the keys that lead to the texts.
+    keys: Option<Vec<String>>,
+    /// As JSON.
+    analysis: String,
+    fragments: Fragments,
+}
+
 /// Rows of some fragments, indexed. `None`: none of them has a text.
 pub struct Piece(Option<Arc<Part>>);
 
 /// The parts of the tail of a version: all rows that no entry covers.
 pub async fn parts(
     dataset: &Arc<Dataset>,
+    field: i32,
     column: &TextColumn,
     analysis: &Arc<Analysis>,
     covered: &RoaringBitmap,
@@ -44,7 +57,12 @@ pub async fn parts(
 ) -> Result<Vec<Arc<Part>>> {
     let mut parts = Vec::new();
     for fragments in pieces(dataset, covered) {
-        let key = (key(column, analysis)?, visible::state(dataset, &fragments));
+        let key = Texts {
+            field,
+            keys: column.keys.clone(),
+            analysis: describe(analysis)?,
+            fragments: visible::state(dataset, &fragments),
+        };
         let piece = caches
             .tails
             .get(&key, async || {
@@ -80,11 +98,9 @@ fn pieces(dataset: &Dataset, covered: &RoaringBitmap) -> Vec<RoaringBitmap> {
     pieces
 }
 
-/// Two columns of one fragment have different pieces, and so has a column under two analyses.
-fn key(column: &TextColumn, analysis: &Analysis) -> Result<String> {
-    let analysis = serde_json::to_string(analysis)
-        .map_err(|error| crate::Error::internal("a text index could not be described", error))?;
-    Ok(format!("{} {analysis}", column.name()))
+fn describe(analysis: &Analysis) -> Result<String> {
+    serde_json::to_string(analysis)
+        .map_err(|error| crate::Error::internal("a text index could not be described", error))
 }
 
 async fn index(

@@ -88,7 +88,15 @@ impl Indexed {
         }
         if with_tail {
             let covered = self.covered();
-            let tail = tail::parts(dataset, &self.column, &analysis, &covered, caches).await?;
+            let tail = tail::parts(
+                dataset,
+                self.field,
+                &self.column,
+                &analysis,
+                &covered,
+                caches,
+            )
+            .await?;
             parts.extend(tail);
         }
         Ok(View::new(analysis, parts)?)

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Schema;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
+use lance::Dataset;
 
 use super::definition::Definition;
 use super::{NewView, query, schema, session};
 use crate::error::{Code, Error, Result};
+use crate::planning::planned;
 use crate::table::Table;
 
 impl Table {
@@ -24,17 +27,12 @@ impl Table {
             Err(error) if error.code() == Code::TableNotFound => {}
             Err(error) => return Err(error),
         }
-        let context = session::new(1)?;
         let mut tables = Vec::with_capacity(view.sources.len());
         for source in &view.sources {
-            tables.push((source.name.as_slice(), source.open(self.engine()).await?));
+            tables.push((source.name.clone(), source.open(self.engine()).await?));
         }
-        let planned = query::plan(&context, &view.sql, &tables).await?;
-        let fields = schema::stored(planned.schema().as_arrow(), view.schema.as_deref())?;
-        planned
-            .create_physical_plan()
-            .await
-            .map_err(Error::of_input)?;
+        let plan = planned(fields(view.sql.clone(), tables, view.schema.clone()));
+        let fields = self.engine().query_deadline().spend(plan).await?;
         let metadata = Definition::new(&view.sql, &view.sources).metadata()?;
         let schema = Arc::new(fields.with_metadata(metadata));
         let rows = Box::pin(RecordBatchStreamAdapter::new(schema, stream::empty()));
@@ -46,4 +44,17 @@ impl Table {
     pub async fn view(&self) -> Result<Definition> {
         Definition::of(self.newest().await?.as_ref())
     }
+}
+
+/// Plans a view's query to its end: the view's fields.
+async fn fields(
+    sql: String,
+    tables: Vec<(Vec<String>, Arc<Dataset>)>,
+    declared: Option<Vec<u8>>,
+) -> Result<Schema> {
+    let context = session::for_planning()?;
+    let plan = query::plan(&context, &sql, &tables).await?;
+    let fields = schema::stored(plan.schema().as_arrow(), declared.as_deref())?;
+    plan.create_physical_plan().await.map_err(Error::of_input)?;
+    Ok(fields)
 }

@@ -40,7 +40,7 @@ const SET_OPERATION_WORDS: &[&str] = &["union", "intersect", "except", "minus"];
 
 /// The names of the tables that a query reads, each in parts, as the query has them.
 pub fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
-    let statement = parse(&session::new(1)?, sql)?;
+    let statement = parse(&session::for_planning()?, sql)?;
     let (tables, _) = resolve_table_references(&statement, false).map_err(Error::of_input)?;
     Ok(tables.iter().map(parts).collect())
 }
@@ -49,7 +49,7 @@ pub fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
 pub async fn plan(
     context: &SessionContext,
     sql: &str,
-    tables: &[(&[String], Arc<Dataset>)],
+    tables: &[(Vec<String>, Arc<Dataset>)],
 ) -> Result<DataFrame> {
     let statement = parse(context, sql)?;
     for (name, dataset) in tables {

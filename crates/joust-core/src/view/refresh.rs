@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 use lance::Dataset;
 use lance::dataset::transaction::{Operation, Transaction, TransactionBuilder};
@@ -19,6 +21,7 @@ use super::definition::Definition;
 use super::{Refresh, Refreshed, Source, query, schema, session};
 use crate::error::{Code, Error, Result};
 use crate::ipc::BatchStream;
+use crate::planning::planned;
 use crate::table::{Table, Watch};
 use crate::work::Work;
 
@@ -40,23 +43,29 @@ impl Table {
         let definition = Definition::of(&view)?;
         let mut sources = Vec::with_capacity(refresh.sources.len());
         for source in &refresh.sources {
-            sources.push((source.name.as_slice(), source.open(self.engine()).await?));
+            sources.push((source.name.clone(), source.open(self.engine()).await?));
         }
         let concurrency = refresh.concurrency.unwrap_or(CONCURRENCY);
         let memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
-        let context = session::with_memory(
+        let context = session::new(
             concurrency.clamp(1, MOST_CONCURRENCY),
             (memory.bytes() / 2).min(session::MEMORY),
+            self.engine().view_disk(),
         )?;
-        let planned = query::plan(&context, &definition.sql, &sources).await?;
-        let fields = Schema::from(view.schema());
-        check_columns(planned.schema().as_arrow(), &fields)?;
-        let rows = planned.execute_stream().await.map_err(Error::of_input)?;
-        let rows = schema::conform(rows, Arc::new(fields));
-        let (fragments, rows_written) =
-            write(&view, rows, refresh.max_rows_per_fragment, work.clone()).await?;
+        let written = async {
+            let fields = Schema::from(view.schema());
+            let plan = {
+                let (context, sources) = (context.clone(), sources.clone());
+                let (sql, fields) = (definition.sql.clone(), fields.clone());
+                planned(async move { plan(&context, &sql, &sources, &fields).await }).await?
+            };
+            let rows = execute_stream(plan, context.task_ctx()).map_err(Error::of_input)?;
+            let rows = schema::conform(rows, Arc::new(fields));
+            write(&view, rows, refresh.max_rows_per_fragment, work.clone()).await
+        };
+        let (fragments, rows_written) = self.engine().view_deadline().spend(written).await?;
         work.set_committing(true);
         let source_versions: Vec<u64> = sources
             .iter()
@@ -112,6 +121,18 @@ impl Table {
             "other writers changed the view all the time; try again when they are done",
         ))
     }
+}
+
+/// The plan of a view's query, whose columns have to be the view's.
+async fn plan(
+    context: &SessionContext,
+    sql: &str,
+    sources: &[(Vec<String>, Arc<Dataset>)],
+    view: &Schema,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = query::plan(context, sql, sources).await?;
+    check_columns(plan.schema().as_arrow(), view)?;
+    plan.create_physical_plan().await.map_err(Error::of_input)
 }
 
 /// Writes rows to files that no version refers to yet; the fragments, and how many rows they hold.

@@ -17,18 +17,18 @@ pub const SCHEMA: &str = "";
 
 /// Bytes that the sorts, joins and groups of one query may hold, at most.
 pub const MEMORY: usize = 256 << 20;
-/// Bytes of temporary files.
-const DISK: u64 = 100 << 30;
 /// Rows of a batch. Results of functions are held a batch at a time and outside of `MEMORY`, so that
 /// few rows are what bounds them.
 const BATCH: usize = 1_024;
 
-/// A session without tables that runs `concurrency` parts of a query at the same time.
-pub fn new(concurrency: usize) -> Result<SessionContext> {
-    with_memory(concurrency, MEMORY)
+/// A session without tables for plans that are not run.
+pub fn for_planning() -> Result<SessionContext> {
+    new(1, MEMORY, 0)
 }
 
-pub fn with_memory(concurrency: usize, memory: usize) -> Result<SessionContext> {
+/// A session without tables that runs `concurrency` parts of a query at the same time, in so many bytes of
+/// memory and of temporary files.
+pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_target_partitions(concurrency)
         .with_batch_size(BATCH)
@@ -44,7 +44,7 @@ pub fn with_memory(concurrency: usize, memory: usize) -> Result<SessionContext> 
     options.sql_parser.map_string_types_to_utf8view = false;
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
-        .with_disk_manager_builder(DiskManagerBuilder::default().with_max_temp_directory_size(DISK))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_max_temp_directory_size(disk))
         .build_arc()?;
     let context = SessionContext::new_with_config_rt(config, runtime);
     register_functions(&context);
@@ -92,7 +92,7 @@ mod tests {
             "SELECT * FROM t ORDER BY text",
             "SELECT text, count(*) FROM t GROUP BY text ORDER BY text",
         ] {
-            let context = with_memory(1, 32 << 20).unwrap();
+            let context = new(1, 32 << 20, 1 << 30).unwrap();
             context.register_table("t", Arc::new(table(ROWS))).unwrap();
             let counted = count(&context, sql).await;
             assert_eq!(counted.ok(), Some(ROWS as usize), "{sql}");
@@ -100,8 +100,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn temporary_files_are_bounded() {
+        let context = new(1, 32 << 20, 1 << 20).unwrap();
+        context
+            .register_table("t", Arc::new(table(300_000)))
+            .unwrap();
+        let error = count(&context, "SELECT * FROM t ORDER BY text").await;
+        let error = crate::Error::from(error.unwrap_err());
+        assert!(error.message().contains("temporary files"), "{error}");
+    }
+
+    #[tokio::test]
     async fn a_recursion_is_refused() {
-        let context = new(1).unwrap();
+        let context = for_planning().unwrap();
         let endless =
             "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n FROM r";
         assert!(count(&context, endless).await.is_err());

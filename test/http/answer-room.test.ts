@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Authenticator } from "../../src/auth/authenticator.js";
+import type { QueryAnswer } from "../../src/engine/index.js";
+import { AnswerRoom, type Sending } from "../../src/http/answer-room.js";
+import { eventually } from "../harness/eventually.js";
+import { head } from "../harness/socket.js";
+import { plain, useSmallServer } from "./small-server.js";
+
+/** An answer that holds so much and whose reader has been slow for so many seconds. */
+const sending = (caller: string, held: number, seconds: number): Sending => ({
+  caller,
+  held,
+  slowMs: seconds * 1_000,
+});
+
+describe("room for answers to slow readers", () => {
+  const room = new AnswerRoom(100, 250);
+  const cut = (all: ReturnType<typeof sending>[]) =>
+    room.excess(all).map(({ caller, slowMs }) => `${caller}${slowMs / 1_000}`);
+
+  it("cuts the slowest of a caller's answers off until the others fit", () => {
+    const all = [sending("a", 60, 9), sending("a", 60, 30), sending("a", 60, 20)];
+    expect(cut(all)).toEqual(["a30", "a20"]);
+    expect(cut([...all, sending("b", 90, 50)])).toEqual(["a30", "a20"]);
+    expect(cut([sending("a", 60, 9), sending("a", 40, 8)])).toEqual([]);
+  });
+
+  it("leaves readers alone that keep up, however much their answers hold", () => {
+    expect(cut([1, 2, 3, 4].map((seconds) => sending("a", 90, seconds)))).toEqual([]);
+    expect(cut([sending("a", 0, 90), sending("a", 0, 90)])).toEqual([]);
+  });
+
+  it("leaves a caller's only slow answer while all callers' fit", () => {
+    expect(cut([sending("a", 1_000, 60)])).toEqual([]);
+    expect(cut([sending("a", 240, 60), sending("b", 5, 70)])).toEqual([]);
+    expect(cut(["a", "b", "c", "d"].map((caller, at) => sending(caller, 90, 60 + at)))).toEqual([
+      "d63",
+      "c62",
+    ]);
+  });
+
+  it("is a part of the memory for requests, shared by the threads", () => {
+    const mib = 2 ** 20;
+    const of = (threads: number) => AnswerRoom.of(400 * mib, threads);
+    const two = (held: number) => [sending("a", held, 8), sending("a", held, 9)];
+    expect(of(1).excess(two(50 * mib))).toHaveLength(0);
+    expect(of(1).excess(two(51 * mib))).toHaveLength(1);
+    expect(of(2).excess(two(26 * mib))).toHaveLength(1);
+  });
+});
+
+const part = randomBytes(4 * 2 ** 20);
+/** Callers whose answers have ended, in that order. */
+const ended: string[] = [];
+
+/** An answer without an end that holds 60 bytes. */
+const endless = (caller: string): QueryAnswer => {
+  const rest = {
+    held: 60,
+    async next() {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return part;
+    },
+    cancel() {
+      ended.push(caller);
+    },
+  };
+  return { version: 1, done: false, first: part, rest } as unknown as QueryAnswer;
+};
+
+/** The key is the caller. */
+const byKey: Authenticator = { identify: (key) => ({ id: key, name: key, role: "admin" }) };
+const small = useSmallServer({
+  authenticator: byKey,
+  answerRoom: new AnswerRoom(100, 1_000),
+  operations: [
+    plain({ id: "endless", path: "/endless", methods: ["GET"] }, async (call) => ({
+      kind: "arrow",
+      contentType: "application/vnd.apache.arrow.file",
+      answer: endless(call.header("x-api-key")),
+    })),
+  ],
+});
+
+const sockets: Socket[] = [];
+afterAll(() => {
+  for (const socket of sockets) socket.destroy();
+});
+
+/** Asks for an answer and reads what has come every so many ms; without a number, nothing. */
+function reader(caller: string, everyMs?: number): void {
+  const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
+  sockets.push(socket);
+  socket.on("error", () => {});
+  socket.pause();
+  socket.write(head("GET /endless HTTP/1.1", "Host: x", `x-api-key: ${caller}`));
+  if (everyMs === undefined) return;
+  const timer = setInterval(() => socket.read(), everyMs);
+  socket.on("close", () => clearInterval(timer));
+}
+
+it("drops the connections of a caller whose readers are slow, and no others", async () => {
+  reader("slow");
+  reader("slow");
+  // Never idle for long.
+  reader("slow", 3_000);
+  reader("other");
+  for (let one = 0; one < 3; one++) reader("fast", 2);
+  await eventually("two of three are cut off", () => ended.length >= 2, { timeoutMs: 40_000 });
+  await sleep(9_000);
+  expect(ended).toEqual(["slow", "slow"]);
+}, 60_000);
