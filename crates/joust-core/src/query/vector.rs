@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, Int8Array, UInt8Array};
 use arrow::datatypes::{DataType, Field};
 use lance::Dataset;
+use lance_core::datatypes::{Field as LanceField, format_field_path};
 use lance_linalg::distance::DistanceType;
 
 use super::columns;
@@ -35,49 +36,76 @@ pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Resul
             ))
         })?;
         if column.dimension != dimension {
+            // LanceDB's words, which its users and their tools know.
             return Err(Error::invalid(format!(
-                "the query vector has {dimension} numbers; column `{path}` has {}",
+                "the query vector does not fit: query dim({dimension}) doesn't match the column \
+                 {path} vector dim({})",
                 column.dimension
             )));
         }
         return Ok(column);
     }
-    let all: Vec<VectorColumn> = dataset
-        .schema()
-        .fields
-        .iter()
-        .filter_map(|field| describe(&field.name, &field.data_type()))
-        .collect();
-    let list = |columns: &[&VectorColumn]| {
+    only(vector_columns(&dataset.schema().fields), dimension)
+}
+
+/// The only column of a dimension.
+fn only(all: Vec<VectorColumn>, dimension: usize) -> Result<VectorColumn> {
+    let list = |columns: &[VectorColumn]| {
         let texts: Vec<String> = columns
             .iter()
             .map(|column| format!("`{}` ({})", column.path, column.dimension))
             .collect();
         texts.join(", ")
     };
-    let fitting: Vec<&VectorColumn> = all
-        .iter()
-        .filter(|column| column.dimension == dimension)
-        .collect();
-    match fitting.len() {
-        1 => {}
-        0 if all.is_empty() => return Err(Error::invalid("the table has no vector column")),
-        0 => {
-            return Err(Error::invalid(format!(
-                "the query vector has {dimension} numbers; the table's vector columns have: {}",
-                list(&all.iter().collect::<Vec<_>>())
-            )));
-        }
-        _ => {
-            return Err(Error::invalid(format!(
+    // LanceDB's words begin the sentence, because its users and their tools know them.
+    let none = |found: String| {
+        Err(Error::invalid(format!(
+            "No vector column found to match with the query vector dimension: {dimension}; {found}"
+        )))
+    };
+    if all.is_empty() {
+        return none("the table has no vector column".to_string());
+    }
+    let (mut fitting, others): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|column| column.dimension == dimension);
+    match (fitting.pop(), fitting.is_empty()) {
+        (Some(column), true) => Ok(column),
+        (Some(column), false) => {
+            fitting.push(column);
+            Err(Error::invalid(format!(
                 "several columns fit the query vector: {}; name one in `vector_column`",
                 list(&fitting)
-            )));
+            )))
+        }
+        (None, _) => none(format!(
+            "the table's vector columns have: {}",
+            list(&others)
+        )),
+    }
+}
+
+/// The vector columns among fields and in structs, in the schema's order.
+fn vector_columns(fields: &[LanceField]) -> Vec<VectorColumn> {
+    fn collect<'a>(
+        fields: &'a [LanceField],
+        parents: &mut Vec<&'a str>,
+        found: &mut Vec<VectorColumn>,
+    ) {
+        for field in fields {
+            let data_type = field.data_type();
+            parents.push(&field.name);
+            if matches!(data_type, DataType::Struct(_)) {
+                collect(&field.children, parents, found);
+            } else {
+                found.extend(describe(&format_field_path(parents), &data_type));
+            }
+            parents.pop();
         }
     }
-    all.into_iter()
-        .find(|column| column.dimension == dimension)
-        .ok_or_else(|| Error::invalid("the table has no vector column"))
+    let mut found = Vec::new();
+    collect(fields, &mut Vec::new(), &mut found);
+    found
 }
 
 /// A vector column's facts; `None` when the type is no vector.
@@ -200,5 +228,65 @@ pub fn distance_type(name: &str) -> Result<DistanceType> {
         _ => Err(Error::invalid(format!(
             "`{name}` is no distance type; use l2, cosine, dot or hamming"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{Fields, Schema as ArrowSchema};
+    use lance_core::datatypes::Schema;
+
+    use super::*;
+
+    fn vector(name: &str, dimension: i32) -> Field {
+        let item = Arc::new(Field::new("item", DataType::Float32, true));
+        Field::new(name, DataType::FixedSizeList(item, dimension), true)
+    }
+
+    fn structure(name: &str, fields: Vec<Field>) -> Field {
+        Field::new(name, DataType::Struct(Fields::from(fields)), true)
+    }
+
+    fn inferred(fields: Vec<Field>, dimension: usize) -> Result<String> {
+        let schema = Schema::try_from(&ArrowSchema::new(fields)).unwrap();
+        only(vector_columns(&schema.fields), dimension).map(|column| column.path)
+    }
+
+    #[test]
+    fn a_vector_in_a_struct_is_inferred() {
+        let fields = vec![
+            Field::new("id", DataType::Int64, false),
+            structure(
+                "meta-data",
+                vec![structure("image", vec![vector("embedding", 2)])],
+            ),
+            vector("other", 3),
+        ];
+        assert_eq!(
+            inferred(fields.clone(), 2).unwrap(),
+            "`meta-data`.image.embedding"
+        );
+        assert_eq!(inferred(fields, 3).unwrap(), "other");
+    }
+
+    #[test]
+    fn several_candidates_are_listed_in_the_order_of_the_schema() {
+        let fields = vec![
+            structure("image", vec![vector("embedding", 2)]),
+            structure("text", vec![vector("embedding", 2)]),
+        ];
+        let error = inferred(fields, 2).unwrap_err().to_string();
+        assert!(
+            error.contains("`image.embedding` (2), `text.embedding` (2)"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_table_without_a_fitting_column_says_what_it_has() {
+        let error = inferred(vec![], 2).unwrap_err().to_string();
+        assert!(error.contains("No vector column"), "{error}");
+        let error = inferred(vec![vector("v", 3)], 2).unwrap_err().to_string();
+        assert!(error.contains("`v` (3)"), "{error}");
     }
 }
