@@ -54,14 +54,22 @@ export declare class Engine {
    */
   scanRoot(root: string, storageOptions?: Record<string, string> | undefined | null): Promise<RootContents>
   /**
+   * What is at a location, of which nothing is opened: nothing at all, a version of a Lance table (perhaps
+   * through a symbolic link), something else, what can't be looked into, or what lies behind a link above it.
+   */
+  contents(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<'nothing' | 'table' | 'other' | 'unreadable' | 'behindLink'>
+  /**
    * Other servers take this process for alive for `left_ms` from now on, at least. Once this was said, files
    * are removed only as long as that lasts (else code 17).
    */
   renewLease(leftMs: number): void
   /** Forgets what is known of the files there: they are another table's now, or nobody's. */
   closeTable(location: string): void
-  /** Removes all files of a table; succeeds when there are none. */
-  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<void>
+  /**
+   * Removes what Lance and joust made for a table, and its directory if it is empty then; succeeds when
+   * there is nothing. The names of what stays there.
+   */
+  removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
@@ -728,6 +736,8 @@ export interface RootContents {
   tables: Array<FoundTable>
   /** Namespaces that the root's `__manifest` lists. */
   namespaces: Array<Array<string>>
+  /** Entries that look like tables and are none: broken links, files. */
+  skipped: Array<SkippedEntry>
 }
 
 /** The rows of both, by what happened to them since the branch began. */
@@ -865,6 +875,17 @@ export interface VersionRange {
   start: number
   /** Exclusive; open when absent. */
   end?: number
+}
+
+/** The versions of this addon. */
+export declare function versions(): Versions
+
+/** What the addon is made of. */
+export interface Versions {
+  /** Version of joust that the addon was compiled from. */
+  engine: string
+  /** Version of lance in it. */
+  lance: string
 }
 
 /** What a view is made of. */

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, GivenUp, QueryRest, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal } = nativeBinding
+const { Blob, CleanUp, Engine, GivenUp, QueryRest, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
@@ -786,4 +786,5 @@ export { cancelQuery }
 export { checkQuery }
 export { seal }
 export { unseal }
+export { versions }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -95,7 +95,7 @@ impl Table {
         }
         let rows = with_columns(upload).await?;
         // What is wrong with the merge shows where it meets no rows, too.
-        let merging = Self::merging(&self.without_rows(rows.schema()).await?, &merge)?;
+        let merging = Self::merging(&self.without_rows(rows.schema()).await?, &merge).await?;
         let nothing = whole(rows.schema(), Vec::new());
         merging.execute(nothing).await.map_err(Error::of_input)?;
         Ok(Merged::first(self.create_from(rows).await?))
@@ -115,7 +115,7 @@ impl Table {
     }
 
     /// A merge into a version of a table.
-    fn merging(dataset: &Arc<Dataset>, merge: &Merge) -> Result<MergeInsertJob> {
+    async fn merging(dataset: &Arc<Dataset>, merge: &Merge) -> Result<MergeInsertJob> {
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(dataset, column));
@@ -184,7 +184,7 @@ impl Table {
             Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,
             Begun::Now(change) => change,
         };
-        let job = Self::merging(&change.dataset, &merge)?;
+        let job = Self::merging(&change.dataset, &merge).await?;
         let watch = Arc::new(Watch::default());
         let merging = job.execute(watch.clone().over(batches));
         let ended = self

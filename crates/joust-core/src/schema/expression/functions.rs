@@ -221,7 +221,7 @@ mod tests {
         let lance = get_session_context(&LanceExecutionOptions::default());
         [
             (Place::Rows, lance),
-            (Place::View, view::session(1).unwrap()),
+            (Place::View, view::session(1, 64 << 20, 64 << 20).unwrap()),
         ]
     }
 
