@@ -124,6 +124,14 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.takeDuty(name, interval);
   }
 
+  lockReferences(key: string) {
+    return this.catalog.lockReferences(key);
+  }
+
+  unlockReferences(key: string) {
+    this.catalog.unlockReferences(key);
+  }
+
   droppedElsewhere() {
     return this.catalog.droppedElsewhere();
   }

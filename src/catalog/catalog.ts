@@ -84,6 +84,13 @@ export interface Catalog {
   ): Promise<TableRecord>;
   /** True once in `interval` ms, over all servers: then it is this one's turn. */
   takeDuty(name: string, interval: number): Promise<boolean>;
+  /**
+   * Resolves when this server alone may change a table's tags and branches; see reference-locks.ts. Code 14
+   * when the table is dropped, 17 when another server takes too long.
+   */
+  lockReferences(key: string): Promise<void>;
+  /** Once for each `lockReferences` that resolved. */
+  unlockReferences(key: string): void;
   /** Tables that other servers dropped and that this one has not left; see departures.ts. */
   droppedElsewhere(): Promise<DroppedTable[]>;
   /** This server works on a dropped table no more. */

@@ -181,6 +181,14 @@ export interface CleanUpAnswersRow {
   kept: string;
 }
 
+/** The server that changes a table's tags and branches. */
+export interface ReferenceLocksRow {
+  table_key: string;
+  owner: string;
+  /** Another one each time that the lock is taken. */
+  token: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -198,4 +206,5 @@ export interface CatalogSchema {
   secrets: SecretsRow;
   clean_ups: CleanUpsRow;
   clean_up_answers: CleanUpAnswersRow;
+  reference_locks: ReferenceLocksRow;
 }

@@ -9,6 +9,7 @@ import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
+import { ReferenceLocks } from "./reference-locks.js";
 import {
   changeTables,
   claimFirstVersion,
@@ -34,6 +35,7 @@ import { abandonTable, claimUnfinished } from "./unfinished.js";
 export class SqlCatalog implements Catalog {
   readonly #cache: ReturnType<typeof tableCache>;
   readonly #sure: SureWrites;
+  readonly #references: ReferenceLocks;
 
   constructor(
     private readonly db: CatalogDatabase,
@@ -42,6 +44,7 @@ export class SqlCatalog implements Catalog {
     log: Logger,
   ) {
     this.#sure = new SureWrites(log);
+    this.#references = new ReferenceLocks(db, servers, this.#sure);
     this.#cache = tableCache(db);
   }
 
@@ -168,6 +171,14 @@ export class SqlCatalog implements Catalog {
 
   takeDuty(name: string, interval: number) {
     return takeDuty(this.db, this.servers, name, interval);
+  }
+
+  lockReferences(key: string) {
+    return this.#references.lock(key);
+  }
+
+  unlockReferences(key: string) {
+    this.#references.unlock(key);
   }
 
   droppedElsewhere() {

@@ -18,7 +18,7 @@ import {
   emptyLocation,
 } from "./registration.js";
 import { branch, commonMembers, count, delimiter, transactionId } from "./schemas.js";
-import { letGo, writing } from "./table-writes.js";
+import { changingReferences, letGo } from "./table-writes.js";
 import { onBranch } from "./target.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 import { readRanges, versionRanges } from "./version-ranges.js";
@@ -162,4 +162,4 @@ const checkDeletion = (services: Services, { id, branch, ranges }: Deletion) =>
   onTable(services, id, ({ table }) => onBranch(table, branch).countDeletable(ranges));
 
 const deleteVersions = (services: Services, { id, branch, ranges }: Deletion) =>
-  writing(services, id, undefined, ({ table }) => onBranch(table, branch).deleteVersions(ranges));
+  changingReferences(services, id, ({ table }) => onBranch(table, branch).deleteVersions(ranges));

@@ -7,7 +7,7 @@ import { operation } from "./operation.js";
 import { byName, pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
 import { count, mapOf, nextPage, nothing, page, stringMap, transactionId } from "./schemas.js";
-import { writing } from "./table-writes.js";
+import { changingReferences } from "./table-writes.js";
 import { checkVersion, onBranch } from "./target.js";
 
 const name = Type.String({ minLength: 1, description: "name of the branch" });
@@ -75,7 +75,7 @@ const createTableBranch = operation({
   async handle(services, { id, payload }) {
     const { from_branch, from_version } = payload;
     const version = from_version === undefined ? undefined : checkVersion(from_version);
-    await writing(services, id, undefined, async ({ record, table }) => {
+    await changingReferences(services, id, async ({ record, table }) => {
       // Of a branch that had the name before: the server may have stopped while it was deleted.
       const isThere = (await table.listBranches()).some(({ name }) => name === payload.name);
       if (!isThere) await services.uploads.endBranch(record.key, payload.name, Date.now());
@@ -96,7 +96,7 @@ const deleteTableBranch = operation({
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
   async handle(services, { id, payload }) {
-    await writing(services, id, undefined, async ({ record, table }) => {
+    await changingReferences(services, id, async ({ record, table }) => {
       // A build would write files of a branch that is no more.
       const builds = buildsOn(await services.jobs.list(record.key), payload.name);
       for (const build of builds) await services.jobs.discard(record.key, build.name);

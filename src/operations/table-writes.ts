@@ -72,6 +72,27 @@ export function writing<T>(
   });
 }
 
+/**
+ * As `writing`, for a change of the table's tags or branches, or one that must see them as they are: one
+ * server of the catalog at a time.
+ */
+export function changingReferences<T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+): Promise<T> {
+  return writing(services, id, undefined, async (open) => {
+    const { catalog } = services;
+    const { key } = open.record;
+    await catalog.lockReferences(key);
+    try {
+      return await work(open);
+    } finally {
+      void catalog.unlockReferences(key);
+    }
+  });
+}
+
 /** Stops the writes of a table that was dropped; resolves when none is left. */
 async function stopWrites(key: string): Promise<void> {
   const writes = inFlight.all().filter((write) => write.key === key);

@@ -15,7 +15,7 @@ import {
   stringMap,
   transactionId,
 } from "./schemas.js";
-import { writing } from "./table-writes.js";
+import { changingReferences } from "./table-writes.js";
 import { checkVersion, onBranch, versionHeader } from "./target.js";
 
 const tag = Type.String({ minLength: 1, description: "name of the tag" });
@@ -100,7 +100,7 @@ const createTableTag = operation({
   summary: "Name a version of a table",
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);
-    await writing(services, id, undefined, ({ table }) =>
+    await changingReferences(services, id, ({ table }) =>
       onBranch(table, payload.branch).createTag(payload.tag, version),
     );
     return { kind: "json", value: {} };
@@ -114,7 +114,7 @@ const updateTableTag = operation({
   summary: "Move a tag to another version",
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);
-    await writing(services, id, undefined, ({ table }) =>
+    await changingReferences(services, id, ({ table }) =>
       onBranch(table, payload.branch).updateTag(payload.tag, version),
     );
     return { kind: "json", value: {} };
@@ -132,7 +132,7 @@ const deleteTableTag = operation({
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
   async handle(services, { id, payload }) {
-    await writing(services, id, undefined, ({ table }) => table.deleteTag(payload.tag));
+    await changingReferences(services, id, ({ table }) => table.deleteTag(payload.tag));
     return { kind: "json", value: {} };
   },
 });

@@ -6,7 +6,7 @@ import { operation } from "./operation.js";
 import { pageOf } from "./page-of.js";
 import { nextPageToken, pageRequest } from "./paging.js";
 import { branch, count, nextPage, nothing, page, transactionId, version } from "./schemas.js";
-import { writing } from "./table-writes.js";
+import { changingReferences } from "./table-writes.js";
 import { branchName, checkVersion, onBranch, readOptions } from "./target.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 import { readRanges, versionRanges } from "./version-ranges.js";
@@ -86,7 +86,7 @@ const batchDeleteTableVersions = operation({
   permission: "write",
   async handle(services, { id, payload }) {
     const ranges = readRanges(payload.ranges);
-    const deleted = await writing(services, id, undefined, ({ table }) =>
+    const deleted = await changingReferences(services, id, ({ table }) =>
       onBranch(table, payload.branch).deleteVersions(ranges),
     );
     return { kind: "json", value: { deleted_count: deleted } };

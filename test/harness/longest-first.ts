@@ -8,6 +8,7 @@ const long = [
   "jobs/crash",
   "jobs/index-build",
   "servers/two-servers",
+  "histories/histories",
   "memory/budget",
   "streams/streams",
   "listings/pages",

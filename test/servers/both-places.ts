@@ -7,8 +7,8 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 /** A root that several servers work on. */
 export interface SharedRoot {
-  /** Starts another server on it; all have one key. */
-  serve(): Promise<Server>;
+  /** Starts another server on it, with further arguments; all have one key. */
+  serve(...args: string[]): Promise<Server>;
   /** Names in the root itself, on a local one. */
   listing(): string[] | undefined;
 }
@@ -29,8 +29,8 @@ export function onSharedRoots(suite: (root: SharedRoot) => void): void {
       removeDir(directory);
     });
     suite({
-      async serve() {
-        const server = await startServer({ root: directory, key });
+      async serve(...args) {
+        const server = await startServer({ root: directory, key, args });
         started.push(server);
         return server;
       },
@@ -51,8 +51,8 @@ export function onSharedRoots(suite: (root: SharedRoot) => void): void {
       await Promise.all([postgres?.stop(), s3?.stop()]);
     });
     suite({
-      async serve() {
-        const args = ["--catalog", catalog];
+      async serve(...further) {
+        const args = ["--catalog", catalog, ...further];
         const server = await startServer({ root: bucket, key, args, env: { ...s3?.env } });
         started.push(server);
         return server;

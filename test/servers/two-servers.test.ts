@@ -45,6 +45,25 @@ onSharedRoots((root) => {
     }
   });
 
+  it("a branch that one deletes, and makes anew, is no other one's for the other", async () => {
+    const [first, second] = clients;
+    const [id, branch] = ["forked", "b"];
+    const branches = (operation: string, from_version?: number) =>
+      first.ok(`/v1/table/${id}/branches/${operation}`, { name: branch, from_version });
+    await first.createTable(id, rows(0, 3));
+    await first.insert(id, rows(3, 2));
+    for (const [version, count] of [
+      [2, 5],
+      [1, 3],
+    ] as const) {
+      await branches("create", version);
+      expect(await second.count(id, { branch })).toBe(count);
+      await branches("delete");
+      const gone = await second.post(`/v1/table/${id}/count_rows`, { branch });
+      expect([gone.status, gone.json.code]).toEqual([404, 22]);
+    }
+  });
+
   it("inserts, updates, deletes and merges through both lose nothing", async () => {
     await clients[0].createTable("busy", rows(0, 100));
     const path = "/v1/table/busy";

@@ -9,6 +9,7 @@ import { requestTables } from "./0005-requests.js";
 import { sharedWork } from "./0006-departures.js";
 import { secretTables } from "./0007-secrets.js";
 import { cleanUpTables } from "./0008-clean-ups.js";
+import { referenceLocks } from "./0009-reference-locks.js";
 
 /** Every change of the catalog's tables, in order. Released ones are never edited. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -20,6 +21,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0006-departures": sharedWork(kind),
   "0007-secrets": secretTables(kind),
   "0008-clean-ups": cleanUpTables(kind),
+  "0009-reference-locks": referenceLocks(kind),
 });
 
 const executedTable = "joust_migrations";

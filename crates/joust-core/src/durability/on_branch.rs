@@ -50,6 +50,11 @@ impl OnBranch {
         self.life.is_over()
     }
 
+    /// Whether the branch is there still, as its reference tells. One request.
+    pub async fn is_there(&self) -> Result<bool> {
+        self.life.goes_on(&self.reference).await
+    }
+
     /// Whether both are the same branch, and not two that had its name in turn.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.life, &other.life)

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
 
-use lance::dataset::refs::{BranchContents, TagContents, check_valid_branch};
+use lance::dataset::refs::{BranchContents, check_valid_branch};
 
 use super::branch_files::{BranchFiles, lies_among};
 use super::references::listed;
-use super::{ReadOptions, Table};
+use super::{ReadOptions, Table, Tag};
 use crate::error::{Code, Error, Result};
 use crate::names::{self, check_reference, unknown_branch};
 
@@ -130,11 +130,10 @@ impl Table {
         }
         let life = self.handle.branches().life(name);
         let commits = life.without_commits().await;
-        let tags = dataset.tags();
-        let tags = listed(|| tags.list()).await?;
-        let is_tagged = |tag: &TagContents| tag.branch.as_deref() == Some(name);
+        let tags = self.list_tags().await?;
+        let is_tagged = |tag: &Tag| tag.branch.as_deref() == Some(name);
         let later = contents.identifier.collect_referenced_versions(&branches);
-        if !later.is_empty() || tags.values().any(is_tagged) {
+        if !later.is_empty() || tags.iter().any(is_tagged) {
             return Err(Error::new(
                 Code::InvalidTableState,
                 format!("other branches began on `{name}` or tags point to it; delete those first"),

@@ -298,7 +298,7 @@ impl Handle {
         now: Instant,
     ) -> Result<(Current, Instant)> {
         let full = self.directory.is_some() || fully_checked.elapsed() >= FULL_CHECK;
-        if !full && !known.dataset.has_successor_version().await? {
+        if !full && is_newest(known).await? {
             return Ok((known.clone(), fully_checked));
         }
         let found = match self.load(known.dataset.session()).await {
@@ -365,6 +365,20 @@ impl Handle {
             fully_checked,
         });
     }
+}
+
+/// Whether a remote store knows no version after this one; of a branch, also whether it is there still: another
+/// server may have deleted it. Both are asked at the same time.
+async fn is_newest(known: &Current) -> Result<bool> {
+    let has_successor = async { Ok(known.dataset.has_successor_version().await?) };
+    let is_there = async {
+        match &known.branch {
+            Some(branch) => branch.is_there().await,
+            None => Ok(true),
+        }
+    };
+    let (has_successor, is_there) = futures::try_join!(has_successor, is_there)?;
+    Ok(is_there && !has_successor)
 }
 
 /// Whether a dataset comes from what is open: each is opened with a session of its own, which its later

@@ -1,13 +1,31 @@
 //! Tags: names for versions.
+//!
+//! Lance keeps a tag in a small file and changes it in several steps, which other changes may come between: one
+//! that moves a tag would bring back a tag that is deleted meanwhile. Here a change of a table's tags or branches
+//! takes the table's lock of them (the catalog has one for all servers), and reads and writes the file in one
+//! operation of the store each. Tools that write tags past joust take no lock. On a local disk a change of theirs
+//! and one of joust's at the same time may undo one another; a store with conditional writes shows their change.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use lance::dataset::refs::{TagContents, tag_path};
+use chrono::Utc;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use lance::Dataset;
+use lance::dataset::refs::{TagContents, base_tags_path, tag_path};
+use lance_io::object_store::ObjectStore;
+use object_store::path::Path;
+use object_store::{ObjectStoreExt, PutMode, PutPayload, UpdateVersion};
 
 use super::references::listed;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, check_reference, is_reference, short};
+
+/// How often a change that others came before is made anew.
+const ATTEMPTS: usize = 20;
+/// Tags that a listing reads at the same time.
+const READ_AT_ONCE: usize = 10;
 
 /// A named pointer to a version.
 #[derive(Debug, Clone)]
@@ -24,28 +42,34 @@ pub struct Tag {
 }
 
 impl Table {
-    /// All tags of the table, whatever branch they point to, in the order of their names.
+    /// All tags of the table, whatever branch they point to, in the order of their names. Each tag is read
+    /// once; the tags together are no snapshot of one moment.
     pub async fn list_tags(&self) -> Result<Vec<Tag>> {
-        let dataset = self.newest().await?;
-        let refs = dataset.tags();
-        let mut tags: Vec<Tag> = listed(|| refs.list())
-            .await?
-            .into_iter()
-            .map(|(name, contents)| tag(name, contents))
-            .collect();
+        let (store, table) = self.tag_store(self.newest().await?.as_ref()).await?;
+        let files = listed(|| store.read_dir(base_tags_path(&table))).await?;
+        let named = files.into_iter().filter_map(|file| {
+            let name = file.strip_suffix(".json")?.to_string();
+            Some((TagFile::of(store.clone(), &table, &name), name))
+        });
+        let found = stream::iter(named.collect::<Vec<_>>()).map(read_as);
+        let found = found.buffer_unordered(READ_AT_ONCE);
+        // A tag that another request deletes meanwhile is not there.
+        let mut tags: Vec<Tag> = found
+            .try_filter_map(|found| async { Ok(found) })
+            .try_collect()
+            .await?;
         tags.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(tags)
     }
 
+    /// One tag. Code 8 when there is none.
     pub async fn tag(&self, name: &str) -> Result<Tag> {
         check(name)?;
         let dataset = self.newest().await?;
-        let contents = dataset
-            .tags()
-            .get(name)
-            .await
-            .map_err(|error| explain_existing(name, error))?;
-        Ok(tag(name.to_string(), contents))
+        match self.tag_file(&dataset, name).await?.read().await? {
+            Some((contents, _)) => Ok(tag(name, contents)),
+            None => Err(unknown(name)),
+        }
     }
 
     /// Names a version of this branch.
@@ -68,33 +92,66 @@ impl Table {
 
     /// Moves a tag to another version of this branch.
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
+        check(name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        let before = self.tag(name).await?;
-        let (_, _hold) = self.hold(ReadOptions::at(version)).await?;
-        let dataset = self.newest().await?;
-        let tags = dataset.tags();
-        let updated = tags.update(name, (self.handle.branch(), Some(version)));
-        let updated = updated.await;
-        if let Err(gone) = self.still_there(version).await {
-            if updated.is_ok() {
-                let before = (before.branch.as_deref(), Some(before.version));
-                let _ = tags.update(name, before).await;
-            }
-            return Err(gone);
+        let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
+        if file.read().await?.is_none() {
+            return Err(unknown(name));
         }
-        updated.map_err(|error| explain_existing(name, error))
+        let (dataset, _hold) = self.hold(ReadOptions::at(version)).await?;
+        let manifest = dataset.manifest_location();
+        let manifest_size = match manifest.size {
+            Some(size) => size,
+            None => file.store.size(&manifest.path).await?,
+        };
+        for _ in 0..ATTEMPTS {
+            let Some((before, revision)) = file.read().await? else {
+                return Err(unknown(name));
+            };
+            let after = TagContents {
+                branch: self.handle.branch().map(str::to_string),
+                version,
+                manifest_size: manifest_size as usize,
+                updated_at: Some(Utc::now()),
+                ..before.clone()
+            };
+            if !file.replace(&after, revision).await? {
+                continue;
+            }
+            if let Err(gone) = self.still_there(version).await {
+                if let Some((_, revision)) = file.read().await? {
+                    file.replace(&before, revision).await?;
+                }
+                return Err(gone);
+            }
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::ConcurrentModification,
+            format!("other tools change the tag `{name}` all the time; try again"),
+        ))
     }
 
+    /// Removes a tag; the version that it named stays. Code 8 when there is none.
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
         check(name)?;
-        let dataset = self.newest().await?;
-        dataset
-            .tags()
-            .delete(name)
-            .await
-            .map_err(|error| explain_existing(name, error))?;
-        let (_, base) = self.handle.store().await?;
-        self.removed(&tag_path(&base, name)).await
+        let _turn = self.handle.branches().changing.lock().await;
+        let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
+        if !file.remove().await? {
+            return Err(unknown(name));
+        }
+        self.removed(&file.path).await
+    }
+
+    async fn tag_file(&self, dataset: &Dataset, name: &str) -> Result<TagFile> {
+        let (store, table) = self.tag_store(dataset).await?;
+        Ok(TagFile::of(store, &table, name))
+    }
+
+    /// The store that a version was opened with, and the table's path in it.
+    async fn tag_store(&self, dataset: &Dataset) -> Result<(Arc<ObjectStore>, Path)> {
+        let (_, table) = self.handle.store().await?;
+        Ok((dataset.object_store(None).await?, table))
     }
 
     /// Fails when a version that a tag was just given to has been removed meanwhile, as tools do it that
@@ -108,9 +165,84 @@ impl Table {
     }
 }
 
-fn tag(name: String, contents: TagContents) -> Tag {
+async fn read_as((file, name): (TagFile, String)) -> Result<Option<Tag>> {
+    let found = file.read().await?;
+    Ok(found.map(|(contents, _)| tag(&name, contents)))
+}
+
+/// The file that holds a tag. Each step is one operation of the store, so that a reader sees the tag as it was
+/// before or after a change and never in between.
+struct TagFile {
+    store: Arc<ObjectStore>,
+    path: Path,
+}
+
+impl TagFile {
+    fn of(store: Arc<ObjectStore>, table: &Path, name: &str) -> Self {
+        Self {
+            path: tag_path(table, name),
+            store,
+        }
+    }
+
+    /// The tag, and which state of the file that was; `None` when there is none.
+    async fn read(&self) -> Result<Option<(TagContents, UpdateVersion)>> {
+        let found = match self.store.inner.get(&self.path).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let revision = UpdateVersion {
+            e_tag: found.meta.e_tag.clone(),
+            version: found.meta.version.clone(),
+        };
+        let contents = serde_json::from_slice(&found.bytes().await?)
+            .map_err(|error| Error::internal("the tag's file can't be read", error))?;
+        Ok(Some((contents, revision)))
+    }
+
+    /// Writes the tag in place of what was read; `false` when it has been changed or removed since, as far as
+    /// the store tells. Local disks and some stores do not: there only the lock keeps other changes away.
+    async fn replace(&self, contents: &TagContents, read: UpdateVersion) -> Result<bool> {
+        let bytes = serde_json::to_vec_pretty(contents)
+            .map_err(|error| Error::internal("the tag can't be written", error))?;
+        let put = |mode: PutMode| {
+            let payload = PutPayload::from(bytes.clone());
+            self.store.inner.put_opts(&self.path, payload, mode.into())
+        };
+        let put = match self.store.is_local() {
+            true => put(PutMode::Overwrite).await,
+            false => match put(PutMode::Update(read)).await {
+                Err(object_store::Error::NotImplemented { .. }) => put(PutMode::Overwrite).await,
+                put => put,
+            },
+        };
+        match put {
+            Ok(_) => Ok(true),
+            Err(
+                object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. },
+            ) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// False: there was none.
+    async fn remove(&self) -> Result<bool> {
+        // Object stores do not say whether there was anything to delete.
+        if !self.store.exists(&self.path).await? {
+            return Ok(false);
+        }
+        match self.store.inner.delete(&self.path).await {
+            Ok(()) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn tag(name: &str, contents: TagContents) -> Tag {
     Tag {
-        name,
+        name: name.to_string(),
         version: contents.version,
         branch: contents.branch,
         manifest_size: contents.manifest_size as u64,
@@ -136,15 +268,6 @@ fn unknown(name: &str) -> Error {
     )
 }
 
-/// The tag's file may go between two looks at it.
-fn explain_existing(name: &str, error: lance::Error) -> Error {
-    if error.is_not_found() {
-        unknown(name)
-    } else {
-        explain(name, error)
-    }
-}
-
 fn explain(name: &str, error: lance::Error) -> Error {
     match &error {
         lance::Error::RefNotFound { .. } => unknown(name),
@@ -153,5 +276,62 @@ fn explain(name: &str, error: lance::Error) -> Error {
             format!("there is a tag `{name}` already; update it or choose another name"),
         ),
         _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(version: u64) -> TagContents {
+        TagContents {
+            branch: None,
+            version,
+            created_at: None,
+            updated_at: None,
+            manifest_size: 1,
+            metadata: HashMap::new(),
+        }
+    }
+
+    async fn write(file: &TagFile, version: u64) {
+        let bytes = serde_json::to_vec(&contents(version)).unwrap();
+        file.store.put(&file.path, &bytes).await.unwrap();
+    }
+
+    async fn version(file: &TagFile) -> Option<u64> {
+        let found = file.read().await.unwrap();
+        found.map(|(contents, _)| contents.version)
+    }
+
+    /// As a tool does it that takes no lock.
+    #[tokio::test]
+    async fn a_store_with_conditional_writes_shows_that_a_tag_was_changed_meanwhile() {
+        let store = Arc::new(ObjectStore::memory());
+        let file = TagFile::of(store, &Path::from("t.lance"), "a");
+        assert_eq!(version(&file).await, None);
+        write(&file, 1).await;
+        let (_, read) = file.read().await.unwrap().unwrap();
+        write(&file, 2).await;
+        assert!(!file.replace(&contents(3), read).await.unwrap());
+        assert_eq!(version(&file).await, Some(2));
+        let (_, read) = file.read().await.unwrap().unwrap();
+        assert!(file.remove().await.unwrap());
+        assert!(!file.replace(&contents(3), read).await.unwrap());
+        assert_eq!(version(&file).await, None);
+        assert!(!file.remove().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn on_a_local_disk_a_tag_is_replaced_in_one_step() {
+        let place = tempfile::tempdir().unwrap();
+        let table = Path::from_filesystem_path(place.path()).unwrap();
+        let file = TagFile::of(Arc::new(ObjectStore::local()), &table, "a");
+        write(&file, 1).await;
+        let (_, read) = file.read().await.unwrap().unwrap();
+        assert!(file.replace(&contents(2), read).await.unwrap());
+        assert_eq!(version(&file).await, Some(2));
+        assert!(file.remove().await.unwrap());
+        assert_eq!(version(&file).await, None);
     }
 }
