@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use chrono::Utc;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use lance::Dataset;
 use lance::dataset::refs::{TagContents, base_tags_path, tag_path};
 use lance_io::object_store::ObjectStore;
 use object_store::path::Path;
@@ -44,9 +45,7 @@ impl Table {
     /// All tags of the table, whatever branch they point to, in the order of their names. Each tag is read
     /// once; the tags together are no snapshot of one moment.
     pub async fn list_tags(&self) -> Result<Vec<Tag>> {
-        // Whether there is a table.
-        self.newest().await?;
-        let (store, table) = self.handle.store().await?;
+        let (store, table) = self.tag_store(self.newest().await?.as_ref()).await?;
         let files = listed(|| store.read_dir(base_tags_path(&table))).await?;
         let named = files.into_iter().filter_map(|file| {
             let name = file.strip_suffix(".json")?.to_string();
@@ -66,8 +65,8 @@ impl Table {
     /// One tag. Code 8 when there is none.
     pub async fn tag(&self, name: &str) -> Result<Tag> {
         check(name)?;
-        self.newest().await?;
-        match self.tag_file(name).await?.read().await? {
+        let dataset = self.newest().await?;
+        match self.tag_file(&dataset, name).await?.read().await? {
             Some((contents, _)) => Ok(tag(name, contents)),
             None => Err(unknown(name)),
         }
@@ -95,8 +94,7 @@ impl Table {
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
         check(name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        self.newest().await?;
-        let file = self.tag_file(name).await?;
+        let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
         if file.read().await?.is_none() {
             return Err(unknown(name));
         }
@@ -138,17 +136,22 @@ impl Table {
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
         check(name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        self.newest().await?;
-        let file = self.tag_file(name).await?;
+        let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
         if !file.remove().await? {
             return Err(unknown(name));
         }
         self.removed(&file.path).await
     }
 
-    async fn tag_file(&self, name: &str) -> Result<TagFile> {
-        let (store, table) = self.handle.store().await?;
+    async fn tag_file(&self, dataset: &Dataset, name: &str) -> Result<TagFile> {
+        let (store, table) = self.tag_store(dataset).await?;
         Ok(TagFile::of(store, &table, name))
+    }
+
+    /// The store that a version was opened with, and the table's path in it.
+    async fn tag_store(&self, dataset: &Dataset) -> Result<(Arc<ObjectStore>, Path)> {
+        let (_, table) = self.handle.store().await?;
+        Ok((dataset.object_store(None).await?, table))
     }
 
     /// Fails when a version that a tag was just given to has been removed meanwhile, as tools do it that
