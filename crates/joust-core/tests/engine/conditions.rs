@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
 use joust_core::table::ReadOptions;
-use joust_core::{Engine, EngineOptions, Result, Table};
+use joust_core::{Engine, EngineOptions, Error, Result, Table};
 use lance::Dataset;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -163,8 +163,7 @@ fn a_condition_has_lances_answer_whatever_is_in_memory() {
             prop_assert_eq!(count.ok(), number, "{}", filter);
             for _ in 0..3 {
                 let warm = ids(&warm, &filter).await;
-                let code =
-                    |found: &Result<Vec<i64>>| found.as_ref().err().map(|error| error.code());
+                let code = |found: &Result<Vec<i64>>| found.as_ref().err().map(Error::code);
                 prop_assert_eq!(code(&warm), code(&cold), "{}", filter);
                 prop_assert_eq!(warm.ok(), expected.clone(), "{}", filter);
             }

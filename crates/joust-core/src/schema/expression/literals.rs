@@ -23,8 +23,7 @@ pub fn literal(value: &Value) -> Result<Size> {
     };
     if bytes > MAX_LITERAL {
         return Err(Error::invalid(format!(
-            "the expression has a value of {bytes} bytes; one may have {}",
-            MAX_LITERAL
+            "the expression has a value of {bytes} bytes; one may have {MAX_LITERAL}"
         )));
     }
     Ok(Size::literal(bytes))
