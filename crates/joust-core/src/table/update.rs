@@ -103,7 +103,9 @@ async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<()> {
         }
         scanner
             .project_with_transform(&values)
-            .map_err(Error::of_input)?;
+            .map_err(Error::of_input)?
+            // A scan of constants alone is none to Lance.
+            .with_row_id();
         scanner.create_plan().await.map_err(Error::of_input)
     });
     let values = execute_plan(plan.await?, LanceExecutionOptions::default());
