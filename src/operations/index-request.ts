@@ -49,6 +49,12 @@ export const indexRequest = Type.Object({
   ascii_folding: flag("text: accents do not count"),
   min_ngram_length: natural("text, tokenizer ngram"),
   max_ngram_length: natural("text, tokenizer ngram"),
+  block_size: optional(
+    Type.Union([Type.Literal(128), Type.Literal(256)], {
+      description:
+        "text: documents in a posting block; default: 128. 256 builds Lance's own index (INVERTED), because FTS has blocks of 128",
+    }),
+  ),
   prefix_only: flag("text, tokenizer ngram: beginnings of words only"),
 });
 

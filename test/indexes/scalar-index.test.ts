@@ -1,8 +1,9 @@
+import { Field, List, Struct } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "./waiting.js";
+import { listIndexes, readyIndex } from "./waiting.js";
 
 const serving = useServer();
 const ROWS = 1000;
@@ -102,5 +103,37 @@ describe("scalar indexes", () => {
       index_type: "IVF_FLAT",
     });
     expectFailure(reply, 400, 13, /create_index/);
+  });
+
+  it("LABEL_LIST is refused on a list of structs", async () => {
+    const { client } = serving;
+    const entry = new Struct([new Field("name", type.text, true)]);
+    const entries = new List(new Field("item", entry, true));
+    await client.createTable("structs", stream({ entries: [entries, [[{ name: "a" }], []]] }));
+    const index = { column: "entries", index_type: "LABEL_LIST" };
+    expectFailure(
+      await client.post("/v1/table/structs/create_index", index),
+      400,
+      13,
+      /LabelList index cannot be created on `entries`.*list of single values/,
+    );
+  });
+
+  it("two of different names stand on one column", async () => {
+    const { client } = serving;
+    for (const [name, index_type] of [
+      ["first", "BTREE"],
+      ["second", "BTREE"],
+      ["third", "BITMAP"],
+    ]) {
+      await client.ok("/v1/table/t/create_index", { column: "word", index_type, name });
+    }
+    for (const name of ["first", "second", "third"]) {
+      expect(await readyIndex(client, "t", name)).toMatchObject({ columns: ["word"] });
+    }
+    expect(await client.count("t", { predicate: "word = 'word3'" })).toBe(143);
+    await client.ok("/v1/table/t/index/first/drop", {});
+    expect((await listIndexes(client, "t")).map((index) => index.index_name)).toContain("second");
+    expect(await client.count("t", { predicate: "word = 'word3'" })).toBe(143);
   });
 });

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type, vectors } from "../harness/arrow.js";
+import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "./waiting.js";
+import { listIndexes, readyIndex } from "./waiting.js";
 
 const serving = useServer();
 const ROWS = 2000;
@@ -121,5 +122,38 @@ describe("vector indexes", () => {
     expect(stats).toMatchObject({ num_indexed_rows: 500, num_unindexed_rows: 1 });
     const older = await client.ok("/v1/table/growing/index/vector_idx/stats", { version: 2 });
     expect(older).toMatchObject({ num_indexed_rows: 500, num_unindexed_rows: 0 });
+  });
+
+  it("with codes of 4 bits is built and replaced where the dimension has few divisors", async () => {
+    const { client } = serving;
+    await client.createTable("four", items(300, { dimension: 8 }));
+    const four = { column: "vector", index_type: "IVF_PQ", num_bits: 4 };
+    for (const replace of [false, true]) {
+      expect((await create("four", { ...four, replace })).status).toBe(200);
+      const entry = await readyIndex(client, "four", "vector_idx");
+      expect(entry).toMatchObject({ index_type: "IVF_PQ", num_indexed_rows: 300 });
+    }
+    const odd = await create("four", { ...four, name: "odd", num_sub_vectors: 1 });
+    expectFailure(odd, 400, 13, /even/);
+  });
+
+  it("whose partitions cannot be split reports why", async () => {
+    const { client } = serving;
+    const rows = Array.from({ length: 1000 }, (_, n) => n);
+    const same = rows.map((n) => Array.from({ length: 8 }, (_, at) => Number(n % 5 === at)));
+    await client.createTable("unsplittable", stream({ vector: [type.vector(8), same] }));
+    // More than 256 partitions are made by splitting.
+    const index = { column: "vector", index_type: "IVF_FLAT", distance_type: "dot" };
+    const options = { ...index, num_partitions: 300, max_iterations: 10 };
+    const { job_id } = await client.ok("/v1/table/unsplittable/create_index/", options);
+    const failed = await eventually("the build failed", async () => {
+      const job = await client.ok("/v1/jobs/describe", { job_id });
+      return job.job_state === "FAILED" && job;
+    });
+    const reason = /Cannot create 300 IVF partitions: k-means could only form/;
+    expect(failed.failure.message).toMatch(reason);
+    const [entry] = await listIndexes(client, "unsplittable");
+    expect(entry?.status).toBe("Failed");
+    expect(JSON.parse(entry?.index_details).error.message).toMatch(reason);
   });
 });

@@ -78,6 +78,27 @@ describe("an FTS index", () => {
     expect(await search(client, "native", words("pony"))).toEqual([3]);
   });
 
+  it("says the size of its posting blocks, and Lance's index has the other size", async () => {
+    const { client } = serving;
+    await client.createTable("blocks", rows(pets));
+    const own = await textIndex(client, "blocks", { column: "title", block_size: 128 });
+    expect(own.index_type).toBe("FTS");
+    expect(JSON.parse(own.index_details).block_size).toBe(128);
+
+    const native = await textIndex(client, "blocks", { column: "body", block_size: 256 });
+    expect(native).toMatchObject({ index_type: "INVERTED", index_version: 3 });
+    expect(JSON.parse(native.index_details).block_size).toBe(256);
+    expect(await search(client, "blocks", words("dog", ["body"]))).toEqual([3]);
+
+    const other = { column: "body", index_type: "FTS", name: "other", block_size: 129 };
+    expectFailure(
+      await client.post("/v1/table/blocks/create_index", other),
+      400,
+      13,
+      /block_size.*128, 256/,
+    );
+  });
+
   it("can be on a table without rows, and on a column without texts", async () => {
     const { client } = serving;
     await client.createTable("empty", rows([]));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use joust_text::analysis::Analysis;
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use lance_index::IndexDescription as LanceDescription;
@@ -166,8 +167,15 @@ async fn describe_text(
             .map_or(0, |segment| segment.details.format as i32),
         details: segments
             .first()
-            .and_then(|segment| serde_json::to_string(&segment.details.analysis).ok()),
+            .and_then(|segment| text_details(&segment.details.analysis)),
     })
+}
+
+/// What a text index was built with, as JSON: the names are those of a request to build one.
+fn text_details(analysis: &Analysis) -> Option<String> {
+    let mut details = serde_json::to_value(analysis).ok()?;
+    details["block_size"] = text::BLOCK_SIZE.into();
+    Some(details.to_string())
 }
 
 /// Live rows in the fragments of `covered`, and in the others.

@@ -121,28 +121,43 @@ fn ivf(spec: &Spec) -> Result<IvfBuildParams> {
 }
 
 fn pq(spec: &Spec, dimension: usize) -> Result<PQBuildParams> {
-    let num_sub_vectors = match within("num_sub_vectors", spec.num_sub_vectors, 1, 65_536)? {
-        Some(count) if dimension.is_multiple_of(count) => count,
-        Some(count) => {
-            return Err(Error::invalid(format!(
-                "`num_sub_vectors` {count} does not divide the dimension {dimension}"
-            )));
-        }
-        None => sub_vectors(dimension),
-    };
-    let mut pq = PQBuildParams {
-        num_sub_vectors,
-        ..PQBuildParams::default()
-    };
-    match spec.num_bits {
-        None => {}
-        Some(bits @ (4 | 8)) => pq.num_bits = bits as usize,
+    let num_bits = match spec.num_bits {
+        None => 8,
+        Some(bits @ (4 | 8)) => bits as usize,
         Some(bits) => {
             return Err(Error::invalid(format!(
                 "`num_bits` {bits} is not possible; use 4 or 8"
             )));
         }
-    }
+    };
+    // Two codes of 4 bits share a byte.
+    let fits = |count: usize| num_bits == 8 || count.is_multiple_of(2);
+    let num_sub_vectors = match within("num_sub_vectors", spec.num_sub_vectors, 1, 65_536)? {
+        Some(count) if !dimension.is_multiple_of(count) => {
+            return Err(Error::invalid(format!(
+                "`num_sub_vectors` {count} does not divide the dimension {dimension}"
+            )));
+        }
+        Some(count) if !fits(count) => {
+            return Err(Error::invalid(format!(
+                "`num_sub_vectors` {count} is odd; codes of 4 bits need an even number"
+            )));
+        }
+        Some(count) => count,
+        None => (sub_vectors(dimension)..=dimension)
+            .find(|count| dimension.is_multiple_of(*count) && fits(*count))
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "vectors of {dimension} numbers cannot have codes of 4 bits, which need an even \
+                     number of sub-vectors; use `num_bits` 8"
+                ))
+            })?,
+    };
+    let mut pq = PQBuildParams {
+        num_sub_vectors,
+        num_bits,
+        ..PQBuildParams::default()
+    };
     if let Some(rate) = within("sample_rate", spec.sample_rate, 2, 65_536)? {
         pq.sample_rate = rate;
     }
@@ -152,7 +167,8 @@ fn pq(spec: &Spec, dimension: usize) -> Result<PQBuildParams> {
     Ok(pq)
 }
 
-/// The LanceDB rule: a byte for 16 numbers where that divides, else for 8, else one.
+/// The LanceDB rule: a byte for 16 numbers where that divides, else for 8, else one. An index with codes
+/// of 4 bits takes the next greater number that is even.
 fn sub_vectors(dimension: usize) -> usize {
     match dimension {
         dimension if dimension.is_multiple_of(16) => dimension / 16,
@@ -240,6 +256,7 @@ fn text(spec: &Spec) -> Result<InvertedIndexParams> {
     set("min_ngram_length", json!(text.min_ngram_length));
     set("max_ngram_length", json!(text.max_ngram_length));
     set("prefix_only", json!(text.prefix_only));
+    set("block_size", json!(spec.block_size));
     if let Some(limit) = text.max_token_length {
         // Lance takes null for no limit.
         params.insert("max_token_length".into(), json!(limit));
@@ -272,5 +289,40 @@ fn within(name: &str, value: Option<u32>, least: u32, greatest: u32) -> Result<O
             "`{name}` {value} is not possible; give a number from {least} to {greatest}"
         ))),
         value => Ok(value.map(|value| value as usize)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sub_vectors_of(dimension: usize, params: &Value) -> Result<usize> {
+        let mut body = json!({"column": "v", "index_type": "IVF_PQ"});
+        for (name, value) in params.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let spec = Spec::decode(&body.to_string()).unwrap();
+        pq(&spec, dimension).map(|pq| pq.num_sub_vectors)
+    }
+
+    fn refusal(dimension: usize, params: &Value) -> String {
+        sub_vectors_of(dimension, params).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn codes_of_4_bits_get_an_even_number_of_sub_vectors() {
+        for (dimension, of_8_bits, of_4_bits) in [(8, 1, 2), (40, 5, 8), (64, 4, 4), (6, 1, 2)] {
+            assert_eq!(sub_vectors_of(dimension, &json!({})).unwrap(), of_8_bits);
+            let four = sub_vectors_of(dimension, &json!({"num_bits": 4}));
+            assert_eq!(four.unwrap(), of_4_bits, "{dimension}");
+        }
+    }
+
+    #[test]
+    fn an_odd_number_of_sub_vectors_is_refused_with_4_bits() {
+        let error = refusal(9, &json!({"num_bits": 4, "num_sub_vectors": 3}));
+        assert!(error.contains("even"), "{error}");
+        let error = refusal(9, &json!({"num_bits": 4}));
+        assert!(error.contains("`num_bits` 8"), "{error}");
     }
 }

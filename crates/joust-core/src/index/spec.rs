@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::kind::Kind;
 use crate::error::{Code, Error, Result};
 use crate::query::unknown_column;
-use crate::text::TextColumn;
+use crate::text::{self, TextColumn};
 
 /// The body of a create-index request. The LanceDB SDKs say `metric_type` where the namespace
 /// interface says `distance_type`.
@@ -48,6 +48,10 @@ pub struct Spec {
     #[serde(default)]
     pub probability: Option<f64>,
 
+    /// Documents in a posting block of a text index: 128 or 256.
+    #[serde(default)]
+    pub block_size: Option<u32>,
+
     /// Full-text parameters; absent ones have defaults.
     #[serde(flatten)]
     pub text: Params,
@@ -82,12 +86,18 @@ impl Spec {
         let kind = match Kind::parse(&self.index_type)? {
             // Rows are found again by ids that outlive rewrites: without those Lance's own index serves.
             Kind::Text if !dataset.manifest().uses_stable_row_ids() => Kind::Inverted,
+            // Posting blocks of joust's own index have one size; Lance's index has the other too.
+            Kind::Text if self.block_size.is_some_and(|size| size != text::BLOCK_SIZE) => {
+                Kind::Inverted
+            }
             kind => kind,
         };
-        let text = (kind == Kind::Text)
+        let text_column = (kind == Kind::Text)
             .then(|| TextColumn::find(dataset, &self.column))
             .transpose()?;
-        let field = text.as_ref().map_or(&self.column, |text| &text.field);
+        let field = text_column
+            .as_ref()
+            .map_or(&self.column, |text| &text.field);
         let path: Vec<&Field> = dataset
             .schema()
             .resolve_case_insensitive(field)
@@ -98,7 +108,7 @@ impl Spec {
             .last()
             .map(|field| field.data_type())
             .ok_or_else(|| unknown_column(dataset, &self.column))?;
-        let keys = text.as_ref().and_then(|text| text.keys.as_ref());
+        let keys = text_column.as_ref().and_then(|text| text.keys.as_ref());
         if keys.is_none() {
             check_type(kind, &field, &data_type)?;
         }
@@ -119,7 +129,7 @@ impl Spec {
         Ok(Resolved {
             kind,
             name,
-            column: text.map_or_else(|| field.clone(), |text| text.name()),
+            column: text_column.map_or_else(|| field.clone(), |text| text.name()),
             field,
             data_type,
         })
@@ -133,13 +143,16 @@ impl Spec {
 fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
     use DataType as T;
     let is_text = |data_type: &DataType| matches!(data_type, T::Utf8 | T::LargeUtf8 | T::Utf8View);
-    let is_list = matches!(data_type, T::List(_) | T::LargeList(_));
+    let is_list = match data_type {
+        T::List(item) | T::LargeList(item) => !item.data_type().is_nested(),
+        _ => false,
+    };
     let (fits, wanted) = match kind {
         kind if kind.is_vector() => (
             crate::query::is_vector(data_type),
             "a vector column (a fixed-size list of numbers)",
         ),
-        Kind::LabelList => (is_list, "a list column"),
+        Kind::LabelList => (is_list, "a list of single values"),
         Kind::Text => {
             let fits = match data_type {
                 T::List(inner) | T::LargeList(inner) => is_text(inner.data_type()),
@@ -170,7 +183,8 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
     Err(Error::new(
         Code::InvalidInput,
         format!(
-            "a {} index needs {wanted}; `{column}` is {data_type}",
+            "a {kind:?} index cannot be created on `{column}`: {} needs {wanted}, and the column is \
+             {data_type}",
             kind.name()
         ),
     ))

@@ -36,6 +36,9 @@ pub(crate) use source::texts;
 
 use crate::error::{Code, Error};
 
+/// Documents in a posting block of a segment: tantivy has this one size.
+pub(crate) const BLOCK_SIZE: u32 = 128;
+
 impl From<joust_text::Error> for Error {
     fn from(error: joust_text::Error) -> Self {
         match error {
