@@ -3,6 +3,7 @@ import { emptyStream, items, type } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
+import { readyIndex } from "../indexes/waiting.js";
 
 const serving = useServer();
 const stats = (id: string, body?: object) => serving.client.post(`/v1/table/${id}/stats`, body);
@@ -26,7 +27,7 @@ describe("table statistics", () => {
       fragment_stats: {
         num_fragments: 2,
         num_small_fragments: 2,
-        lengths: { min: 8, max: 30, mean: 19, p25: 8, p50: 8, p75: 30, p99: 30 },
+        lengths: { min: 8, max: 30, mean: 19, p25: 8, p50: 30, p75: 30, p99: 30 },
       },
       maintenance: expect.objectContaining({
         state: expect.stringMatching(/^(idle|queued|running)$/),
@@ -37,6 +38,23 @@ describe("table statistics", () => {
     });
     // Vectors alone take 40 * 8 * 4 bytes.
     expect(found.total_bytes).toBeGreaterThan(40 * 8 * 4);
+  });
+
+  it("count the bytes of indexes", async () => {
+    const { client } = serving;
+    await client.createTable("indexed", items(100));
+    let { total_bytes: before } = (await stats("indexed")).json;
+    for (const [column, index_type] of [
+      ["id", "BTREE"],
+      ["name", "FTS"],
+    ]) {
+      await client.ok("/v1/table/indexed/create_index", { column, index_type });
+      const entry = await readyIndex(client, "indexed", `${column}_idx`);
+      const { total_bytes: after } = (await stats("indexed")).json;
+      expect(after - before, index_type).toBe(entry.size_bytes);
+      expect(after).toBeGreaterThan(before);
+      before = after;
+    }
   });
 
   it("are all zero for an empty table", async () => {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use futures::{StreamExt, TryStreamExt};
 use lance::dataset::fragment::FileFragment;
 use lance::index::DatasetIndexExt;
+use lance_table::format::IndexMetadata;
 
 use super::{ReadOptions, Table, live_rows};
 use crate::error::Result;
@@ -17,7 +18,7 @@ const CONCURRENCY: usize = 16;
 /// The state of a table in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes of the data files that the version refers to.
+    /// Bytes of the data and index files that the version refers to.
     pub total_bytes: u64,
     /// Live rows.
     pub num_rows: u64,
@@ -51,15 +52,19 @@ impl Table {
         let mut rows: Vec<u64> = fragments.iter().map(|(rows, _)| *rows).collect();
         rows.sort_unstable();
         let text = crate::text::entries(&dataset, self.handle.text()).await?;
-        let names: BTreeSet<String> = dataset
-            .load_indices()
-            .await?
+        let indices = dataset.load_indices().await?;
+        let index_bytes: u64 = indices
+            .iter()
+            .filter_map(IndexMetadata::total_size_bytes)
+            .chain(text.iter().filter_map(|entry| entry.bytes))
+            .sum();
+        let names: BTreeSet<String> = indices
             .iter()
             .map(|index| index.name.clone())
             .chain(text.iter().map(|entry| entry.name.clone()))
             .collect();
         Ok(Stats {
-            total_bytes: fragments.iter().map(|(_, bytes)| bytes).sum(),
+            total_bytes: fragments.iter().map(|(_, bytes)| bytes).sum::<u64>() + index_bytes,
             num_rows: rows.iter().sum(),
             num_deleted_rows: dataset.count_deleted_rows().await? as u64,
             num_indices: names.len() as u64,
@@ -85,15 +90,13 @@ async fn measure(fragment: &FileFragment) -> Result<(u64, u64)> {
     Ok((live_rows(fragment).await?, bytes))
 }
 
-/// Summary of sorted counts; a percentile is the smallest count that at least so many do not exceed.
+/// Summary of sorted counts. A percentile is the count before which so many of a hundred stand, as LanceDB
+/// computes it: of two counts the second is the median.
 fn lengths(sorted: &[u64]) -> Lengths {
     let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
         return Lengths::default();
     };
-    let at = |percent: usize| {
-        let rank = (sorted.len() * percent).div_ceil(100).max(1);
-        sorted[rank - 1]
-    };
+    let at = |percent: usize| sorted[sorted.len() * percent / 100];
     Lengths {
         min,
         max,
@@ -115,8 +118,10 @@ mod tests {
         assert_eq!((summary.min, summary.max, summary.mean), (1, 4, 2));
         assert_eq!(
             (summary.p25, summary.p50, summary.p75, summary.p99),
-            (1, 2, 3, 4)
+            (2, 3, 4, 4)
         );
+        let summary = lengths(&[1, 2]);
+        assert_eq!((summary.p25, summary.p50), (1, 2));
         assert_eq!(lengths(&[7]).p99, 7);
         assert_eq!(lengths(&[]), Lengths::default());
     }
