@@ -6,17 +6,18 @@ import { fingerprint, isStamped, stamp } from "../../build/fingerprint.mjs";
 import { root } from "../../build/paths.mjs";
 import { nothing, pytestCounts, withExitCode } from "../counts.mjs";
 
-const REQUIREMENTS = "test/clients/python/requirements.txt";
+const FOLDER = "test/clients/python";
 const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
 /** pylance, the LanceDB SDK and the generated namespace client, driven by pytest. */
 export function pythonClients() {
-  if (!prepareVenv()) {
+  const python = pythonWith(`${FOLDER}/requirements.txt`, VENV);
+  if (python === undefined) {
     console.log("skipped: the Python clients; no python3 with the venv module is installed");
     return { ...nothing, skipped: 1 };
   }
-  const pytest = spawnSync(join(VENV, "bin", "python"), ["-m", "pytest", "--capture=no"], {
-    cwd: join(root, "test", "clients", "python"),
+  const pytest = spawnSync(python, ["-m", "pytest", "--capture=no"], {
+    cwd: join(root, FOLDER),
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
     stdio: ["ignore", "pipe", "inherit"],
     maxBuffer: 64 * 1024 * 1024,
@@ -25,14 +26,19 @@ export function pythonClients() {
   return withExitCode(pytestCounts(pytest.stdout.toString()), pytest.status);
 }
 
-/** A virtual environment outside the checkout, made again when the requirements change. */
-function prepareVenv() {
-  const wanted = fingerprint([REQUIREMENTS]);
-  const stampFile = join(VENV, ".requirements");
-  if (existsSync(VENV) && isStamped(stampFile, wanted)) return true;
-  if (spawnSync("python3", ["-m", "venv", VENV], { stdio: "inherit" }).status !== 0) return false;
-  const pip = ["-m", "pip", "install", "--quiet", "--requirement", join(root, REQUIREMENTS)];
-  execFileSync(join(VENV, "bin", "python"), pip, { stdio: ["ignore", 2, 2] });
+/**
+ * The interpreter of the virtual environment `venv`, with what `requirements` lists. The environment is made
+ * again when the list changes. `undefined` when python3 or its venv module is missing.
+ */
+export function pythonWith(requirements, venv) {
+  const python = join(venv, "bin", "python");
+  const wanted = fingerprint([requirements]);
+  const stampFile = join(venv, ".requirements");
+  if (existsSync(venv) && isStamped(stampFile, wanted)) return python;
+  if (spawnSync("python3", ["-m", "venv", venv], { stdio: "inherit" }).status !== 0)
+    return undefined;
+  const pip = ["-m", "pip", "install", "--quiet", "--requirement", join(root, requirements)];
+  execFileSync(python, pip, { stdio: ["ignore", 2, 2] });
   stamp(stampFile, wanted);
-  return true;
+  return python;
 }
