@@ -203,6 +203,8 @@ describe("merge_insert", () => {
     expect(reply.status).toBe(200);
     const wrong = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "soon" });
     expectFailure(wrong, 400, 13, /x-request-timeout-ms/);
+    const none = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "0" });
+    expectFailure(none, 400, 13, /merge insert timed out/);
   });
 
   it.each<[string, string, number, number, RegExp]>([

@@ -74,6 +74,14 @@ impl Kind {
             .map_or("Unknown", |(_, name)| name)
     }
 
+    /// The kind as LanceDB's messages and listings write it: `LabelList`, `IvfPq`, `FTS`.
+    pub fn title(self) -> String {
+        match self {
+            Inverted | Text => Text.name().to_string(),
+            other => format!("{other:?}"),
+        }
+    }
+
     pub fn is_vector(self) -> bool {
         self.name().starts_with("IVF_")
     }

@@ -183,8 +183,9 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
     Err(Error::new(
         Code::InvalidInput,
         format!(
-            "a {kind:?} index cannot be created on `{column}`: {} needs {wanted}, and the column is \
+            "a {} index cannot be created on `{column}`: {} needs {wanted}, and the column is \
              {data_type}",
+            kind.title(),
             kind.name()
         ),
     ))

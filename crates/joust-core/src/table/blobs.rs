@@ -277,8 +277,8 @@ async fn values(
     match field.data_type() {
         DataType::Binary | DataType::LargeBinary => plain(dataset, column, &path, rows).await,
         other => Err(Error::invalid(format!(
-            "column `{column}` is of type {other}; only binary columns and blob columns can be read \
-             so"
+            "column `{column}` is not a blob column but of type {other}; name a blob column or a \
+             binary column"
         ))),
     }
 }

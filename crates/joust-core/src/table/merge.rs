@@ -99,6 +99,11 @@ impl Table {
                  `when_not_matched_insert_all` or `when_not_matched_by_source_delete`",
             ));
         }
+        if merge.timeout == Some(Duration::ZERO) {
+            return Err(Error::invalid(
+                "merge insert timed out: a timeout of 0 leaves no time; give more or leave it out",
+            ));
+        }
         let matched = match &merge.when_matched_update_all_filter {
             Some(filter) => WhenMatched::UpdateIf(expression::whole(filter)?),
             None if merge.when_matched_update_all => WhenMatched::UpdateAll,
