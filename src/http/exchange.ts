@@ -1,8 +1,8 @@
 import { asJoustError, type JoustError } from "../errors.js";
 import { type Flying, grounded, type InFlight } from "../in-flight.js";
 import type { Reply } from "../operations/operation.js";
-import type { BodyRoom } from "./body-room.js";
 import { type Sending, slowRate } from "./answer-room.js";
+import type { BodyRoom } from "./body-room.js";
 import type { Headers } from "./headers.js";
 import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";

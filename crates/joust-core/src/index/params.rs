@@ -305,6 +305,10 @@ mod tests {
         pq(&spec, dimension).map(|pq| pq.num_sub_vectors)
     }
 
+    fn refusal(dimension: usize, params: &Value) -> String {
+        sub_vectors_of(dimension, params).unwrap_err().to_string()
+    }
+
     #[test]
     fn codes_of_4_bits_get_an_even_number_of_sub_vectors() {
         for (dimension, of_8_bits, of_4_bits) in [(8, 1, 2), (40, 5, 8), (64, 4, 4), (6, 1, 2)] {
@@ -316,11 +320,9 @@ mod tests {
 
     #[test]
     fn an_odd_number_of_sub_vectors_is_refused_with_4_bits() {
-        let refused =
-            |dimension, params| sub_vectors_of(dimension, params).unwrap_err().to_string();
-        let error = refused(9, &json!({"num_bits": 4, "num_sub_vectors": 3}));
+        let error = refusal(9, &json!({"num_bits": 4, "num_sub_vectors": 3}));
         assert!(error.contains("even"), "{error}");
-        let error = refused(9, &json!({"num_bits": 4}));
+        let error = refusal(9, &json!({"num_bits": 4}));
         assert!(error.contains("`num_bits` 8"), "{error}");
     }
 }
