@@ -34,7 +34,15 @@ export const RUST_LAYERS = [
 ];
 
 /** What every folder may import: errors, small functions of the language, the engine's types. */
-const FOUNDATION = ["errors", "extended", "in-flight", "concurrently", "native", "telemetry"];
+const FOUNDATION = [
+  "errors",
+  "extended",
+  "in-flight",
+  "concurrently",
+  "loopback",
+  "native",
+  "telemetry",
+];
 const SERVICES = ["catalog", "cluster", "jobs", "maintenance", "engine", "transactions", "uploads"];
 const API = ["api", "requests", "dialects", "openapi"];
 
@@ -44,6 +52,7 @@ export const TYPESCRIPT_IMPORTS = new Map([
   ["extended", []],
   ["in-flight", []],
   ["concurrently", []],
+  ["loopback", []],
   ["native", []],
   ["telemetry", FOUNDATION],
   ["engine", FOUNDATION],

@@ -1,9 +1,9 @@
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isRemote } from "../catalog/location.js";
+import { isLoopback } from "../loopback.js";
 import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
-import { isLoopback } from "./loopback.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
 import { environmentSource, fileSource, flagSource, type Source } from "./sources.js";

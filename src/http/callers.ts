@@ -1,7 +1,14 @@
-import type { Config } from "../config/config.js";
-import { isLoopback } from "../config/loopback.js";
 import { ErrorCode, JoustError } from "../errors.js";
+import { isLoopback } from "../loopback.js";
 import type { Headers } from "./headers.js";
+
+/** The part of the server's configuration that tells who may send requests. */
+export interface CallerSettings {
+  readonly auth: "keys" | "none";
+  readonly host: string;
+  /** Further names by which clients reach the server. */
+  readonly allowedHosts: readonly string[];
+}
 
 /**
  * Where requests of a server without keys may come from.
@@ -17,13 +24,13 @@ export class Callers {
   /** Names of them that the operator has allowed by name: pages of theirs may send requests too. */
   readonly #allowed: ReadonlySet<string>;
 
-  private constructor({ host, allowedHosts }: Pick<Config, "host" | "allowedHosts">) {
+  private constructor({ host, allowedHosts }: CallerSettings) {
     this.#allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
     this.#hosts = new Set([...this.#allowed, host.toLowerCase()]);
   }
 
   /** Undefined where keys tell who may send requests. */
-  static of(config: Pick<Config, "auth" | "host" | "allowedHosts">): Callers | undefined {
+  static of(config: CallerSettings): Callers | undefined {
     return config.auth === "none" ? new Callers(config) : undefined;
   }
 

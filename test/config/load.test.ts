@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { optionHelp } from "../../src/config/help.js";
 import { loadConfig } from "../../src/config/load.js";
-import { isLoopback } from "../../src/config/loopback.js";
 import { machineMemory } from "../../src/config/machine-memory.js";
 import { ConfigError } from "../../src/config/option.js";
 import { serverOptions } from "../../src/config/options.js";
+import { isLoopback } from "../../src/loopback.js";
 import { tempDir } from "../harness/temp.js";
 
 const cwd = tempDir("config");
