@@ -1,5 +1,8 @@
 //! Which engine this is.
 
+// Only Node calls it.
+#![cfg_attr(test, allow(dead_code))]
+
 use napi_derive::napi;
 
 /// What the addon is made of.
