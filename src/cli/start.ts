@@ -146,9 +146,9 @@ async function startOn(
     unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
     answerRoom: AnswerRoom.of(engine.memory().work, config.httpThreads),
   });
-  log.info(server.transport, "the HTTP transport");
   shared.warming.set(config.prewarm.length > 0);
   const port = await server.listen(config.host, config.port);
+  log.info(server.transport, "the HTTP transport");
   if (config.httpThreads > 1) {
     workers.start({
       count: config.httpThreads - 1,

@@ -257,7 +257,7 @@ describe("a view", () => {
       await serving.client.post("/v1/table/bare/backfill_column", { column: "c" }),
       400,
       13,
-      /not computed/,
+      /is not a computed column/,
     );
   });
 
