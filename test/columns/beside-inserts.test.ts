@@ -92,7 +92,8 @@ describe.each([
     );
     expect(answers.filter(([, status]) => status !== 200)).toEqual([]);
     expect(answers).toHaveLength(36);
-    expect(inserts).toBeGreaterThan(10);
+    // On a fast machine the changes are done after a few pauses.
+    expect(inserts).toBeGreaterThan(pause > 0 ? 2 : 10);
 
     expect(await changing.count(table)).toBe(500 + 2 * inserts);
     for (let n = 0; n < 6; n++) {
