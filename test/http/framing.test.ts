@@ -57,10 +57,11 @@ describe("a request with ambiguous framing", () => {
     expect(closed).toBe(true);
     expect(text).toMatch(/connection: close/i);
     const problem = JSON.parse(text.slice(text.lastIndexOf("\r\n\r\n")));
-    expect(problem).toMatchObject({ status: 400, code: 13, instance: "/v1/thing/first/echo" });
-    expect(problem.detail).toMatch(
-      /`Content-Length`|`Transfer-Encoding`|`(content-length|transfer-encoding)`/,
-    );
+    expect(problem).toMatchObject({ status: 400, code: 13 });
+    // Node's parser refuses some of these before joust knows the path.
+    const byParser = /not well-formed HTTP/.test(problem.detail);
+    expect(problem.instance).toBe(byParser ? "" : "/v1/thing/first/echo");
+    expect(problem.detail).toMatch(/`(Content-Length|Transfer-Encoding)`|not well-formed HTTP/i);
     expect(asked).toEqual(["next"]);
   });
 

@@ -151,7 +151,8 @@ describe("a string that is not Unicode", () => {
       expect(answer?.status).toBe(400);
       expect(JSON.parse(answer?.body ?? "")).toMatchObject({
         code: 13,
-        detail: expect.stringMatching(/UTF-8/),
+        // Node's parser takes ASCII only.
+        detail: expect.stringMatching(/UTF-8|not well-formed HTTP/),
       });
     }
   });
@@ -159,6 +160,7 @@ describe("a string that is not Unicode", () => {
   it("is not a name in UTF-8 that is not percent-encoded", async () => {
     const lines = head(" HTTP/1.1", "Host: x", `Authorization: Bearer ${serving.server.key}`);
     const path = bytes("GET /v1/table/t\u00e4/count_rows", lines);
-    expect((await sendRaw(serving.server.url, [path], 300))?.status).toBe(404);
+    const status = process.env.JOUST_TEST_HTTP === "node" ? 400 : 404;
+    expect((await sendRaw(serving.server.url, [path], 300))?.status).toBe(status);
   });
 });

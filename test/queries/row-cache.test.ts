@@ -73,7 +73,7 @@ describe("the row cache", () => {
     const ask = (body: Json) => large.client.post("/v1/table/t/query", body);
     expectFailure(await ask({ k: 5, vector, filter: "nope = 1" }), 404, 12, /nope/);
     expectFailure(await ask({ k: 5, vector, filter: "id = = 1" }), 400, 13);
-    expectFailure(await ask({ k: 5, vector: { single_vector: [1] } }), 400, 13, /numbers/);
+    expectFailure(await ask({ k: 5, vector: { single_vector: [1] } }), 400, 13, /dimension: 1/);
     expectFailure(await ask({ k: 5, vector, distance_type: "hamming" }), 400, 13);
   });
 });

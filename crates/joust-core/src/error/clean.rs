@@ -7,12 +7,14 @@ pub(super) fn clean(message: &str) -> String {
     let text = without_positions(message.trim());
     // A dump is laid out over lines, or is not.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut text = without_dump(without_statement(&text)).to_string();
+    let mut text = without_statement(&text).to_string();
     for prefix in PREFIXES {
         text = text.replace(prefix, "");
     }
     // DataFusion asks its users to file a bug; ours should not.
-    let text = text.split(" This issue was likely caused by").next();
+    let text = without_dump(&text)
+        .split(" This issue was likely caused by")
+        .next();
     let text = text.unwrap_or_default().trim().trim_end_matches('.');
     match text {
         "" => "the request does not fit the table; the server's log says why".to_string(),

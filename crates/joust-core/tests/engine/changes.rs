@@ -155,9 +155,13 @@ async fn a_computed_column_has_its_expressions_type() {
     let schema: serde_json::Value = serde_json::from_str(&described.schema).unwrap();
     let field = &schema["fields"][2];
     assert_eq!(field["type"]["type"], "float64");
-    assert_eq!(field["metadata"]["computed"], "true");
-    assert_eq!(field["metadata"]["computed.expression"], "n / 2.0 + m");
-    assert_eq!(field["metadata"]["computed.inputs"], r#"["m","n"]"#);
+    assert_eq!(field["metadata"]["computed_column"], "true");
+    assert_eq!(field["metadata"]["computed_column.kind"], "sql");
+    assert_eq!(
+        field["metadata"]["computed_column.expression"],
+        "n / 2.0 + m"
+    );
+    assert_eq!(field["metadata"]["computed_column.inputs"], r#"["m","n"]"#);
     assert_eq!(field["metadata"]["owner"], "me");
     assert_eq!(
         table

@@ -88,7 +88,9 @@ async fn a_value_that_can_not_be_printed_is_an_error_wherever_it_is_read() {
         for _ in 0..3 {
             let error = query(&table, body.clone()).await.unwrap_err();
             assert_eq!(error.code(), Code::InvalidTableState, "{body}: {error}");
-            assert!(error.message().contains("`j`"), "{error}");
+            // By the name that the answer gives the column.
+            let named = error.message().contains("`j`") || error.message().contains("`x`");
+            assert!(named, "{error}");
         }
     }
     for body in [

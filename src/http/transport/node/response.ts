@@ -38,6 +38,8 @@ export class NodeResponse implements TransportResponse {
   }
 
   writeHeader(name: string, value: string): this {
+    // Node does not look for it in headers that are given as a list.
+    if (name === "connection" && value === "close") this.res.shouldKeepAlive = false;
     this.#headers.push(name, value);
     return this;
   }

@@ -22,7 +22,7 @@ const options: ServerOptions = {
   // An upload takes as long as it needs. `NodeResponse` limits how long its peer may send nothing.
   requestTimeout: 0,
   connectionsCheckingInterval: 2_000,
-  highWaterMark: 256 * 1024,
+  highWaterMark: 64 * 1024,
   noDelay: true,
 };
 
@@ -30,21 +30,33 @@ const options: ServerOptions = {
 export class NodeTransport implements Transport {
   readonly #server: Server;
   readonly #tls: TlsFiles | undefined;
-  readonly #sockets = new Set<Socket>();
+  /** Open connections, each with its answers that have not left in full. */
+  readonly #sockets = new Map<Socket, ServerResponse[]>();
 
   constructor(handle: RequestHandler, tls?: TlsFiles) {
     this.#tls = tls;
-    const take = (req: IncomingMessage, res: ServerResponse) =>
+    const take = (req: IncomingMessage, res: ServerResponse) => {
+      const { socket } = req;
+      const answers = this.#sockets.get(socket);
+      // Node goes on parsing after an answer that closes the connection.
+      if (answers?.some(closesConnection)) return;
+      answers?.push(res);
+      res.once("close", () => answers?.splice(answers.indexOf(res), 1));
       handle(new NodeResponse(req, res), new NodeRequest(req));
+    };
     this.#server = tls
       ? createHttpsServer({ ...options, ...readPair(tls) }, take)
       : createHttpServer(options, take);
     this.#server.on(tls ? "secureConnection" : "connection", (socket: Socket) => {
-      this.#sockets.add(socket);
+      this.#sockets.set(socket, []);
       socket.once("close", () => this.#sockets.delete(socket));
     });
     this.#server.on("timeout", (socket: Socket) => socket.destroy());
-    this.#server.on("clientError", refuse);
+    this.#server.on("clientError", (error, socket: Socket) => {
+      // A refusal in front of an answer that is still to come would be taken for that answer.
+      if (this.#sockets.get(socket)?.some((answer) => !answer.writableEnded)) socket.destroy();
+      else refuse(error, socket);
+    });
   }
 
   listen(host: string, port: number, shared: boolean): Promise<number> {
@@ -76,7 +88,7 @@ export class NodeTransport implements Transport {
   close(): void {
     this.#server.close();
     // Sends what an ended answer has left in the socket's buffer.
-    for (const socket of this.#sockets) socket.destroySoon();
+    for (const socket of this.#sockets.keys()) socket.destroySoon();
   }
 
   /** Reads the certificate and its key again. New connections use them. Throws when they do not fit. */
@@ -84,6 +96,8 @@ export class NodeTransport implements Transport {
     if (this.#tls) (this.#server as HttpsServer).setSecureContext(readPair(this.#tls));
   }
 }
+
+const closesConnection = (answer: ServerResponse): boolean => !answer.shouldKeepAlive;
 
 /** Whether `listen` knows `reusePort`: 22.12 and newer, 23.1 and newer. */
 function sharesPorts(): boolean {
@@ -97,14 +111,19 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const [status, reason] = refusals[error.code ?? ""] ?? malformed;
+  const [status, reason] = refusals[error.code ?? ""] ?? malformed(error);
   const failure = new JoustError(ErrorCode.InvalidInput, reason, Number(status.slice(0, 3)));
   const body = JSON.stringify(problem(failure, ""));
   const head = ["content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
   socket.end([`HTTP/1.1 ${status}`, "connection: close", ...head, "", body].join("\r\n"));
 }
 
-const malformed = ["400 Bad Request", "the request is not well-formed HTTP/1.1"] as const;
+/** `reason`: what Node's parser found, such as `Invalid character in Content-Length`. */
+const malformed = ({ reason }: NodeJS.ErrnoException & { reason?: string }) =>
+  [
+    "400 Bad Request",
+    `the request is not well-formed HTTP/1.1${reason ? `: ${reason}` : ""}`,
+  ] as const;
 
 const refusals: Readonly<Record<string, readonly [status: string, reason: string]>> = {
   HPE_HEADER_OVERFLOW: [

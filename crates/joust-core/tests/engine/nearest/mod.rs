@@ -283,7 +283,7 @@ async fn conditions_over_columns_in_memory_are_as_lance_evaluates_them() {
             .unwrap();
         // A version's columns come in by use.
         let mut asked = 0;
-        while !pair.plan(&ask(fresh(asked))).await.contains("in memory") {
+        while !pair.plan(&ask(fresh(asked))).await.contains("InMemory") {
             asked += 1;
             assert!(asked < 1_000);
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
@@ -299,7 +299,7 @@ async fn conditions_over_columns_in_memory_are_as_lance_evaluates_them() {
             ] {
                 let query = ask(filter);
                 let plan = pair.plan(&query).await;
-                assert!(plan.contains("in memory"), "{plan}");
+                assert!(plan.contains("InMemory"), "{plan}");
                 pair.check(&query).await;
                 let mut near = query.clone();
                 near["vector"] = serde_json::json!(vec![0.25; DIMENSION]);
