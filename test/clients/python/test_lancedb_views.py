@@ -13,7 +13,7 @@ def test_a_computed_column_is_refreshed(table):
     assert (result.source_version, result.published_version) == (2, 3)
     assert job.job_type == "backfill" or job.refresh() is None
     assert values(table, "twice") == {row: float(row) for row in range(10)}
-    with pytest.raises(Exception, match="not computed"):
+    with pytest.raises(Exception, match="not a computed column"):
         table.refresh_column_async("price")
 
 
