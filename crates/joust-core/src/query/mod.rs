@@ -21,6 +21,7 @@ mod vector;
 mod vector_search;
 mod vectors;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -37,6 +38,7 @@ use crate::ipc::Format;
 use crate::memory::Reservation;
 use crate::nearest::gone;
 use crate::planning::planned;
+use crate::rows::tests;
 use crate::table::{ReadOptions, Table};
 use nearest::NearestRows;
 use reads::Reads;
@@ -185,10 +187,25 @@ enum Planned {
     Reads(Box<Reads>),
 }
 
-/// As [`predicate`], on a planning thread.
+/// Bytes of a condition that may be planned where it is asked.
+const SHORT: usize = 4 << 10;
+
+/// Runs work that plans a condition. A short one of plain comparisons is planned at once: a change of threads
+/// would take longer. All others go to a planning thread.
+pub(crate) async fn planned_condition<T: Send + 'static>(
+    sql: &str,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    match sql.len() <= SHORT && tests(sql).is_some() {
+        true => work.await,
+        false => planned(work).await,
+    }
+}
+
+/// As [`predicate`], on a planning thread where it may take long.
 pub(crate) async fn planned_predicate(dataset: &Arc<Dataset>, sql: &str) -> Result<String> {
-    let (dataset, sql) = (dataset.clone(), sql.to_string());
-    planned(async move { predicate(&dataset, &sql) }).await
+    let (dataset, own) = (dataset.clone(), sql.to_string());
+    planned_condition(sql, async move { predicate(&dataset, &own) }).await
 }
 
 /// A predicate as Lance may have it, once it has proven to be SQL over the table's columns: what

@@ -13,7 +13,6 @@ use lance_table::format::Fragment;
 
 use super::{ReadOptions, Table};
 use crate::error::{Error, Result};
-use crate::planning::planned;
 
 impl Table {
     /// Live rows of the newest version, when both are known without waiting for storage.
@@ -36,7 +35,8 @@ impl Table {
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
-        let plan = planned(plan(dataset, predicate.to_string())).await?;
+        let plan = plan(dataset, predicate.to_string());
+        let plan = crate::query::planned_condition(predicate, plan).await?;
         let counted = execute_plan(plan, LanceExecutionOptions::default());
         let mut counted = counted.map_err(Error::of_input)?;
         let batch = counted.try_next().await.map_err(Error::of_input)?;
