@@ -143,7 +143,7 @@ impl Threads {
         let work = async move {
             let outcome = {
                 let closed = pin!(tell.closed());
-                // First of all whether anybody still waits: a plan may have been in the queue for long.
+                // Checks first whether the caller still waits: a plan may have been in the queue for long.
                 match select(closed, AssertUnwindSafe(timed).catch_unwind()).await {
                     Either::Left(_) => return,
                     Either::Right((outcome, _)) => outcome,

@@ -23,7 +23,7 @@ const MOST_NAMED: usize = 100_000;
 /// What the disk has.
 #[derive(Default)]
 struct Known {
-    /// Directories, with their names. A name stays where it is: nobody moves a directory of a table.
+    /// Directories, with their names. No operation moves a directory of a table.
     directories: Mutex<BTreeSet<Identity>>,
     blobs: KnownBlobs,
 }

@@ -103,7 +103,7 @@ impl Framer {
                 State::Length { .. } => 4,
                 State::Metadata { length } | State::Body { length, .. } => *length,
                 State::End if chunk.is_empty() => return Ok(None),
-                // Perhaps another stream, whose rows nobody would write.
+                // Perhaps another stream. Its rows would be lost.
                 State::End => {
                     return Err(malformed(
                         "bytes follow its end-of-stream marker; a body holds one stream",

@@ -111,7 +111,7 @@ fn remove_local(place: &LocalPath) -> std::io::Result<Vec<String>> {
 fn empty(directory: &LocalPath) -> std::io::Result<Vec<String>> {
     let (mut own, left): (Vec<_>, Vec<_>) =
         names(directory)?.into_iter().partition(|name| is_own(name));
-    // Without versions the rest is no table to anybody who looks meanwhile.
+    // Without versions no reader takes the rest for a table meanwhile.
     own.sort_by_key(|name| name != VERSIONS);
     for name in own {
         let entry = directory.join(name);
@@ -156,7 +156,7 @@ async fn remove_remote(store: &ObjectStore, base: &Path) -> Result<Vec<String>> 
             _ => Ok(()),
         },
     };
-    // Without versions the rest is no table to anybody who looks meanwhile.
+    // Without versions no reader takes the rest for a table meanwhile.
     own.sort_by_key(|(path, _)| path.filename() != Some(VERSIONS));
     if let Some((first, rest)) = own.split_first() {
         remove(first).await?;
