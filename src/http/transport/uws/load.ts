@@ -3,7 +3,7 @@ import type { Uws } from "./types.js";
 
 const require = createRequire(import.meta.url);
 
-/** A build of uWebSockets.js, newest first. */
+/** A build of uWebSockets.js. */
 interface Build {
   readonly name: string;
   load(): unknown;
@@ -11,20 +11,30 @@ interface Build {
 
 const abi = `${process.platform}_${process.arch}_${process.versions.modules}`;
 
-const builds: readonly Build[] = [
-  { name: "uWebSockets.js 20.57", load: () => require("uws-20-57") },
-  {
-    name: "uWebSockets.js 20.30",
-    // The package's main file answers with a slow JavaScript imitation when its binary does not load.
-    load: () => require(`uws-20-30/binaries/uws_${abi}.node`),
-  },
-];
+/** The build that answers every request. */
+const CURRENT: Build = { name: "uWebSockets.js 20.57", load: () => require("uws-20-57") };
 
 /**
- * The newest build of uWebSockets.js that this host can load, with its name.
+ * For Node 20 on glibc older than 2.38. It leaves requests in HTTP/1.0 and requests without `Host` without an
+ * answer, so `auto` does not choose it.
+ */
+const OLD: Build = {
+  name: "uWebSockets.js 20.30",
+  // The package's main file answers with a slow JavaScript imitation when its binary does not load.
+  load: () => require(`uws-20-30/binaries/uws_${abi}.node`),
+};
+
+/** The builds that `--http auto` chooses from. */
+export const automaticBuilds: readonly Build[] = [CURRENT];
+
+/** The builds that `--http uws` chooses from, newest first. */
+export const allBuilds: readonly Build[] = [CURRENT, OLD];
+
+/**
+ * The first of the builds that this host can load, with its name.
  * @throws Error with one sentence when it can load none.
  */
-export function loadUws(from: readonly Build[] = builds): { name: string; uws: Uws } {
+export function loadUws(from: readonly Build[]): { name: string; uws: Uws } {
   const reasons: string[] = [];
   for (const build of from) {
     try {
