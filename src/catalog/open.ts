@@ -9,6 +9,7 @@ import type { Transactions } from "../transactions/transactions.js";
 import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { CleanUps } from "./clean-ups.js";
+import { CommitPauses } from "./commit-pauses.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
 import { isRemote } from "./location.js";
 import { followMovedRoot } from "./moved-root.js";
@@ -45,6 +46,7 @@ export interface OpenCatalog {
   readonly uploads: Uploads;
   readonly requests: Requests;
   readonly cleanUps: CleanUps;
+  readonly commitPauses: CommitPauses;
   close(): Promise<void>;
 }
 
@@ -86,6 +88,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       uploads: new UploadStore(db, servers),
       requests: new RequestStore(db, servers),
       cleanUps,
+      commitPauses: new CommitPauses(db, servers),
       async close() {
         await Promise.all([catalog.close(), cleanUps.close()]);
         try {
