@@ -129,7 +129,10 @@ export declare class Table {
   alterColumns(alterations: Array<ColumnAlteration>): Promise<number>
   /** Removes columns and the indexes on them; the version that this made. */
   dropColumns(columns: Array<string>): Promise<number>
-  /** Makes no commit of this branch for so long (ms): another process can make its own meanwhile. */
+  /**
+   * Makes no commit of this branch for so long (ms): another process can make its own meanwhile. A call during
+   * a pause lengthens it and does not wait.
+   */
   pauseCommits(timeMs: number): Promise<void>
   /** Replaces the schema's metadata; the version that this made. */
   replaceSchemaMetadata(metadata: Record<string, string>): Promise<number>

@@ -6,8 +6,11 @@ import type { Logger } from "../telemetry/logger.js";
 
 /** How often it is looked who asks for a pause, ms. */
 const INTERVAL = 250;
-/** How long commits to a branch pause each time that another server asks for it, ms: until the next look. */
-const PAUSE = 400;
+/** How long commits to a branch pause each time that another server is seen to ask, ms: beyond the next look. */
+const PAUSE = 600;
+/** How long they pause without a break, ms, and how long the break is: clients wait for their inserts. */
+const LONGEST = 10_000;
+const BREAK = 2_000;
 
 export interface Surroundings {
   readonly commitPauses: Pick<CommitPauses, "ask" | "elsewhere">;
@@ -30,8 +33,9 @@ export function pausingCommits(
 }
 
 class Watch {
-  /** Pauses that have not ended. */
-  readonly #pausing = new Map<string, Promise<void>>();
+  /** When the pauses began that others ask for. */
+  #began = new Map<string, number>();
+  readonly #pausing = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | undefined;
 
@@ -49,7 +53,7 @@ class Watch {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#looking;
-    await Promise.all(this.#pausing.values());
+    await Promise.all(this.#pausing);
   }
 
   async #look(): Promise<void> {
@@ -58,14 +62,20 @@ class Watch {
       .outrun()
       .map(({ life, branch }) => ({ table: life, branch: branch ?? "" }));
     await commitPauses.ask(outrun);
+    const now = performance.now();
+    const began = new Map<string, number>();
     for (const pause of await commitPauses.elsewhere()) {
       const text = JSON.stringify(pause);
-      if (this.#pausing.has(text)) continue;
+      const since = this.#began.get(text) ?? now;
+      const isOver = now - since > LONGEST;
+      if (now - since < LONGEST + BREAK) began.set(text, since);
+      if (isOver) continue;
       const pausing = this.#pause(pause)
         .catch((err) => log.warn({ err }, "commits could not be paused for another server"))
-        .finally(() => this.#pausing.delete(text));
-      this.#pausing.set(text, pausing);
+        .finally(() => this.#pausing.delete(pausing));
+      this.#pausing.add(pausing);
     }
+    this.#began = began;
   }
 
   /** Nothing for a table that is gone. */

@@ -11,16 +11,16 @@ const ALLOWED = (BUDGET - 192 + 128) * MiB;
 const ROWS = 4_000;
 const LENGTH = 8_000;
 
-/** Texts that files can't pack well. */
-function texts(): Uint8Array {
-  const next = random(11);
+/** Texts that files can't pack well, with the numbers of their rows. */
+function texts(from: number, rows: number): Uint8Array {
+  const next = random(11 + from);
   const alphabet = Array.from({ length: 90 }, (_, at) => String.fromCharCode(33 + at));
   const text = () => {
     let made = "";
     while (made.length < LENGTH) made += alphabet[Math.floor(next() * alphabet.length)];
     return made;
   };
-  const ids = Array.from({ length: ROWS }, (_, row) => BigInt(row));
+  const ids = Array.from({ length: rows }, (_, row) => BigInt(from + row));
   return stream({ id: [type.i64, ids], s: [type.text, ids.map(text)] });
 }
 
@@ -29,7 +29,8 @@ describe.skipIf(process.platform !== "linux")("expressions that make long texts"
 
   beforeAll(async () => {
     server = await startServer({ args: ["--memory", `${BUDGET}MiB`, "--maintenance", "off"] });
-    await server.client.createTable("t", texts());
+    await server.client.createTable("t", texts(0, ROWS / 2));
+    await server.client.insert("t", texts(ROWS / 2, ROWS / 2));
     expect(await server.client.count("t", { predicate: "length(s) > 1" })).toBe(ROWS);
   });
   afterAll(() => server?.stop());

@@ -163,7 +163,8 @@ impl Table {
         promise(env, work, |version| version as f64)
     }
 
-    /// Makes no commit of this branch for so long (ms): another process can make its own meanwhile.
+    /// Makes no commit of this branch for so long (ms): another process can make its own meanwhile. A call during
+    /// a pause lengthens it and does not wait.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn pause_commits<'env>(
         &self,

@@ -70,6 +70,8 @@ pub struct Handle {
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// What commits here takes these turns.
     pub(crate) turns: Turns,
+    /// The end of a pause of commits that another process has asked for.
+    pub(super) paused_until: Mutex<Option<Instant>>,
 }
 
 impl Handle {
@@ -97,6 +99,7 @@ impl Handle {
             appends: Queue::default(),
             changing: tokio::sync::Mutex::default(),
             turns: Turns::default(),
+            paused_until: Mutex::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use lance::Dataset;
+use parking_lot::Mutex;
 
 use super::Table;
 use super::turn::Begun;
@@ -89,15 +90,41 @@ impl Table {
         }
     }
 
-    /// Makes no commit of this branch for so long, so that another process can make its own.
+    /// Makes no commit of this branch for so long, so that another process can make its own. A call during a
+    /// pause lengthens it and does not wait.
     pub async fn pause_commits(&self, time: Duration) {
-        self.handle.turns.commit(tokio::time::sleep(time)).await;
+        let paused = &self.handle.paused_until;
+        if paused.lock().replace(Instant::now() + time).is_some() {
+            return;
+        }
+        let _end = Ending(paused);
+        let pause = async {
+            *paused.lock() = Some(Instant::now() + time);
+            loop {
+                let until = *paused.lock();
+                let left = until.and_then(|until| until.checked_duration_since(Instant::now()));
+                match left.filter(|left| !left.is_zero()) {
+                    Some(left) => tokio::time::sleep(left).await,
+                    None => return,
+                }
+            }
+        };
+        self.handle.turns.commit(pause).await;
     }
 
     /// Builds a change on the newest version while nothing else of this process is committed.
     async fn build_alone<'a>(&self, build: &impl Fn(Arc<Dataset>) -> Built<'a>) -> Result<Dataset> {
         let built = async { build(self.changeable().await?).await };
         self.handle.turns.commit(built).await
+    }
+}
+
+/// Ends a pause, however its future ends.
+struct Ending<'a>(&'a Mutex<Option<Instant>>);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
     }
 }
 
