@@ -75,7 +75,8 @@ describe.skipIf(process.platform !== "linux")("expressions that make long texts"
       expect(matched.status).toBe(400);
     });
     expect(growth).toBeLessThan(ALLOWED);
-    expect((await update("substr(s, 1, 100)")).status).toBe(200);
+    const shorter = await update("left(s, 100)");
+    expect([shorter.status, shorter.text]).toEqual([200, shorter.text]);
     expect(await server.client.count("t", { predicate: "length(s) = 100" })).toBe(ROWS);
   });
 });

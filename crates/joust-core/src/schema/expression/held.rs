@@ -23,7 +23,7 @@ impl Walk {
             Expr::Identifier(_) | Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => {
                 Size::default()
             }
-            Expr::Nested(_) => self.held.minus(before),
+            Expr::Nested(_) => return,
             _ => size.without_small(),
         };
         self.peak = self.peak.or(self.held.plus(made));

@@ -53,13 +53,6 @@ impl Size {
         }
     }
 
-    pub fn minus(self, other: Self) -> Self {
-        Self {
-            fixed: self.fixed.saturating_sub(other.fixed),
-            factor: self.factor.saturating_sub(other.factor),
-        }
-    }
-
     pub fn times(self, count: u64) -> Self {
         Self {
             fixed: self.fixed.saturating_mul(count),
