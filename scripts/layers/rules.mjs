@@ -41,6 +41,7 @@ const FOUNDATION = [
   "concurrently",
   "loopback",
   "native",
+  "platform",
   "telemetry",
 ];
 const SERVICES = ["catalog", "cluster", "jobs", "maintenance", "engine", "transactions", "uploads"];
@@ -54,6 +55,7 @@ export const TYPESCRIPT_IMPORTS = new Map([
   ["concurrently", []],
   ["loopback", []],
   ["native", []],
+  ["platform", []],
   ["telemetry", FOUNDATION],
   ["engine", FOUNDATION],
   ["catalog", FOUNDATION],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { loadUws } from "../../src/http/transport/uws/load.js";
+import { firstInstalled, loadUws } from "../../src/http/transport/uws/load.js";
 
 const failing = (name: string, message: string) => ({
   name,
@@ -19,6 +19,21 @@ describe("uWebSockets.js", () => {
     expect(loadUws([failing("newer", "version `GLIBC_2.38' not found"), older]).uws).toBe(build);
     const newest = { App: () => {} };
     expect(loadUws([{ name: "newest", load: () => newest }, older]).uws).toBe(newest);
+  });
+
+  it("comes from the platform package, and from the development dependencies without one", () => {
+    const missing = Object.assign(new Error("Cannot find module"), { code: "MODULE_NOT_FOUND" });
+    const tooNew = Object.assign(new Error("GLIBC_2.38"), { code: "ERR_DLOPEN_FAILED" });
+    const load = (fate: Record<string, unknown>) => () =>
+      firstInstalled(Object.keys(fate), (name) => {
+        if (fate[name] instanceof Error) throw fate[name];
+        return fate[name];
+      });
+    expect(load({ packaged: 1, development: 2 })()).toBe(1);
+    expect(load({ packaged: missing, development: 2 })()).toBe(2);
+    expect(load({ packaged: missing, development: missing })).toThrow(missing);
+    // The same build from elsewhere would fail too, and its reason is worth more than "not installed".
+    expect(load({ packaged: tooNew, development: missing })).toThrow(tooNew);
   });
 
   it("that loads nowhere is told in one sentence", () => {

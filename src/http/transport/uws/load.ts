@@ -1,7 +1,5 @@
-import { createRequire } from "node:module";
+import { platformPackage, requireHere } from "../../../platform.js";
 import type { Uws } from "./types.js";
-
-const require = createRequire(import.meta.url);
 
 /** A build of uWebSockets.js, newest first. */
 interface Build {
@@ -11,14 +9,39 @@ interface Build {
 
 const abi = `${process.platform}_${process.arch}_${process.versions.modules}`;
 
+/**
+ * The platform package carries the builds of its platform. A checkout has those of all platforms as
+ * development dependencies.
+ */
 const builds: readonly Build[] = [
-  { name: "uWebSockets.js 20.57", load: () => require("uws-20-57") },
-  {
-    name: "uWebSockets.js 20.30",
-    // The package's main file answers with a slow JavaScript imitation when its binary does not load.
-    load: () => require(`uws-20-30/binaries/uws_${abi}.node`),
-  },
+  build("20.57", "uws-20-57"),
+  // The package's main file answers with a slow JavaScript imitation when its binary does not load.
+  build("20.30", `uws-20-30/binaries/uws_${abi}.node`),
 ];
+
+function build(version: string, development: string): Build {
+  const packaged = `${platformPackage}/uws/${version}/uws_${abi}.node`;
+  return { name: `uWebSockets.js ${version}`, load: () => firstInstalled([packaged, development]) };
+}
+
+/**
+ * The first of some modules that is installed.
+ * @throws what prevents it from loading, or that none is installed
+ */
+export function firstInstalled(
+  modules: readonly string[],
+  load: (module: string) => unknown = requireHere,
+): unknown {
+  for (const [at, module] of modules.entries()) {
+    try {
+      return load(module);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "MODULE_NOT_FOUND" || at === modules.length - 1) throw error;
+    }
+  }
+  throw new Error("no module is named");
+}
 
 /**
  * The newest build of uWebSockets.js that this host can load, with its name.
