@@ -12,6 +12,7 @@ import { cargo } from "./cargo.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, root, targetDir } from "./paths.mjs";
 import { CompileProgress, progressEnvironment } from "./progress.mjs";
+import { fetchAddon } from "./published.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
 const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
@@ -30,6 +31,18 @@ export function addonStale() {
 export function firstBuildHint() {
   const compiled = existsSync(join(targetDir, "release", "deps"));
   return compiled ? "" : ", which takes half an hour this first time";
+}
+
+/**
+ * Takes the addon of the published platform package, where one of this version was made from exactly these
+ * sources; false where there is none. Nothing that is compiled already is replaced.
+ */
+export function takePublishedAddon() {
+  const inputs = addonInputs();
+  if (existsSync(addonPath) || !fetchAddon(inputs, addonPath)) return false;
+  // An optimised addon also serves where an unoptimised one is enough.
+  stamp(STAMP, made(inputs, wantsUnoptimised()));
+  return true;
 }
 
 function prebuiltInputs() {

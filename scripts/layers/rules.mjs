@@ -74,6 +74,7 @@ export const TYPESCRIPT_IMPORTS = new Map([
   ["http", [...FOUNDATION, ...API, "auth"]],
   ["threads", [...FOUNDATION, ...API, "http"]],
   ["config", FOUNDATION],
+  ["demo", FOUNDATION],
 ]);
 
 /** Folders that put the others together and may import all of them. */
