@@ -9,9 +9,10 @@ import {
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { cargo } from "./cargo.mjs";
+import { crateNames, crateWeights } from "./crates.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
-import { CompileProgress, progressEnvironment } from "./progress.mjs";
+import { CompileProgress, progressEnvironment, progressFlags } from "./progress.mjs";
 import { fetchAddon } from "./published.mjs";
 import { cargoBuild } from "./target.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
@@ -63,11 +64,13 @@ function prebuiltInputs() {
  */
 export async function buildAddon({ profile = "release" } = {}) {
   const inputs = addonInputs();
-  const progress = new CompileProgress();
   // What is published is always optimised.
   const quick = profile === "release" && wantsUnoptimised();
   const flags = quick ? unoptimised(...SLOW) : [];
-  const code = await cargo([...cargoBuild(target), "--profile", profile, "--workspace", ...flags], {
+  const weights = crateWeights({ quick });
+  const progress = new CompileProgress({ weights, names: crateNames([], weights) });
+  const command = [...cargoBuild(target), "--profile", profile, "--workspace", ...flags];
+  const code = await cargo([...command, ...progressFlags], {
     env: progressEnvironment,
     stdio: ["ignore", "ignore", "pipe"],
     onOutput: (chunk) => progress.write(chunk),
