@@ -115,7 +115,7 @@ describe("the progress of a build", () => {
     const seen = shares.filter((share) => share >= 0);
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.at(-1)).toBeGreaterThan(60);
-    expect(text).toContain("[################--------] 6");
+    expect(text).toContain("[##################------] 75 %");
   });
 
   it("is a line every half minute elsewhere, with the pace of this build after the first", () => {
