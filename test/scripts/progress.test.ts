@@ -123,7 +123,9 @@ describe("the progress of a build", () => {
       .split("\n")
       .filter((line) => line.startsWith("compiling"));
     expect(lines.length).toBeGreaterThan(2);
-    expect(lines[0]).toMatch(/^compiling the engine: \d+ %, [01] min, .* left by a first estimate \(/);
+    expect(lines[0]).toMatch(
+      /^compiling the engine: \d+ %, [01] min, .* left by a first estimate \(/,
+    );
     expect(lines.at(-1)).toMatch(/^compiling the engine: \d+ %, \d+ min, .* left \(toy-c\)$/);
   });
 
