@@ -1,10 +1,10 @@
 /**
  * Makes what is published.
  *
- * `platform`: writes native/npm/<platform>/, the package with the compiled parts for this machine, with the
- * addon compiled as `dist`. It fails where the addon is none to publish: it needs a newer glibc than promised,
- * or lacks a SIMD kernel. `platform --profile release` takes the addon that `npm run build` has made, and prints
- * these faults only, unless `--enforce` is given.
+ * `platform`: writes native/npm/<platform>/, the package with the compiled parts for this machine, or for
+ * JOUST_TARGET, with the addon compiled as `dist`. It fails where the addon is none to publish: it needs a
+ * newer glibc than promised, or lacks a SIMD kernel. `platform --profile release` takes the addon that
+ * `npm run build` has made, and prints these faults only, unless `--enforce` is given.
  *
  * `main`: lists the platform packages in package.json, for the release only.
  */
@@ -13,7 +13,7 @@ import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { parseTriple } from "@napi-rs/cli";
 import { addonStale, buildAddon } from "./build/addon.mjs";
-import { addonPath, platform, root, targetDir } from "./build/paths.mjs";
+import { addonPath, platform, profileDir, root } from "./build/paths.mjs";
 import { publishedManifest } from "./packages/main.mjs";
 import { inspectAddon, stripAddon, writePlatformPackage } from "./packages/platform.mjs";
 
@@ -42,8 +42,7 @@ async function platformPackage({ profile, enforce }) {
   if (profile === "dist") await buildAddon({ profile });
   else if (addonStale()) throw new Error("the engine is not up to date: run npm run build");
 
-  const profileDir = join(targetDir, profile);
-  const faults = inspectAddon({ addon: addonPath, platform, profileDir });
+  const faults = inspectAddon({ addon: addonPath, platform, profileDir: profileDir(profile) });
   for (const fault of faults) console.error(fault);
   if (faults.length > 0 && (enforce || profile === "dist")) {
     process.exitCode = 1;

@@ -10,9 +10,10 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { cargo } from "./cargo.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
-import { addonPath, platform, root, targetDir } from "./paths.mjs";
+import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
 import { CompileProgress, progressEnvironment } from "./progress.mjs";
 import { fetchAddon } from "./published.mjs";
+import { cargoBuild } from "./target.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
 const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
@@ -66,7 +67,7 @@ export async function buildAddon({ profile = "release" } = {}) {
   // What is published is always optimised.
   const quick = profile === "release" && wantsUnoptimised();
   const flags = quick ? unoptimised(...SLOW) : [];
-  const code = await cargo(["build", "--profile", profile, "--workspace", ...flags], {
+  const code = await cargo([...cargoBuild(target), "--profile", profile, "--workspace", ...flags], {
     env: progressEnvironment,
     stdio: ["ignore", "ignore", "pipe"],
     onOutput: (chunk) => progress.write(chunk),
@@ -76,7 +77,7 @@ export async function buildAddon({ profile = "release" } = {}) {
 
   // A rename, because a running server has the old file mapped.
   const fresh = `${addonPath}.${process.pid}`;
-  copyFileSync(join(targetDir, profile, libraryName()), fresh);
+  copyFileSync(join(profileDir(profile), libraryName()), fresh);
   renameSync(fresh, addonPath);
   await writeBindings();
   stamp(STAMP, made(inputs, quick));
@@ -86,8 +87,8 @@ export async function buildAddon({ profile = "release" } = {}) {
 const made = (inputs, quick) => (quick ? `${inputs} unoptimised` : inputs);
 
 function libraryName() {
-  if (process.platform === "win32") return "joust_node.dll";
-  return process.platform === "darwin" ? "libjoust_node.dylib" : "libjoust_node.so";
+  if (platform.startsWith("win32")) return "joust_node.dll";
+  return platform.startsWith("darwin") ? "libjoust_node.dylib" : "libjoust_node.so";
 }
 
 /** Writes native/index.js and native/index.d.ts when the macros have described the addon anew. */
