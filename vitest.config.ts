@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { allBuilds, loadUws } from "./src/http/transport/uws/load.js";
 import { LongestFirst } from "./test/harness/longest-first.js";
 
 export default defineConfig({
@@ -11,7 +12,14 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: "joust", include: ["test/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "joust",
+          include: ["test/**/*.test.ts"],
+          env: { JOUST_TEST_HTTP: uwsLoads() ? "uws" : "node" },
+        },
+      },
       {
         extends: true,
         test: {
@@ -24,3 +32,11 @@ export default defineConfig({
     ],
   },
 });
+
+function uwsLoads() {
+  try {
+    return loadUws(allBuilds) !== undefined;
+  } catch {
+    return false;
+  }
+}

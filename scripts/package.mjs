@@ -3,8 +3,8 @@
  *
  * `platform`: writes native/npm/<platform>/, the package with the compiled parts for this machine, or for
  * JOUST_TARGET, with the addon compiled as `dist`. It fails where the addon is none to publish: it needs a
- * newer glibc than promised, or lacks a SIMD kernel. `platform --profile release` takes the addon that `npm run build` makes, and prints
- * these faults only, unless `--enforce` is given.
+ * newer glibc than promised, or lacks a SIMD kernel. `platform --profile release` takes the addon that
+ * `npm run build` has made, and prints these faults only, unless `--enforce` is given.
  *
  * `main`: lists the platform packages in package.json, for the release only.
  */
@@ -12,7 +12,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { parseTriple } from "@napi-rs/cli";
-import { buildAddon } from "./build/addon.mjs";
+import { addonStale, buildAddon } from "./build/addon.mjs";
 import { addonPath, platform, profileDir, root } from "./build/paths.mjs";
 import { publishedManifest } from "./packages/main.mjs";
 import { inspectAddon, stripAddon, writePlatformPackage } from "./packages/platform.mjs";
@@ -40,7 +40,7 @@ async function platformPackage({ profile, enforce }) {
   const target = targets.find(({ platformArchABI }) => platformArchABI === platform);
   if (!target) throw new Error(`${platform} is none of the platforms in package.json`);
   if (profile === "dist") await buildAddon({ profile });
-  else await (await import("./setup.mjs")).setup();
+  else if (addonStale()) throw new Error("the engine is not up to date: run npm run build");
 
   const faults = inspectAddon({ addon: addonPath, platform, profileDir: profileDir(profile) });
   for (const fault of faults) console.error(fault);

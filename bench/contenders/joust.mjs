@@ -67,7 +67,7 @@ export const joust = {
     }
   },
   prewarms: true,
-  start: (place, options = {}) => start(place, options),
+  start: (place, options = {}) => start(place, options, ["--http=uws"]),
 };
 
 /** @type {Contender} */
@@ -82,7 +82,10 @@ export const joustThreads = {
   },
   prepare: (place) => copyTables(place, "joust"),
   start: (place, options = {}) =>
-    start(place, options, [`--http-threads=${place.cores ?? availableParallelism()}`]),
+    start(place, options, [
+      "--http=uws",
+      `--http-threads=${place.cores ?? availableParallelism()}`,
+    ]),
 };
 
 /** @type {Contender} */

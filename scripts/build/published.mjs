@@ -46,9 +46,7 @@ function publishedInputs(wanted) {
       cwd: root,
       stdio: ["ignore", "pipe", "ignore"],
     });
-    const inputs = JSON.parse(answer || "null");
-    // npm 10 answers with the value, newer ones may put it into an object or a list.
-    return [inputs].flat()[0]?.["joust.inputs"] ?? [inputs].flat()[0];
+    return JSON.parse(answer);
   } catch {
     return undefined;
   }

@@ -43,7 +43,7 @@ const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /** `JOUST_TEST_HTTP_THREADS=2`: every server of the tests has so many threads that take requests. */
 const threads = process.env.JOUST_TEST_HTTP_THREADS;
 
-/** `JOUST_TEST_HTTP=node`: every server of the tests has that transport. */
+/** `JOUST_TEST_HTTP=uws|node`: every server of the tests has that transport. vitest.config.ts sets it. */
 const transport = process.env.JOUST_TEST_HTTP;
 
 /** Starts the built server as a process of its own, on a port of the system's choice. */

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { firstInstalled, loadUws } from "../../src/http/transport/uws/load.js";
+import { transportOf } from "../../src/http/transport/open.js";
+import {
+  allBuilds,
+  automaticBuilds,
+  firstInstalled,
+  loadUws,
+} from "../../src/http/transport/uws/load.js";
 
 const failing = (name: string, message: string) => ({
   name,
@@ -10,10 +16,10 @@ const failing = (name: string, message: string) => ({
 
 describe("uWebSockets.js", () => {
   it("is a compiled build, never an imitation in JavaScript", () => {
-    expect(String(loadUws().uws.App)).toContain("[native code]");
+    expect(String(loadUws(allBuilds).uws.App)).toContain("[native code]");
   });
 
-  it("is the newest build that loads", () => {
+  it("is the first build of a list that loads", () => {
     const build = { App: () => {} };
     const older = { name: "older", load: () => build };
     expect(loadUws([failing("newer", "version `GLIBC_2.38' not found"), older]).uws).toBe(build);
@@ -34,6 +40,12 @@ describe("uWebSockets.js", () => {
     expect(load({ packaged: missing, development: missing })).toThrow(missing);
     // The same build from elsewhere would fail too, and its reason is worth more than "not installed".
     expect(load({ packaged: tooNew, development: missing })).toThrow(tooNew);
+  });
+
+  it("20.30, which leaves requests without an answer, is chosen by --http uws only", () => {
+    expect(allBuilds.map(({ name }) => name)).toContain("uWebSockets.js 20.30");
+    expect(automaticBuilds.map(({ name }) => name)).toEqual(["uWebSockets.js 20.57"]);
+    expect(transportOf("auto").name).toMatch(/^(uWebSockets\.js 20\.57|Node [\d.]+)$/);
   });
 
   it("that loads nowhere is told in one sentence", () => {

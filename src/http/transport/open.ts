@@ -1,6 +1,6 @@
 import { NodeTransport } from "./node/transport.js";
 import type { RequestHandler, TlsFiles, Transport } from "./transport.js";
-import { loadUws } from "./uws/load.js";
+import { allBuilds, automaticBuilds, loadUws } from "./uws/load.js";
 import { UwsTransport } from "./uws/transport.js";
 
 /** What `--http` takes. */
@@ -17,14 +17,15 @@ export interface TransportKind {
 }
 
 /**
- * The transport of a choice: `auto` is uWebSockets.js where a build loads, else Node's `http`.
+ * The transport of a choice: `auto` is uWebSockets.js where a build loads that answers every request, else Node's
+ * `http`.
  * @throws Error with one sentence when this host does not have the choice.
  */
 export function transportOf(choice: TransportChoice): TransportKind {
   if (choice === "node") return nodeTransport("--http node");
   try {
-    const { name, uws } = loadUws();
-    const reason = choice === "uws" ? "--http uws" : "the newest build that loads on this host";
+    const { name, uws } = loadUws(choice === "uws" ? allBuilds : automaticBuilds);
+    const reason = choice === "uws" ? "--http uws" : "the newest build; it loads on this host";
     return { name, reason, open: (handle, tls) => new UwsTransport(uws, handle, tls) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

@@ -63,7 +63,7 @@ export class NodeTransport implements Transport {
     if (shared && !sharesPorts()) {
       return Promise.reject(
         new Error(
-          `--http-threads above 1 needs uWebSockets.js or Node 22.12: Node ${process.versions.node} cannot share a port among threads`,
+          `--http-threads above 1 needs --http uws or Node 22.12: Node ${process.versions.node} cannot share a port among threads`,
         ),
       );
     }

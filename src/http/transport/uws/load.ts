@@ -1,7 +1,7 @@
 import { platformPackage, requireHere } from "../../../platform.js";
 import type { Uws } from "./types.js";
 
-/** A build of uWebSockets.js, newest first. */
+/** A build of uWebSockets.js. */
 interface Build {
   readonly name: string;
   load(): unknown;
@@ -10,19 +10,29 @@ interface Build {
 const abi = `${process.platform}_${process.arch}_${process.versions.modules}`;
 
 /**
- * The platform package carries the builds of its platform. A checkout has those of all platforms as
- * development dependencies.
+ * A build of uWebSockets.js. The platform package carries those of its platform. A checkout has those of all
+ * platforms as development dependencies.
  */
-const builds: readonly Build[] = [
-  build("20.57", "uws-20-57"),
-  // The package's main file answers with a slow JavaScript imitation when its binary does not load.
-  build("20.30", `uws-20-30/binaries/uws_${abi}.node`),
-];
-
 function build(version: string, development: string): Build {
   const packaged = `${platformPackage}/uws/${version}/uws_${abi}.node`;
   return { name: `uWebSockets.js ${version}`, load: () => firstInstalled([packaged, development]) };
 }
+
+/** The build that answers every request. */
+const CURRENT: Build = build("20.57", "uws-20-57");
+
+/**
+ * For Node 20 on glibc older than 2.38. It leaves requests in HTTP/1.0 and requests without `Host` without an
+ * answer, so `auto` does not choose it.
+ */
+// The package's main file answers with a slow JavaScript imitation when its binary does not load.
+const OLD: Build = build("20.30", `uws-20-30/binaries/uws_${abi}.node`);
+
+/** The builds that `--http auto` chooses from. */
+export const automaticBuilds: readonly Build[] = [CURRENT];
+
+/** The builds that `--http uws` chooses from, newest first. */
+export const allBuilds: readonly Build[] = [CURRENT, OLD];
 
 /**
  * The first of some modules that is installed.
@@ -44,10 +54,10 @@ export function firstInstalled(
 }
 
 /**
- * The newest build of uWebSockets.js that this host can load, with its name.
+ * The first of the builds that this host can load, with its name.
  * @throws Error with one sentence when it can load none.
  */
-export function loadUws(from: readonly Build[] = builds): { name: string; uws: Uws } {
+export function loadUws(from: readonly Build[]): { name: string; uws: Uws } {
   const reasons: string[] = [];
   for (const build of from) {
     try {
