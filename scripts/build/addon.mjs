@@ -10,6 +10,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { cargo } from "./cargo.mjs";
 import { crateNames, crateWeights } from "./crates.mjs";
+import { chosenFeatures, FEATURES, featureFlags } from "./features.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
 import { CompileProgress, progressEnvironment, progressFlags } from "./progress.mjs";
@@ -66,9 +67,9 @@ export async function buildAddon({ profile = "release" } = {}) {
   const inputs = addonInputs();
   // What is published is always optimised.
   const quick = profile === "release" && wantsUnoptimised();
-  const flags = quick ? unoptimised(...SLOW) : [];
+  const flags = [...featureFlags(), ...(quick ? unoptimised(...SLOW) : [])];
   const weights = crateWeights({ quick });
-  const progress = new CompileProgress({ weights, names: crateNames([], weights) });
+  const progress = new CompileProgress({ weights, names: crateNames(featureFlags(), weights) });
   const command = [...cargoBuild(target), "--profile", profile, "--workspace", ...flags];
   const code = await cargo([...command, ...progressFlags], {
     env: progressEnvironment,
@@ -86,8 +87,12 @@ export async function buildAddon({ profile = "release" } = {}) {
   stamp(STAMP, made(inputs, quick));
 }
 
-/** The two ways to compile it are taken for different addons. */
-const made = (inputs, quick) => (quick ? `${inputs} unoptimised` : inputs);
+/** The ways to compile it are taken for different addons. */
+function made(inputs, quick) {
+  const features = chosenFeatures();
+  const some = features.length < FEATURES.length ? ["stores:", ...features] : [];
+  return [inputs, ...(quick ? ["unoptimised"] : []), ...some].join(" ");
+}
 
 function libraryName() {
   if (platform.startsWith("win32")) return "joust_node.dll";

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { cargo } from "../build/cargo.mjs";
+import { featureFlags } from "../build/features.mjs";
 import { root } from "../build/paths.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { checkLayers } from "../layers/check.mjs";
@@ -33,7 +34,7 @@ const checks = {
  * looked at would be wasted.
  */
 function clippy() {
-  const quick = unoptimised(...SLOW, "joust-text", "protoc-path");
+  const quick = [...featureFlags(), ...unoptimised(...SLOW, "joust-text", "protoc-path")];
   return cargo(["build", "--quiet", "--release", "--workspace", "--all-targets", ...quick], {
     env: { RUSTC_WORKSPACE_WRAPPER: "clippy-driver", CLIPPY_ARGS: "-Dwarnings" },
   });
