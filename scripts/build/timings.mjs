@@ -3,8 +3,11 @@
  * tables of docs/design/build.md. `--write` also makes scripts/build/weights.json of it, by which a build
  * estimates the time left: use a build from an empty target directory.
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { criticalPath } from "./critical-path.mjs";
+import { root } from "./paths.mjs";
 import { SLOW } from "./unoptimised.mjs";
 
 const IN_TABLE = 30;
@@ -15,7 +18,6 @@ const WEIGHTS = 60;
  *
  * @param {string} html
  * @returns {{ i: number, name: string, version: string, target: string, start: number, duration: number,
- *   unblocked_units: number[], unblocked_rmeta_units: number[],
  *   sections: [string, { start: number, end: number }][] | null }[]}
  */
 export function unitsOf(html) {
@@ -29,42 +31,6 @@ export function secondsByCrate(units) {
   const seconds = new Map();
   for (const { name, duration } of units) seconds.set(name, (seconds.get(name) ?? 0) + duration);
   return [...seconds].sort(([, a], [, b]) => b - a);
-}
-
-/** How long the longest chain of crates takes that wait for one another: no number of cores beats it. */
-export function criticalPath(units) {
-  const byIndex = new Map(units.map((unit) => [unit.i, unit]));
-  const before = new Map(units.map(({ i }) => [i, []]));
-  for (const unit of units) {
-    for (const i of unit.unblocked_units) before.get(i)?.push([unit, unit.duration]);
-    for (const i of unit.unblocked_rmeta_units) before.get(i)?.push([unit, frontend(unit)]);
-  }
-  const known = new Map();
-  const pathTo = (i) => {
-    const found = known.get(i);
-    if (found !== undefined) return found;
-    let longest = { seconds: 0, names: [] };
-    for (const [unit, until] of before.get(i)) {
-      const path = pathTo(unit.i);
-      const seconds = path.seconds + until;
-      if (seconds > longest.seconds) longest = { seconds, names: [...path.names, unit.name] };
-    }
-    known.set(i, longest);
-    return longest;
-  };
-  let longest = { seconds: 0, names: [] };
-  for (const unit of byIndex.values()) {
-    const path = pathTo(unit.i);
-    const seconds = path.seconds + unit.duration;
-    if (seconds > longest.seconds) longest = { seconds, names: [...path.names, unit.name] };
-  }
-  return longest;
-}
-
-/** Until what others need of a library is written. */
-function frontend({ sections, duration }) {
-  const [, section] = sections?.find(([name]) => name === "frontend") ?? [];
-  return section?.end ?? duration;
 }
 
 /** What a build estimates the time left by. */
@@ -85,13 +51,21 @@ export function weightsOf(units, cores) {
   };
 }
 
+function metadata() {
+  const host = /^host: (.*)$/m.exec(execFileSync("rustc", ["-vV"], { encoding: "utf8" }))?.[1];
+  const args = ["metadata", "--format-version", "1", "--filter-platform", host];
+  return JSON.parse(
+    execFileSync("cargo", args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 }),
+  );
+}
+
 const rounded = (number) => Math.round(number * 10) / 10;
 
 function print(units) {
   const crates = secondsByCrate(units);
   const all = crates.reduce((sum, [, seconds]) => sum + seconds, 0);
   const end = Math.max(...units.map(({ start, duration }) => start + duration));
-  const path = criticalPath(units);
+  const path = criticalPath(units, metadata());
   console.log(`units: ${units.length}, crates by name: ${crates.length}`);
   console.log(`sum: ${Math.round(all)} s, from first to last: ${Math.round(end)} s`);
   console.log(`critical path: ${Math.round(path.seconds)} s: ${path.names.join(" > ")}\n`);

@@ -18,7 +18,9 @@ describe("joust", () => {
     expect(code).toBe(0);
     const [version, engine, http] = out.split("\n");
     expect(version).toMatch(/^joust \d+\.\d+\.\d+$/);
-    expect(engine).toBe(`engine ${version?.slice("joust ".length)}, lance 14.0.2, stores: local, aws, azure, gcp`);
+    expect(engine).toBe(
+      `engine ${version?.slice("joust ".length)}, lance 14.0.2, stores: local, aws, azure, gcp`,
+    );
     expect(http).toMatch(/^HTTP (uWebSockets\.js|Node) \d+\.\d+\S* \(.+\)$/);
   });
 

@@ -3,9 +3,10 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { crateNames, crateWeights, namesOf } from "../../scripts/build/crates.mjs";
+import { criticalPath } from "../../scripts/build/critical-path.mjs";
 import { Estimate, roughly } from "../../scripts/build/estimate.mjs";
 import { CompileProgress } from "../../scripts/build/progress.mjs";
-import { criticalPath, secondsByCrate, unitsOf, weightsOf } from "../../scripts/build/timings.mjs";
+import { secondsByCrate, unitsOf, weightsOf } from "../../scripts/build/timings.mjs";
 
 const cores = availableParallelism();
 const MINUTE = 60_000;
@@ -148,38 +149,61 @@ describe("the recorded times", () => {
     expect(namesOf("bytes v1.12.1\nserde v1.0.229 (*)\n\n")).toEqual(new Set(["bytes", "serde"]));
   });
 
-  it("come from cargo's report, with the longest chain of crates", () => {
-    const unit = { version: "1.0.0", target: "", unblocked_rmeta_units: [] as number[] };
-    const sections = [["frontend", { start: 0, end: 4 }]];
-    const units = [
-      { ...unit, i: 0, name: "a", start: 0, duration: 2, unblocked_units: [1], sections: null },
-      {
-        ...unit,
-        i: 1,
-        name: "a",
-        start: 2,
-        duration: 10,
-        unblocked_units: [],
-        unblocked_rmeta_units: [2],
-        sections,
-      },
-      { ...unit, i: 2, name: "b", start: 6, duration: 7, unblocked_units: [], sections: null },
-      { ...unit, i: 3, name: "c", start: 0, duration: 1, unblocked_units: [2], sections: null },
-    ];
+  /** What cargo tells of `a` with a build script, `b` that needs it, and the macro `c` that `b` uses. */
+  const unit = { version: "1.0.0", target: "", sections: null };
+  const units = [
+    { ...unit, i: 0, name: "a", target: " build-script (run)", start: 0, duration: 2 },
+    {
+      ...unit,
+      i: 1,
+      name: "a",
+      start: 2,
+      duration: 10,
+      sections: [["frontend", { start: 0, end: 4 }]],
+    },
+    { ...unit, i: 2, name: "b", start: 6, duration: 7 },
+    { ...unit, i: 3, name: "c", start: 0, duration: 5 },
+  ];
+
+  it("come from cargo's report", () => {
     const html = `<script>\nconst UNIT_DATA = ${JSON.stringify(units, null, 2)};\n</script>`;
     const read = unitsOf(html);
     expect(secondsByCrate(read)).toEqual([
       ["a", 12],
       ["b", 7],
-      ["c", 1],
+      ["c", 5],
     ]);
-    expect(criticalPath(read)).toEqual({ seconds: 13, names: ["a", "a", "b"] });
     expect(weightsOf(read, 4)).toEqual({
       cores: 4,
-      parallel: 1.5,
+      parallel: 1.8,
       rest: 0,
-      crates: { a: 12, b: 7, c: 1 },
+      crates: { a: 12, b: 7, c: 5 },
     });
     expect(() => unitsOf("<html></html>")).toThrow("no report of cargo build --timings");
+  });
+
+  it("give the longest chain of crates: a library waits for the frontend, a macro is waited for", () => {
+    const kind = (name: string, kinds: string[]) => ({
+      id: name,
+      name,
+      version: "1.0.0",
+      targets: [{ kind: kinds }],
+    });
+    const uses = (pkg: string) => ({ pkg, dep_kinds: [{ kind: null }] });
+    const metadata = (kinds: string[]) => ({
+      packages: [kind("a", ["lib"]), kind("b", kinds), kind("c", ["proc-macro"])],
+      resolve: {
+        nodes: [
+          { id: "a", deps: [] },
+          { id: "b", deps: [uses("a"), uses("c")] },
+          { id: "c", deps: [] },
+        ],
+      },
+    });
+    expect(criticalPath(units as never, metadata(["lib"]))).toEqual({
+      seconds: 13,
+      names: ["a (build script)", "a", "b"],
+    });
+    expect(criticalPath(units as never, metadata(["cdylib"])).seconds).toBe(19);
   });
 });
