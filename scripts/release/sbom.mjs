@@ -37,7 +37,8 @@ check(npm);
 // cargo-cyclonedx writes beside the manifest of each crate of the workspace.
 const crates = join(folder, `${name}-${version}.cargo.cdx.json`);
 const file = "release-sbom";
-output("cargo", ["cyclonedx", "--format", "json", "--target", "all", "--override-filename", file]);
+const format = ["--format", "json", "--spec-version", "1.5"];
+output("cargo", ["cyclonedx", ...format, "--target", "all", "--override-filename", file]);
 renameSync(join(root, "crates", "joust-node", `${file}.json`), crates);
 for (const other of ["joust-core", "joust-text", "protoc-path"]) {
   rmSync(join(root, "crates", other, `${file}.json`), { force: true });
