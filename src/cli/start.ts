@@ -11,7 +11,8 @@ import { AnswerRoom } from "../http/answer-room.js";
 import { BodyRoom } from "../http/body-room.js";
 import { drain } from "../http/drain.js";
 import { Server } from "../http/server.js";
-import { watchPair } from "../http/transport/tls.js";
+import { transportOf } from "../http/transport/open.js";
+import { readPair, watchPair } from "../http/transport/tls.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
@@ -49,6 +50,9 @@ export interface Running {
 
 /** Opens the root and the catalog, cleans up after a crash, adopts what other tools wrote, and listens. */
 export async function start(config: Config, log: Logger): Promise<Running> {
+  // What cannot work is reported before anything is made in the root.
+  transportOf(config.http);
+  if (config.tls) readPair(config.tls);
   const engine = new Engine(config);
   await engine.openRoot(config.root, config.storageOptions);
   if (isRemote(config.root))
