@@ -25,8 +25,10 @@ export async function tryDemo(host) {
     await ask(demo.found);
     if (process.platform === "linux") usesNothingOfCheckout(processes);
   } finally {
-    // Only the demo: npx passes no signals on, and the server is stopped by the demo.
-    for (const pid of processes) if (/joust demo/.test(commandLine(pid))) kill(pid, "SIGTERM");
+    // Only the demo's own process, as Ctrl-C in a terminal would: it stops the server.
+    for (const pid of processes) {
+      if (/^\S*node \S*\/joust demo/.test(commandLine(pid))) kill(pid, "SIGTERM");
+    }
   }
   await demo.ended;
   const running = processes.filter((pid) => commandLine(pid) !== "");
