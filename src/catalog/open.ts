@@ -9,6 +9,7 @@ import type { Transactions } from "../transactions/transactions.js";
 import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { CleanUps } from "./clean-ups.js";
+import { CommitPauses } from "./commit-pauses.js";
 import type { CatalogDatabase } from "./database.js";
 import { diskFault } from "./disk-fault.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
@@ -47,6 +48,7 @@ export interface OpenCatalog {
   readonly uploads: Uploads;
   readonly requests: Requests;
   readonly cleanUps: CleanUps;
+  readonly commitPauses: CommitPauses;
   close(): Promise<void>;
 }
 
@@ -96,6 +98,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       uploads: new UploadStore(db, servers),
       requests: new RequestStore(db, servers),
       cleanUps,
+      commitPauses: new CommitPauses(db, servers),
       async close() {
         await Promise.all([catalog.close(), cleanUps.close()]);
         try {

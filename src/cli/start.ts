@@ -21,6 +21,7 @@ import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
 import { chores } from "../maintenance/chores.js";
 import { answeringCleanUps } from "../maintenance/clean-ups-elsewhere.js";
+import { pausingCommits } from "../maintenance/commit-pauses.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { docsPage } from "../openapi/docs.js";
 import { operations } from "../operations/index.js";
@@ -69,7 +70,8 @@ export async function start(config: Config, log: Logger): Promise<Running> {
     onLease,
   });
   // Others that clean up wait for an answer from here on.
-  const store = await answeringCleanUps(opened, { engine, storageOptions, log });
+  const answering = await answeringCleanUps(opened, { engine, storageOptions, log });
+  const store = pausingCommits(answering, { engine, storageOptions, log });
   try {
     return await startOn(config, log, engine, store, shared);
   } catch (error) {
