@@ -68,7 +68,7 @@ async function openFile(path: string, epoch: Epoch | undefined): Promise<Catalog
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     return await openSqlite(path, epoch);
   } catch (error) {
-    throw diskFault(error, path);
+    throw diskFault(error, dirname(path), `the catalog ${path}`);
   }
 }
 

@@ -37,6 +37,7 @@ import type { Targets } from "../threads/peer.js";
 import { Shared } from "../threads/shared.js";
 import { Workers } from "../threads/workers.js";
 import { watchUploads } from "../uploads/clean-up.js";
+import { openRoot } from "./open-root.js";
 
 /** A server that takes requests. */
 export interface Running {
@@ -55,7 +56,7 @@ export async function start(config: Config, log: Logger): Promise<Running> {
   transportOf(config.http);
   if (config.tls) readPair(config.tls);
   const engine = new Engine(config);
-  await engine.openRoot(config.root, config.storageOptions);
+  await openRoot(engine, config);
   if (isRemote(config.root))
     log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
   const shared = new Shared();

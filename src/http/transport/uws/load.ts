@@ -74,8 +74,8 @@ export function loadUws(from: readonly Build[]): { name: string; uws: Uws } {
 /** The line of a loader's error that says why. */
 function reason(error: unknown): string {
   const lines = String(error instanceof Error ? error.message : error).split("\n");
-  const telling = lines.find((line) => /GLIBC|cannot open|not found|wrong ELF/i.test(line));
-  if (telling?.includes("GLIBC"))
+  const telling = lines.find((line) => /GLIBC_|cannot open|not found|wrong ELF/.test(line));
+  if (telling?.includes("GLIBC_"))
     return `needs ${/GLIBC_[\d.]+/.exec(telling)?.[0] ?? "a newer glibc"}`;
   if (/Cannot find module/.test(lines.join(" ")))
     return `has no binary for ${abi} or is not installed`;
