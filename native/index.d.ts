@@ -38,6 +38,8 @@ export declare class Engine {
    * what is known of another one there is forgotten first.
    */
   table(location: string, storageOptions?: Record<string, string> | undefined | null, life?: string | undefined | null): Table
+  /** The branches with a change of columns that loses to commits of other processes. */
+  outrun(): Array<TableBranch>
   /** What took too long, since the start of the process. */
   ended(): Ended
   /** A number by which other threads of this process attach to this engine. */
@@ -127,6 +129,8 @@ export declare class Table {
   alterColumns(alterations: Array<ColumnAlteration>): Promise<number>
   /** Removes columns and the indexes on them; the version that this made. */
   dropColumns(columns: Array<string>): Promise<number>
+  /** Makes no commit of this branch for so long (ms): another process can make its own meanwhile. */
+  pauseCommits(timeMs: number): Promise<void>
   /** Replaces the schema's metadata; the version that this made. */
   replaceSchemaMetadata(metadata: Record<string, string>): Promise<number>
   /** Changes the metadata of fields, all in one commit. */
@@ -770,6 +774,14 @@ export interface SkippedEntry {
   location: string
   /** Why, for the operator. */
   reason: string
+}
+
+/** A branch of a table. */
+export interface TableBranch {
+  /** The `life` that the table was opened with. */
+  life: string
+  /** None: the main branch. */
+  branch?: string
 }
 
 /** A line of versions that began at a version of another. */

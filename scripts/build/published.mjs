@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -22,13 +21,13 @@ export function fetchAddon(inputs, to) {
   console.error(`taking the engine from the package ${wanted}`);
   const folder = mkdtempSync(join(tmpdir(), "joust-addon-"));
   try {
-    const packed = npm(["pack", wanted, "--json", "--pack-destination", folder, ...PATIENCE], {
+    const quiet = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+    npm(["install", wanted, "--prefix", folder, ...quiet, ...PATIENCE], {
       cwd: folder,
-      stdio: ["ignore", "pipe", 2],
+      stdio: ["ignore", 2, 2],
     });
-    const [{ filename }] = JSON.parse(packed);
-    execFileSync("tar", ["-xzf", join(folder, filename), "-C", folder]);
-    copyFileSync(join(folder, "package", basename(to)), `${to}.${process.pid}`);
+    const installed = join(folder, "node_modules", `${name}-${platform}`, basename(to));
+    copyFileSync(installed, `${to}.${process.pid}`);
     renameSync(`${to}.${process.pid}`, to);
     return true;
   } catch (error) {

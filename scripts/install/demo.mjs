@@ -15,15 +15,20 @@ export async function tryDemo(host) {
     if (!out.includes("serving until Ctrl-C")) return undefined;
     const url = /joust is listening on (\S+)/.exec(out)?.[1];
     const key = /Bearer (joust_[\w-]+)/.exec(out)?.[1];
-    return { url, key };
+    const nearest = /^3\. nearest to "a fast logger".*\n(.*)$/m.exec(out)?.[1];
+    return { url, key, nearest };
   });
   const processes = family(demo.child.pid);
   try {
+    const { nearest } = demo.found;
+    if (!nearest?.includes("pino")) throw new Error(`nearest to "a fast logger" is ${nearest}`);
     await ask(demo.found);
     if (process.platform === "linux") usesNothingOfCheckout(processes);
   } finally {
-    // Only the demo: npx passes no signals on, and the server is stopped by the demo.
-    for (const pid of processes) if (/joust demo/.test(commandLine(pid))) kill(pid, "SIGTERM");
+    // Only the demo's own process, as Ctrl-C in a terminal would: it stops the server.
+    for (const pid of processes) {
+      if (/^\S*node \S*\/joust demo/.test(commandLine(pid))) kill(pid, "SIGTERM");
+    }
   }
   await demo.ended;
   const running = processes.filter((pid) => commandLine(pid) !== "");

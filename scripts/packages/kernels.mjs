@@ -30,12 +30,10 @@ export function expectedKernels(platform) {
  * @returns {string[] | undefined} undefined when its symbols were stripped
  */
 export function kernelsOfSymbols(symbols) {
-  const defined = symbols
-    .split("\n")
-    .map((line) => /^[0-9a-f]+ [a-zA-Z] _?(\S+)$/.exec(line.trim())?.[1])
-    .filter((name) => name !== undefined);
-  if (defined.length === 0) return undefined;
-  const functions = new Set(defined.filter((name) => OF_A_KERNEL.test(name)));
+  // Of a stripped addon macOS keeps the exported symbols. Those of the kernels are local.
+  const local = [...symbols.matchAll(/^[0-9a-f]+ t _?(\S+)$/gm)].map(([, name]) => name);
+  if (local.length === 0) return undefined;
+  const functions = new Set(local.filter((name) => OF_A_KERNEL.test(name)));
   const whole = Object.entries(KERNELS).filter(([, names]) =>
     names.every((name) => functions.has(name)),
   );

@@ -195,6 +195,14 @@ export interface ReferenceLocksRow {
   token: string;
 }
 
+/** A branch that a server asks the others not to commit to. */
+export interface CommitPausesRow {
+  server: string;
+  table_key: string;
+  /** Empty: the main branch. */
+  branch: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -214,4 +222,5 @@ export interface CatalogSchema {
   clean_ups: CleanUpsRow;
   clean_up_answers: CleanUpAnswersRow;
   reference_locks: ReferenceLocksRow;
+  commit_pauses: CommitPausesRow;
 }

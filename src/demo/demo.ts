@@ -64,7 +64,7 @@ async function show(server: DemoServer, directory: string): Promise<void> {
   const near = (text: string) => ({ single_vector: [...words.embed(text)] });
   const columns = { column_names: ["package", "title", "text"] };
   const vectorQuery = {
-    vector: near("colors in the terminal"),
+    vector: near("a fast logger"),
     k: 5,
     nprobes: 20,
     refine_factor: 10,
@@ -82,7 +82,7 @@ async function show(server: DemoServer, directory: string): Promise<void> {
     filter: "kind = 'markdown' AND words > 40",
     prefilter: true,
   };
-  await ask(server, '3. nearest to "colors in the terminal"', vectorQuery);
+  await ask(server, '3. nearest to "a fast logger"', vectorQuery);
   await ask(server, `4. where ${filteredQuery.filter}`, filteredQuery);
   await ask(server, `5. nearest to "type safe sql queries" where ${mixedQuery.filter}`, mixedQuery);
   printCommands(server, directory, vectorQuery);

@@ -56,6 +56,7 @@ describe.each([
   ["one client", 1, 1, 0],
   ["five clients", 5, 1, 0],
   ["two clients on two servers", 2, 2, 150],
+  ["five clients on two servers", 5, 2, 0],
 ] as const)("beside %s that insert", (_, clients, over, pause) => {
   const inserting = () => Array.from({ length: clients }, (_, n) => client(n % over));
   const table = `beside_${clients}_${over}`;

@@ -50,7 +50,10 @@ describe("uWebSockets.js", () => {
 
   it("that loads nowhere is told in one sentence", () => {
     const builds = [
-      failing("A", "/lib/x86_64/libc.so.6: version `GLIBC_2.38' not found (required by /x/y.node)"),
+      failing(
+        "A",
+        "supports only (glibc) Linux\n\nError: /lib/x86_64/libc.so.6: version `GLIBC_2.38' not found (required by /x/y.node)",
+      ),
       failing(
         "B",
         "Cannot find module 'uws-20-30/binaries/uws_linux_x64_115.node'\nRequire stack:\n- /a/b.js",

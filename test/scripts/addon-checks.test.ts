@@ -75,6 +75,8 @@ describe("the check of the SIMD kernels", () => {
 
   it("knows that stripped symbols say nothing", () => {
     expect(kernelsOfSymbols("nm: joust.node: no symbols\n")).toBeUndefined();
+    const exported = "0000000001234560 T _napi_register_module_v1\n                 U _malloc\n";
+    expect(kernelsOfSymbols(exported)).toBeUndefined();
   });
 
   it("reads the kernels that lance-linalg's build script has compiled", () => {

@@ -16,7 +16,7 @@ use crate::memory::{Budget, Memory};
 use crate::planning;
 use crate::root::{self, Contents, Links, RootContents};
 use crate::table::handle::Handle;
-use crate::table::{Holds, Place, Table};
+use crate::table::{Holds, Outrun, Place, Table};
 
 /// Locations of which it is remembered whose files are there.
 const LIVES: usize = 100_000;
@@ -97,6 +97,7 @@ struct Shared {
     lives: Mutex<HashMap<String, String>>,
     /// Here and not in the handles, of which a table may have several in turn.
     holds: Holds,
+    outrun: Outrun,
     links: Arc<Links>,
     lease: Lease,
 }
@@ -127,6 +128,7 @@ impl Engine {
                 branches: Mutex::default(),
                 lives: Mutex::default(),
                 holds: Holds::default(),
+                outrun: Outrun::default(),
                 links,
                 lease: Lease::default(),
             }),
@@ -220,6 +222,22 @@ impl Engine {
     /// Who needs an old version, and who removes it.
     pub(crate) fn holds(&self) -> &Holds {
         &self.shared.holds
+    }
+
+    /// Changes that lose to other processes.
+    pub(crate) fn outrun(&self) -> &Outrun {
+        &self.shared.outrun
+    }
+
+    /// The branches with a change that loses to other processes: the `life` of the table, as
+    /// [`table_of`](Self::table_of) was given it, and the branch.
+    pub fn outrun_branches(&self) -> Vec<(String, Option<String>)> {
+        let places = self.shared.outrun.places();
+        let lives = self.shared.lives.lock();
+        let known = places
+            .into_iter()
+            .filter_map(|place| Some((lives.get(&place.location)?.clone(), place.branch)));
+        known.collect()
     }
 
     /// The two ends of an upload: see [`ipc::upload`].

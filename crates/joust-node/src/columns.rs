@@ -1,6 +1,7 @@
 //! Columns and metadata.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use joust_core::{Error, Result, table};
 use napi::Env;
@@ -160,6 +161,22 @@ impl Table {
         let table = self.inner.clone();
         let work = async move { table.drop_columns(&columns).await };
         promise(env, work, |version| version as f64)
+    }
+
+    /// Makes no commit of this branch for so long (ms): another process can make its own meanwhile.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn pause_commits<'env>(
+        &self,
+        env: &'env Env,
+        time_ms: u32,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let time = Duration::from_millis(u64::from(time_ms));
+        let work = async move {
+            table.pause_commits(time).await;
+            Ok(())
+        };
+        promise(env, work, |()| ())
     }
 
     /// Replaces the schema's metadata; the version that this made.

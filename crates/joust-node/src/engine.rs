@@ -85,6 +85,15 @@ pub struct Engine {
     pub(crate) inner: joust_core::Engine,
 }
 
+/// A branch of a table.
+#[napi(object)]
+pub struct TableBranch {
+    /// The `life` that the table was opened with.
+    pub life: String,
+    /// None: the main branch.
+    pub branch: Option<String>,
+}
+
 #[napi]
 impl Engine {
     #[napi(constructor)]
@@ -132,6 +141,15 @@ impl Engine {
             Some(life) => self.inner.table_of(&life, &location, options),
             None => self.inner.table(&location, options),
         })
+    }
+
+    /// The branches with a change of columns that loses to commits of other processes.
+    #[napi]
+    pub fn outrun(&self) -> Vec<TableBranch> {
+        let branches = self.inner.outrun_branches().into_iter();
+        branches
+            .map(|(life, branch)| TableBranch { life, branch })
+            .collect()
     }
 
     /// What took too long, since the start of the process.

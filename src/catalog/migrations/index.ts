@@ -11,6 +11,7 @@ import { secretTables } from "./0007-secrets.js";
 import { cleanUpTables } from "./0008-clean-ups.js";
 import { referenceLocks } from "./0009-reference-locks.js";
 import { settingTables } from "./0010-settings.js";
+import { commitPauses } from "./0011-commit-pauses.js";
 
 /** Every change of the catalog's tables, in order. Released ones are never edited. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -24,6 +25,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0008-clean-ups": cleanUpTables(kind),
   "0009-reference-locks": referenceLocks(kind),
   "0010-settings": settingTables(kind),
+  "0011-commit-pauses": commitPauses(kind),
 });
 
 const executedTable = "joust_migrations";

@@ -11,7 +11,9 @@ use lance_datafusion::planner::Planner;
 use super::Backfill;
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
-use crate::query::{expression, predicate, unknown_column};
+use crate::query::{predicate, unknown_column};
+use crate::schema::Evaluation;
+use crate::schema::expression::Expression;
 use crate::table::{COMPUTED, EXPRESSION, KIND, SQL, VIRTUAL, VIRTUAL_NAME};
 
 /// A column and how its values come about.
@@ -26,6 +28,8 @@ pub struct Binding {
     pub inputs: Schema,
     pub value: Arc<dyn PhysicalExpr>,
     pub condition: Option<Arc<dyn PhysicalExpr>>,
+    /// What both make of rows; `None` where that is next to nothing.
+    pub evaluation: Option<Evaluation>,
 }
 
 impl Binding {
@@ -40,15 +44,23 @@ impl Binding {
     fn of(dataset: &Dataset, backfill: &Backfill) -> Result<Self> {
         let field = find(dataset, &backfill.column)?;
         let sql = declared(field)?;
-        let value = expression::whole(&sql)?;
+        let value = Expression::new(&sql)?;
+        let mut computes = vec![value.clone()];
+        if let Some(sql) = backfill
+            .predicate
+            .as_deref()
+            .filter(|sql| !sql.trim().is_empty())
+        {
+            computes.push(Expression::new(sql)?);
+        }
         let condition = match backfill.predicate.as_deref() {
             Some(sql) => Some(predicate(dataset, sql)?),
             None => None,
         };
-        let inputs = inputs(dataset, field, &value, condition.as_deref())?;
+        let inputs = inputs(dataset, field, value.sql(), condition.as_deref())?;
         let planner = Planner::new(Arc::new(ArrowSchema::from(&inputs)));
         let value = planner
-            .parse_expr(&value)
+            .parse_expr(value.sql())
             .and_then(|expr| planner.optimize_expr(expr))
             .and_then(|expr| planner.create_physical_expr(&expr))
             .map_err(Error::of_input)?;
@@ -69,6 +81,7 @@ impl Binding {
             inputs,
             value,
             condition,
+            evaluation: Evaluation::of_scan(dataset, &computes),
         })
     }
 

@@ -147,10 +147,14 @@ pub async fn stage(
     let deleted = fragment.get_deletion_vector().await?;
     let reader = fragment.open(&binding.inputs, read).await?;
     let schema = Arc::new(ArrowSchema::from(&binding.target));
+    let batch = match binding.evaluation {
+        Some(evaluation) => BATCH.min(evaluation.rows as u32),
+        None => BATCH,
+    };
     let progress = Arc::new(Mutex::new(Progress::default()));
     let values = {
         let (binding, progress) = (binding.clone(), progress.clone());
-        reader.read_all(BATCH).await?.buffered(2).map(move |batch| {
+        reader.read_all(batch).await?.buffered(2).map(move |batch| {
             let batch = batch?;
             let mut progress = progress.lock();
             let offset = progress.rows;

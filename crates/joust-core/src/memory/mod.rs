@@ -16,7 +16,7 @@
 //! | an upload | what has come of it and is not freed yet, wherever it went ([`ipc`](crate::ipc)) |
 //! | an upload that waits for a commit | its rows once more, for the files they become |
 //! | an upload that is written by itself | [`Budget::writing`] for the buffers of its files and [`Budget::pieces`] on their way; a short one its rows once more |
-//! | a query | what its scan may read ahead and its sort may hold; no more than the table has |
+//! | a query | what its scan may read ahead and its sort may hold; no more than the table has; and what its expressions make of the batches that are evaluated at the same time |
 //! | an update, delete or merge | the same, and [`Budget::writing`] |
 //! | columns that are filled, cast or promoted | the same |
 //! | a copy of a table through memory | what its transfers hold, at most [`Budget::job`] |

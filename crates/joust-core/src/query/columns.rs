@@ -8,7 +8,7 @@ use lance_core::datatypes::format_field_path;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::expression;
+use super::expression::{self, Expression};
 use crate::error::{Code, Error, Result};
 use crate::names::short;
 
@@ -69,6 +69,17 @@ impl Columns {
                 checked.collect::<Result<_>>().map(Some)
             }
         }
+    }
+
+    /// The expressions of columns that are no columns of the table.
+    pub fn computed(&self, dataset: &Dataset) -> Result<Vec<Expression>> {
+        let Self::Aliases(aliases) = self else {
+            return Ok(Vec::new());
+        };
+        let sql = aliases.iter().map(|(_, sql)| sql.as_str());
+        sql.filter(|sql| !SYSTEM_COLUMNS.contains(sql) && canonical(dataset, sql).is_err())
+            .map(Expression::new)
+            .collect()
     }
 
     /// Refuses two columns of one name.

@@ -50,8 +50,9 @@ impl Table {
     async fn analyzed(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let query = Arc::new(Query::decode(body)?);
         let dataset = self.queried(&query, &options).await?;
+        let computes = query.computes(&dataset)?;
         let _memory = self
-            .memory_for_query(&dataset, query.order_by.is_some())
+            .memory_for_query(&dataset, query.order_by.is_some(), &computes)
             .await?;
         let caches = self.handle().caches();
         let own = match self.plan(&dataset, &query).await? {

@@ -39,7 +39,9 @@ use crate::memory::Reservation;
 use crate::nearest::gone;
 use crate::planning::planned;
 use crate::rows::tests;
+use crate::schema::Evaluation;
 use crate::table::{ReadOptions, Table};
+use expression::Expression;
 use nearest::NearestRows;
 use reads::Reads;
 use request::Query;
@@ -75,8 +77,9 @@ impl Table {
     async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let query = Arc::new(Query::decode(body)?);
         let dataset = self.queried(&query, &options).await?;
+        let computes = query.computes(&dataset)?;
         let memory = self
-            .memory_for_query(&dataset, query.order_by.is_some())
+            .memory_for_query(&dataset, query.order_by.is_some(), &computes)
             .await?;
         let caches = self.handle().caches();
         match self.plan(&dataset, &query).await? {
@@ -106,13 +109,13 @@ impl Table {
         format: Format,
         memory: Reservation,
     ) -> Result<Answer> {
-        let source = self.scanned(&dataset);
+        let source = self.scanned(&dataset, &query)?;
         let bytes = self.engine().memory().budget().sorting();
         let sorted = {
             let query = query.clone();
             planned(async move {
                 let scanner = plan::scanner(&source, &query).await?;
-                sorting::plan(scanner, &query, &source.dataset, bytes).await
+                sorting::plan(scanner, &query, &source, bytes).await
             })
         };
         let rows = sorted.await?.start()?;
@@ -125,7 +128,7 @@ impl Table {
         dataset: &Arc<Dataset>,
         query: Arc<Query>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = self.scanned(dataset);
+        let source = self.scanned(dataset, &query)?;
         planned(async move {
             let scanner = plan::scanner(&source, &query).await?;
             let plan = gone::plan(&scanner, &source.dataset).await;
@@ -134,11 +137,13 @@ impl Table {
         .await
     }
 
-    fn scanned(&self, dataset: &Arc<Dataset>) -> plan::Source {
-        plan::Source {
+    fn scanned(&self, dataset: &Arc<Dataset>, query: &Query) -> Result<plan::Source> {
+        let evaluation = Evaluation::of_scan(dataset, &query.computes(dataset)?);
+        Ok(plan::Source {
             dataset: dataset.clone(),
             read_ahead: self.engine().memory().budget().read_ahead(),
-        }
+            rows_at_once: evaluation.map(|evaluation| evaluation.rows),
+        })
     }
 
     /// The version that a query asks.
@@ -160,7 +165,7 @@ impl Table {
     async fn plan(&self, dataset: &Arc<Dataset>, query: &Query) -> Result<Planned> {
         let caches = self.handle().caches();
         if let Some(text) = &query.text {
-            let source = self.scanned(dataset);
+            let source = self.scanned(dataset, query)?;
             let search = Box::pin(TextSearch::new(&source, query, text, caches));
             if let Some(search) = search.await? {
                 return Ok(Planned::Text(Box::new(search)));
@@ -185,6 +190,14 @@ enum Planned {
     Nearest(Box<NearestRows>),
     /// Rows in memory that satisfy a filter.
     Reads(Box<Reads>),
+}
+
+/// The expression of a condition, unless it is one of plain comparisons, which make nothing but booleans.
+pub(crate) fn computed_condition(sql: &str) -> Result<Vec<Expression>> {
+    match sql.trim().is_empty() || tests(sql).is_some() {
+        true => Ok(Vec::new()),
+        false => Ok(vec![Expression::new(sql)?]),
+    }
 }
 
 /// Bytes of a condition that may be planned where it is asked.

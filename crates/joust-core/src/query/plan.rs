@@ -23,6 +23,8 @@ const BATCH_BYTES: u64 = 4 << 20;
 pub struct Source {
     pub dataset: Arc<Dataset>,
     pub read_ahead: usize,
+    /// Rows of a batch, where expressions make too much of as many as Lance would take.
+    pub rows_at_once: Option<usize>,
 }
 
 /// A scan that answers the query, errors of the query included.
@@ -86,6 +88,9 @@ fn filtered(source: &Source, query: &Query) -> Result<Scanner> {
     let mut scanner = Scanner::new(source.dataset.clone());
     scanner.io_buffer_size(source.read_ahead as u64);
     scanner.batch_size_bytes(BATCH_BYTES);
+    if let Some(rows) = source.rows_at_once {
+        scanner.batch_size(rows);
+    }
     // Without a vector or text search there is nothing that a filter could come after.
     scanner.prefilter(query.prefilter.unwrap_or(true));
     if query.fast_search == Some(true) {

@@ -9,9 +9,12 @@ use std::collections::HashMap;
 
 use joust_text::object::Object;
 use joust_text::query::{Limits, Query as TextQuery};
+use lance::Dataset;
 use serde::Deserialize;
 
 use super::columns::Columns;
+use super::computed_condition;
+use super::expression::Expression;
 use super::hybrid::HybridRequest;
 use super::text_search::Highlight;
 use super::vectors::Vectors;
@@ -161,6 +164,13 @@ impl Query {
                 .as_ref()
                 .is_some_and(|order| !order.is_empty())
             && !matches!(self.columns, Columns::All)
+    }
+
+    /// The expressions that are evaluated over rows, but for plain comparisons.
+    pub fn computes(&self, dataset: &Dataset) -> Result<Vec<Expression>> {
+        let mut expressions = self.columns.computed(dataset)?;
+        expressions.extend(computed_condition(self.filter.as_deref().unwrap_or(""))?);
+        Ok(expressions)
     }
 
     /// The rows to find before the offset is skipped.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::GlobalLimitExec;
-use lance::Dataset;
 use lance::dataset::scanner::{DatasetRecordBatchStream, Scanner};
 use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 
+use super::plan::Source;
 use super::request::Query;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
@@ -41,9 +41,14 @@ impl Sorted {
 pub async fn plan(
     mut scanner: Scanner,
     query: &Query,
-    dataset: &Arc<Dataset>,
+    source: &Source,
     bytes: usize,
 ) -> Result<Sorted> {
+    let Source {
+        dataset,
+        rows_at_once,
+        ..
+    } = source;
     let mut options = LanceExecutionOptions::default();
     if query.order_by.is_none() {
         let plan = gone::plan(&scanner, dataset)
@@ -52,7 +57,7 @@ pub async fn plan(
         return Ok(Sorted { plan, options });
     }
     let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);
-    scanner.batch_size(batch);
+    scanner.batch_size(rows_at_once.map_or(batch, |rows| rows.min(batch)));
     options.use_spilling = true;
     options.mem_pool_size = Some(bytes as u64);
     options.batch_size = Some(batch);

@@ -11,9 +11,10 @@ use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use roaring::RoaringTreemap;
 
 use super::caches::RowCaches;
-use super::condition::Evaluation;
+use super::condition::Evaluation as InMemory;
 use crate::error::{Error, Result};
 use crate::planning::planned;
+use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
 use crate::state::State;
 
@@ -28,10 +29,9 @@ pub async fn filtered(
     caches: &RowCaches,
 ) -> Result<Arc<RoaringTreemap>> {
     let read = async || {
-        let filter = filter.sql();
-        let evaluation = Evaluation::new(dataset, filter, usize::MAX, caches).await?;
-        if let Some(evaluation) = evaluation {
-            let rows: RoaringTreemap = evaluation.all().await?.into_iter().collect();
+        let known = InMemory::new(dataset, filter.sql(), usize::MAX, caches).await?;
+        if let Some(known) = known {
+            let rows: RoaringTreemap = known.all().await?.into_iter().collect();
             let weight = rows.serialized_size();
             return Ok((Arc::new(rows), weight));
         }
@@ -42,7 +42,7 @@ pub async fn filtered(
                 rows.extend(ids.as_primitive::<UInt64Type>().values().iter().copied());
             }
         }
-        let weight = rows.serialized_size() + filter.len();
+        let weight = rows.serialized_size() + filter.sql().len();
         Ok((Arc::new(rows), weight))
     };
     if !filter.is_immutable() {
@@ -56,14 +56,17 @@ pub async fn filtered(
 /// `_rowid`.
 pub(super) async fn row_ids(
     dataset: &Arc<Dataset>,
-    filter: &str,
+    filter: &Expression,
     most: Option<usize>,
 ) -> Result<SendableRecordBatchStream> {
-    let (dataset, filter) = (dataset.clone(), filter.to_string());
+    let (dataset, filter) = (dataset.clone(), filter.clone());
     let plan = planned(async move {
         let mut scanner = dataset.scan();
+        if let Some(evaluation) = Evaluation::of_scan(&dataset, std::slice::from_ref(&filter)) {
+            scanner.batch_size(evaluation.rows);
+        }
         scanner
-            .filter(&filter)
+            .filter(filter.sql())
             .and_then(|scanner| scanner.project::<&str>(&[]))
             .and_then(|scanner| scanner.limit(most.map(|most| most as i64), None))
             .map_err(Error::of_input)?

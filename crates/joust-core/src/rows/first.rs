@@ -42,20 +42,19 @@ pub async fn first_rows(
     if !filter.is_immutable() {
         return Ok(None);
     }
-    let filter = filter.sql();
-    if let Some(first) = caches.known_first(dataset, filter)
+    if let Some(first) = caches.known_first(dataset, filter.sql())
         && let Some(found) = first.found.lock().await.as_ref()
         && let Some(rows) = found.first(reach)
     {
         return Ok(Some(rows));
     }
-    let mut evaluation = Evaluation::new(dataset, filter, reach, caches).await?;
+    let mut evaluation = Evaluation::new(dataset, filter.sql(), reach, caches).await?;
     if let Some(evaluation) = &mut evaluation
         && let Some(rows) = evaluation.first()?
     {
         return Ok(Some(rows));
     }
-    let first = caches.first(dataset, filter).await?;
+    let first = caches.first(dataset, filter.sql()).await?;
     if first.asked.fetch_add(1, Ordering::Relaxed) == 0 && evaluation.is_none() {
         return Ok(None);
     }
@@ -70,7 +69,7 @@ pub async fn first_rows(
     Ok(kept.insert(found).first(reach))
 }
 
-async fn find(dataset: &Arc<Dataset>, filter: &str, reach: usize) -> Result<Found> {
+async fn find(dataset: &Arc<Dataset>, filter: &Expression, reach: usize) -> Result<Found> {
     let mut batches = row_ids(dataset, filter, Some(reach)).await?;
     let mut rows = Vec::new();
     while let Some(batch) = batches.try_next().await.map_err(Error::of_input)? {

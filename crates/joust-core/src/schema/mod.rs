@@ -1,3 +1,6 @@
-//! What is known of SQL and types without any table.
+//! SQL and types, and what expressions take that are evaluated over a table's rows.
 
+mod evaluation;
 pub(crate) mod expression;
+
+pub(crate) use evaluation::Evaluation;

@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::names::check_column;
 use crate::planning::planned;
-use crate::query::{canonical_column, expression, unknown_column};
+use crate::query::{canonical_column, unknown_column};
+use crate::schema::expression::Expression;
 
 /// A column to add.
 #[derive(Debug, Clone)]
@@ -48,6 +49,14 @@ impl NewColumn {
             field: field.with_metadata(metadata),
             inputs,
         })
+    }
+
+    /// The SQL that fills it.
+    fn expression(&self) -> Option<&str> {
+        match self {
+            Self::Expression { expression, .. } => Some(expression),
+            _ => None,
+        }
     }
 
     fn name(&self) -> &str {
@@ -89,12 +98,14 @@ impl Table {
     /// Adds columns that expressions fill.
     async fn add_values(&self, columns: &[NewColumn]) -> Result<u64> {
         let written = FragmentColumns::default();
-        self.change_schema(Effort::Values, |version| {
+        let computes: Vec<&str> = columns.iter().filter_map(NewColumn::expression).collect();
+        self.change_schema(Effort::Values(&computes), |version| {
             let written = &written;
             let build = async move {
                 check_new_names(&version, columns)?;
-                let batch = self.rows_at_once(&version);
                 let planned = plan(&version, columns, expressions).await?;
+                let computed: Vec<_> = planned.iter().map(|(_, value)| value.clone()).collect();
+                let batch = self.rows_at_once(&version, &computed);
                 written.add(version, planned, batch).await
             };
             build.boxed()
@@ -135,7 +146,7 @@ impl Table {
             .all(|one| one.data_type.is_none() && one.nullable != Some(false));
         let effort = match is_metadata {
             true => Effort::Metadata,
-            false => Effort::Values,
+            false => Effort::Values(&[]),
         };
         self.change_schema(effort, |version| alter(version, alterations).boxed())
             .await
@@ -204,17 +215,17 @@ fn null_fields(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<Field>> {
 }
 
 /// Name and SQL of each column, as Lance may have them.
-fn expressions(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<(String, String)>> {
+fn expressions(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<(String, Expression)>> {
     let planner = Planner::new(Arc::new(Schema::from(version.schema())));
     let mut expressions = Vec::with_capacity(columns.len());
     for column in columns {
         if let NewColumn::Expression { name, expression } = column {
-            let sql = expression::whole(expression)?;
+            let value = Expression::new(expression)?;
             planner
-                .parse_expr(&sql)
+                .parse_expr(value.sql())
                 .and_then(|parsed| planner.optimize_expr(parsed))
                 .map_err(Error::of_input)?;
-            expressions.push((name.clone(), sql));
+            expressions.push((name.clone(), value));
         }
     }
     Ok(expressions)

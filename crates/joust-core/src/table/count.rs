@@ -13,6 +13,7 @@ use lance_table::format::Fragment;
 
 use super::{ReadOptions, Table};
 use crate::error::{Error, Result};
+use crate::schema::Evaluation;
 
 impl Table {
     /// Live rows of the newest version, when both are known without waiting for storage.
@@ -35,6 +36,8 @@ impl Table {
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
+        let computes = crate::query::computed_condition(predicate)?;
+        let _memory = self.memory_for_query(&dataset, false, &computes).await?;
         let plan = plan(dataset, predicate.to_string());
         let plan = crate::query::planned_condition(predicate, plan).await?;
         let counted = execute_plan(plan, LanceExecutionOptions::default());
@@ -48,8 +51,12 @@ impl Table {
 
 /// The plan of a count of the rows for which a predicate is true.
 async fn plan(dataset: Arc<Dataset>, predicate: String) -> Result<Arc<dyn ExecutionPlan>> {
+    let evaluation = Evaluation::of_scan(&dataset, &crate::query::computed_condition(&predicate)?);
     let predicate = crate::query::predicate(&dataset, &predicate)?;
     let mut scanner = dataset.scan();
+    if let Some(evaluation) = evaluation {
+        scanner.batch_size(evaluation.rows);
+    }
     scanner
         .filter(&predicate)
         .and_then(|scanner| scanner.project::<&str>(&[]))

@@ -21,7 +21,7 @@ impl Table {
     }
 
     async fn delete_rows(&self, predicate: &str) -> Result<Deleted> {
-        let change = match self.begin_change(0).await? {
+        let change = match self.begin_change(0, &[predicate]).await? {
             Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
             Begun::Now(change) => change,
         };

@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 
 use super::write::commit_to;
 use crate::error::{Error, Result};
+use crate::schema::expression::Expression;
 
 /// Fragments whose new columns are written, and that no version names yet.
 #[derive(Default)]
@@ -35,9 +36,11 @@ impl FragmentColumns {
     pub(super) async fn add(
         &self,
         version: Arc<Dataset>,
-        expressions: Vec<(String, String)>,
+        expressions: Vec<(String, Expression)>,
         batch: Option<u32>,
     ) -> Result<Dataset> {
+        let sql = |(name, value): (String, Expression)| (name, value.sql().to_string());
+        let expressions: Vec<_> = expressions.into_iter().map(sql).collect();
         let mut written = self.0.lock().await;
         written.begin(&version);
         let mut fragments = Vec::new();

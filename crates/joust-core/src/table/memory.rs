@@ -5,8 +5,10 @@ use lance::Dataset;
 use lance_file::writer::FileWriterOptions;
 
 use super::Table;
-use crate::Result;
+use crate::error::{Error, Result};
 use crate::memory::{Reservation, Use, pieces};
+use crate::schema::Evaluation;
+use crate::schema::expression::Expression;
 
 /// What a query takes besides its rows.
 const FIXED: usize = 64 << 10;
@@ -51,40 +53,77 @@ impl Table {
         })
     }
 
-    /// For a scan that answers a client. `sorts`: its rows are sorted, as far as memory goes.
+    /// For a scan that answers a client. `sorts`: its rows are sorted, as far as memory goes. `computes`: the
+    /// expressions that it evaluates, but for plain comparisons. Code 13 when what they make has no room.
     pub(crate) async fn memory_for_query(
         &self,
         dataset: &Dataset,
         sorts: bool,
+        computes: &[Expression],
     ) -> Result<Reservation> {
         let memory = self.engine().memory();
         let budget = memory.budget();
         let sorting = if sorts { budget.sorting() } else { 0 };
         let most = 2 * budget.read_ahead() + ANSWER + sorting;
+        let computed = self.bytes_of(Evaluation::of_scan(dataset, computes))?;
         memory
-            .take(Use::Query, FIXED + in_memory(dataset, most))
+            .take(Use::Query, FIXED + in_memory(dataset, most) + computed)
             .await
     }
 
     /// For a change that no turn is taken for: it reads rows, and writes what becomes of them.
-    pub(crate) async fn memory_for_change(&self, dataset: &Dataset) -> Result<Reservation> {
-        let bytes = self.bytes_of_change(dataset);
+    pub(crate) async fn memory_for_change(
+        &self,
+        dataset: &Dataset,
+        computes: &[Expression],
+    ) -> Result<Reservation> {
+        let bytes = self.bytes_of_change(dataset, computes)?;
         self.engine().memory().take(Use::Change, bytes).await
     }
 
-    /// What an update, a delete, a merge or a change of columns takes.
-    pub(super) fn bytes_of_change(&self, dataset: &Dataset) -> usize {
+    /// What an update, a delete, a merge or a change of columns takes. `computes`: the expressions that it
+    /// evaluates. Code 13 when what they make has no room.
+    pub(super) fn bytes_of_change(
+        &self,
+        dataset: &Dataset,
+        computes: &[Expression],
+    ) -> Result<usize> {
         let budget = self.engine().memory().budget();
         let most = 2 * budget.read_ahead() + budget.sorting() + budget.writing();
-        FIXED + in_memory(dataset, most)
+        let computed = self.bytes_of(Evaluation::of_change(dataset, computes))?;
+        Ok(FIXED + in_memory(dataset, most) + computed)
+    }
+
+    /// What is taken for an evaluation: an estimate for packed files, so at most half of what there is.
+    fn bytes_of(&self, evaluation: Option<Evaluation>) -> Result<usize> {
+        let Some(evaluation) = evaluation else {
+            return Ok(0);
+        };
+        let room = self.engine().memory().budget().work;
+        if evaluation.least_bytes > room {
+            return Err(Error::invalid(format!(
+                "the expressions make values of {} MiB in all of {} rows, which are computed at once, and the \
+                 server has {} MiB for requests; make shorter texts and lists, or have its --memory raised",
+                evaluation.least_bytes >> 20,
+                evaluation.rows,
+                room >> 20
+            )));
+        }
+        Ok(evaluation.bytes.min(room / 2))
     }
 
     /// Rows to which values of a new column are computed at once, where they are too large for as many as
     /// Lance would take.
-    pub(super) fn rows_at_once(&self, dataset: &Dataset) -> Option<u32> {
-        let rows = rows_in(dataset, self.engine().memory().budget().sorting());
+    pub(super) fn rows_at_once(&self, dataset: &Dataset, computes: &[Expression]) -> Option<u32> {
+        let computed = Evaluation::of_scan(dataset, computes);
+        let made = computed.map_or(ROWS_AT_ONCE, |computed| computed.rows);
         let is_known = packed(dataset, usize::MAX) < usize::MAX;
-        (is_known && rows < ROWS_AT_ONCE).then_some(rows as u32)
+        let read = match is_known {
+            true => rows_in(dataset, self.engine().memory().budget().sorting()),
+            false => ROWS_AT_ONCE,
+        };
+        let rows = read.min(made);
+        (rows < ROWS_AT_ONCE).then_some(rows as u32)
     }
 
     /// For a copy of another table's files to here. Those of a local disk go past this process to another

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatchIterator;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lance::Dataset;
 use lance::dataset::{
     MergeInsertBuilder, MergeInsertJob, WhenMatched, WhenNotMatched, WhenNotMatchedBySource,
     WriteParams,
 };
+use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::gather::{Gathered, gather, whole};
@@ -19,6 +20,7 @@ use super::write::{FORMAT, Written};
 use crate::durability::Ended;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
+use crate::planning::planned;
 use crate::query::{expression, unknown_column};
 
 /// How an upload's rows meet a table's.
@@ -47,6 +49,15 @@ impl Merge {
     pub(super) fn deletes(&self) -> bool {
         self.when_not_matched_by_source_delete
             || self.when_not_matched_by_source_delete_filter.is_some()
+    }
+
+    /// The SQL that is evaluated over rows.
+    fn expressions(&self) -> Vec<&str> {
+        let conditions = [
+            self.when_matched_update_all_filter.as_deref(),
+            self.when_not_matched_by_source_delete_filter.as_deref(),
+        ];
+        conditions.into_iter().flatten().collect()
     }
 
     fn changes_anything(&self) -> bool {
@@ -95,7 +106,8 @@ impl Table {
         }
         let rows = with_columns(upload).await?;
         // What is wrong with the merge shows where it meets no rows, too.
-        let merging = Self::merging(&self.without_rows(rows.schema()).await?, &merge).await?;
+        let empty = self.without_rows(rows.schema()).await?;
+        let merging = Self::merging(&empty, &rows.schema(), &merge).await?;
         let nothing = whole(rows.schema(), Vec::new());
         merging.execute(nothing).await.map_err(Error::of_input)?;
         Ok(Merged::first(self.create_from(rows).await?))
@@ -114,8 +126,12 @@ impl Table {
         Ok(Arc::new(empty.map_err(refused)?))
     }
 
-    /// A merge into a version of a table.
-    async fn merging(dataset: &Arc<Dataset>, merge: &Merge) -> Result<MergeInsertJob> {
+    /// A merge of such rows into a version of a table.
+    async fn merging(
+        dataset: &Arc<Dataset>,
+        source: &SchemaRef,
+        merge: &Merge,
+    ) -> Result<MergeInsertJob> {
         for column in &merge.on {
             if dataset.schema().resolve_case_insensitive(column).is_none() {
                 return Err(unknown_column(dataset, column));
@@ -138,7 +154,11 @@ impl Table {
             ));
         }
         let matched = match &merge.when_matched_update_all_filter {
-            Some(filter) => WhenMatched::UpdateIf(expression::whole(filter)?),
+            Some(filter) => {
+                let filter = expression::whole(filter)?;
+                plan_in_time(dataset, source, &filter).await?;
+                WhenMatched::UpdateIf(filter)
+            }
             None if merge.when_matched_update_all => WhenMatched::UpdateAll,
             None => WhenMatched::DoNothing,
         };
@@ -169,22 +189,26 @@ impl Table {
     }
 
     async fn merge_rows(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
-        let (_, batches) = decode(upload).await?;
+        let (source, batches) = decode(upload).await?;
         // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
         // Longer ones meet the others' commits as they come, and are tried again where they must be.
+        let computes = merge.expressions();
         let (batches, begun) = match gather(batches).await? {
             Gathered::Whole {
                 schema,
                 batches,
                 bytes,
-            } => (whole(schema, batches), self.begin_change(bytes).await?),
-            Gathered::Long(batches, _) => (batches, self.begin_beside_others().await?),
+            } => (
+                whole(schema, batches),
+                self.begin_change(bytes, &computes).await?,
+            ),
+            Gathered::Long(batches, _) => (batches, self.begin_beside_others(&computes).await?),
         };
         let change = match begun {
             Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,
             Begun::Now(change) => change,
         };
-        let job = Self::merging(&change.dataset, &merge).await?;
+        let job = Self::merging(&change.dataset, &source, &merge).await?;
         let watch = Arc::new(Watch::default());
         let merging = job.execute(watch.clone().over(batches));
         let ended = self
@@ -208,6 +232,22 @@ impl Table {
             num_rows: watch.rows(),
         })
     }
+}
+
+/// Plans a condition over `source.` and `target.` columns on a planning thread. Lance plans it again on an engine
+/// thread, where nothing ends what takes too long; what is wrong with the condition is Lance's to say.
+async fn plan_in_time(dataset: &Dataset, source: &SchemaRef, filter: &str) -> Result<()> {
+    let target = Schema::from(dataset.schema());
+    let fields = [("source", source.fields()), ("target", target.fields())]
+        .map(|(name, fields)| Field::new(name, DataType::Struct(fields.clone()), true));
+    let planner = Planner::new(Arc::new(Schema::new(fields.to_vec())));
+    let filter = filter.to_string();
+    planned(async move {
+        let parsed = planner.parse_filter(&filter);
+        drop(parsed.and_then(|parsed| planner.optimize_expr(parsed)));
+        Ok(())
+    })
+    .await
 }
 
 /// How many rows a stream had by the time it is asked.

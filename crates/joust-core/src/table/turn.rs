@@ -22,6 +22,7 @@ use super::Table;
 use super::once::Earlier;
 use crate::error::Result;
 use crate::memory::{Reservation, Use};
+use crate::schema::expression::Expression;
 
 /// How a request to change rows begins.
 pub(super) enum Begun<'a> {
@@ -40,8 +41,9 @@ pub(super) struct Change<'a> {
 }
 
 impl Table {
-    /// Waits for the turn and for memory; `held`: bytes of rows that wait with it.
-    pub(super) async fn begin_change(&self, held: usize) -> Result<Begun<'_>> {
+    /// Waits for the turn and for memory. `held`: bytes of rows that wait with it; `computes`: the SQL that the
+    /// change evaluates over rows.
+    pub(super) async fn begin_change(&self, held: usize, computes: &[&str]) -> Result<Begun<'_>> {
         let memory = self.engine().memory();
         let mut patience = memory.patience();
         let mut turn = self.handle.changing.lock().await;
@@ -51,7 +53,7 @@ impl Table {
                 return Ok(Begun::Before(Box::new(earlier)));
             }
             let dataset = self.changeable().await?;
-            let bytes = self.bytes_of_change(&dataset);
+            let bytes = self.bytes_of_change(&dataset, &expressions(computes)?)?;
             if let Some(taken) = kept.take().or_else(|| memory.try_take(Use::Change, bytes)) {
                 return Ok(Begun::Now(Change {
                     dataset,
@@ -86,15 +88,22 @@ impl Table {
     }
 
     /// Waits for memory alone: for a change that takes as long as its client sends.
-    pub(super) async fn begin_beside_others(&self) -> Result<Begun<'_>> {
+    pub(super) async fn begin_beside_others(&self, computes: &[&str]) -> Result<Begun<'_>> {
         if let Some(earlier) = self.earlier().await? {
             return Ok(Begun::Before(Box::new(earlier)));
         }
         let dataset = self.changeable().await?;
+        let computes = expressions(computes)?;
         Ok(Begun::Now(Change {
-            _memory: Some(self.memory_for_change(&dataset).await?),
+            _memory: Some(self.memory_for_change(&dataset, &computes).await?),
             dataset,
             _turn: None,
         }))
     }
+}
+
+/// The expressions of what is written at all.
+fn expressions(sql: &[&str]) -> Result<Vec<Expression>> {
+    let written = sql.iter().filter(|sql| !sql.trim().is_empty());
+    written.map(|sql| Expression::new(sql)).collect()
 }

@@ -1,6 +1,7 @@
 //! Update rows by SQL expressions.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
 use futures::TryStreamExt;
@@ -10,6 +11,7 @@ use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use lance_datafusion::planner::Planner;
 
 use super::Table;
+use super::schema_change::{PATIENCE, is_outrun};
 use super::turn::Begun;
 use crate::durability::Ended;
 use crate::error::{Code, Error, Result};
@@ -46,17 +48,32 @@ impl Table {
     }
 
     async fn update_rows(&self, update: Update) -> Result<Updated> {
-        let change = match self.begin_change(0).await? {
+        let values = update.set.iter().map(|(_, value)| value.as_str());
+        let computes: Vec<&str> = values.chain(update.predicate.as_deref()).collect();
+        let change = match self.begin_change(0, &computes).await? {
             Begun::Before(earlier) => return Ok(earlier.updated()),
             Begun::Now(change) => change,
         };
         let before = change.dataset.version_id();
-        let job = planned(plan(change.dataset.clone(), update.clone())).await?;
-        check_json(&change.dataset, &update).await?;
-        let ended = self.as_change(|| 0, job.execute()).await;
-        let updated = match ended.map_err(Error::of_input)? {
-            Ended::Told(updated) => updated,
-            Ended::Unheard(version) => return Ok(self.unheard(version, 0).await?.updated()),
+        let give_up = Instant::now() + PATIENCE;
+        let mut version = change.dataset.clone();
+        let updated = loop {
+            let job = planned(plan(version.clone(), update.clone())).await?;
+            let is_checked = check_json(&version, &update).await?;
+            match self.as_change(|| 0, job.execute()).await {
+                Ok(Ended::Told(updated)) => break updated,
+                Ok(Ended::Unheard(version)) => {
+                    return Ok(self.unheard(version, 0).await?.updated());
+                }
+                Err(error) => {
+                    let error = Error::of_input(error);
+                    if !is_checked || !is_outrun(&error) || Instant::now() > give_up {
+                        return Err(error);
+                    }
+                    // Others changed rows since their values were checked.
+                    version = self.changeable().await?;
+                }
+            }
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
@@ -76,6 +93,10 @@ async fn plan(dataset: Arc<Dataset>, update: Update) -> Result<UpdateJob> {
         let predicate = crate::query::predicate(&dataset, predicate)?;
         builder = builder.update_where(&predicate).map_err(Error::of_input)?;
     }
+    if !json_values(&dataset, &set).is_empty() {
+        // Lance would not check the values of rows that it reads again.
+        builder = builder.conflict_retries(0);
+    }
     for (column, value) in &set {
         builder = builder.set(column, value).map_err(Error::of_input)?;
     }
@@ -83,16 +104,11 @@ async fn plan(dataset: Arc<Dataset>, update: Update) -> Result<UpdateJob> {
 }
 
 /// Refuses values that Lance could not parse or print as JSON: see [`json`]. They are computed once more
-/// for that, where a column of JSON is set.
-async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<()> {
-    let is_json = |path: &str| {
-        let field = dataset.schema().field(path);
-        field.is_some_and(|field| lance_arrow::json::is_json_field(&Field::from(field)))
-    };
-    let set = resolve(dataset, &update.set)?;
-    let values: Vec<_> = set.into_iter().filter(|(path, _)| is_json(path)).collect();
+/// for that, where a column of JSON is set: whether one is.
+async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<bool> {
+    let values = json_values(dataset, &resolve(dataset, &update.set)?);
     if values.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let (dataset, predicate) = (dataset.clone(), update.predicate.clone());
     let plan = planned(async move {
@@ -113,7 +129,17 @@ async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<()> {
     while let Some(values) = values.try_next().await.map_err(Error::of_input)? {
         json::check_values(&values)?;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// The columns of JSON among those that are set.
+fn json_values(dataset: &Dataset, set: &[(String, String)]) -> Vec<(String, String)> {
+    let is_json = |path: &str| {
+        let field = dataset.schema().field(path);
+        field.is_some_and(|field| lance_arrow::json::is_json_field(&Field::from(field)))
+    };
+    let values = set.iter().filter(|(path, _)| is_json(path));
+    values.cloned().collect()
 }
 
 /// The columns in the schema's spelling, and the values as Lance may have them.

@@ -23,9 +23,9 @@ const CURRENT: Build = build("20.57", "uws-20-57");
 
 /**
  * For Node 20 on glibc older than 2.38. It leaves requests in HTTP/1.0 and requests without `Host` without an
- * answer, so `auto` does not choose it.
+ * answer, so `auto` does not choose it. The main file of the development dependency answers with a slow JavaScript
+ * imitation when the binary does not load, so the binary is named.
  */
-// The package's main file answers with a slow JavaScript imitation when its binary does not load.
 const OLD: Build = build("20.30", `uws-20-30/binaries/uws_${abi}.node`);
 
 /** The builds that `--http auto` chooses from. */
@@ -74,8 +74,8 @@ export function loadUws(from: readonly Build[]): { name: string; uws: Uws } {
 /** The line of a loader's error that says why. */
 function reason(error: unknown): string {
   const lines = String(error instanceof Error ? error.message : error).split("\n");
-  const telling = lines.find((line) => /GLIBC|cannot open|not found|wrong ELF/i.test(line));
-  if (telling?.includes("GLIBC"))
+  const telling = lines.find((line) => /GLIBC_|cannot open|not found|wrong ELF/.test(line));
+  if (telling?.includes("GLIBC_"))
     return `needs ${/GLIBC_[\d.]+/.exec(telling)?.[0] ?? "a newer glibc"}`;
   if (/Cannot find module/.test(lines.join(" ")))
     return `has no binary for ${abi} or is not installed`;

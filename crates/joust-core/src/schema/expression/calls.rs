@@ -18,6 +18,8 @@ const FORMATTED: u64 = 16;
 const MAX_COMPARED: u64 = 256;
 /// Bytes of lists of which one is searched for each value of the other.
 const MAX_SEARCHED: u64 = 16 << 10;
+/// Functions that become `IN` where their list is written out.
+const LOOKUPS: &[&str] = &["array_has", "array_contains", "list_has", "list_contains"];
 /// One value of many rows counts as so many times its row.
 const COLLECTED: u64 = 8;
 
@@ -72,6 +74,9 @@ impl Walk {
         for argument in &arguments {
             sizes.push(self.expr(argument, depth, false)?);
         }
+        // DataFusion looks a list that is written out up instead of expanding it.
+        let is_lookup = LOOKUPS.contains(&name.as_str());
+        self.expand(sizes.iter().skip(usize::from(is_lookup)));
         self.result(
             &name,
             known.makes,

@@ -16,9 +16,11 @@
 mod busy_tests;
 mod calls;
 mod functions;
+mod held;
 pub(crate) mod json;
 mod known;
 mod literals;
+mod operands;
 mod scan;
 mod size;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod types;
 mod walk;
 mod words;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Expr, Value};
@@ -36,7 +39,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 pub use functions::Place;
 pub use scan::check as check_tokens;
-pub use size::MAX_GROWTH;
+pub use size::{MAX_GROWTH, Size};
 pub use tokens::tokenize;
 pub use walk::Walk;
 
@@ -54,6 +57,8 @@ pub struct Expression(Arc<Checked>);
 struct Checked {
     sql: String,
     is_immutable: bool,
+    peak: Size,
+    columns: BTreeSet<String>,
 }
 
 impl Expression {
@@ -75,6 +80,8 @@ impl Expression {
         Ok(Self(Arc::new(Checked {
             sql,
             is_immutable: walk.is_immutable,
+            peak: walk.peak,
+            columns: walk.columns,
         })))
     }
 
@@ -87,6 +94,18 @@ impl Expression {
     /// `random()`. Nothing else may be remembered.
     pub fn is_immutable(&self) -> bool {
         self.0.is_immutable
+    }
+}
+
+impl Expression {
+    /// What its evaluation makes of a row, at most, besides numbers, dates and booleans.
+    pub(super) fn peak(&self) -> Size {
+        self.0.peak
+    }
+
+    /// The columns that it reads, and what else is written as a name.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.0.columns.iter().map(String::as_str)
     }
 }
 

@@ -53,10 +53,25 @@ impl Size {
         }
     }
 
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            fixed: self.fixed.saturating_sub(other.fixed),
+            factor: self.factor.saturating_sub(other.factor),
+        }
+    }
+
     pub fn times(self, count: u64) -> Self {
         Self {
             fixed: self.fixed.saturating_mul(count),
             factor: self.factor.saturating_mul(count),
+        }
+    }
+
+    /// Nothing for numbers, dates and booleans: they are little beside the rows that are read.
+    pub fn without_small(self) -> Self {
+        match self == Self::SMALL {
+            true => Self::default(),
+            false => self,
         }
     }
 

@@ -1,20 +1,19 @@
 //! Walks the tree of an expression: what it calls, how deep it is, and how large its value may become.
 
+use std::collections::BTreeSet;
+
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, Subscript,
-    UnaryOperator, Value,
+    BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, UnaryOperator, Value,
 };
 
 use super::functions::Place;
-use super::literals::{literal, number, text};
+use super::literals::{literal, text};
 use super::size::Size;
 use super::{json, types};
 use crate::error::{Error, Result};
 
 /// Operators and functions in one another.
 const MAX_DEPTH: usize = 128;
-/// ANDs and ORs beside one another where DataFusion plans them, which does not balance them.
-const MAX_UNBALANCED: usize = 1_000;
 /// Bytes of a regular expression.
 const MAX_PATTERN: u64 = 4 << 10;
 
@@ -27,6 +26,12 @@ pub struct Walk {
     pub growth: u64,
     /// Operands that are put together into texts and lists.
     pub operands: u64,
+    /// What its evaluation holds at most at one moment: texts, lists and the like that it makes.
+    pub peak: Size,
+    /// What is held of the values that were walked so far.
+    pub(super) held: Size,
+    /// The columns that it reads, as they are written; of a path its first name.
+    pub columns: BTreeSet<String>,
 }
 
 impl Walk {
@@ -36,6 +41,9 @@ impl Walk {
             is_immutable: true,
             growth: 1,
             operands: 0,
+            peak: Size::default(),
+            held: Size::default(),
+            columns: BTreeSet::new(),
         }
     }
 
@@ -43,6 +51,8 @@ impl Walk {
     pub fn expression(&mut self, expr: &Expr) -> Result<Size> {
         let size = self.expr(expr, 1, self.place == Place::Rows)?;
         size.check_added()?;
+        // A constant is written once for each row, too.
+        self.peak = self.peak.or(size.without_small());
         Ok(size)
     }
 
@@ -53,7 +63,9 @@ impl Walk {
                 "the expression applies more than {MAX_DEPTH} operators to one another; split it"
             )));
         }
+        let held = self.held;
         let size = self.kind(expr, depth + 1, is_balanced)?;
+        self.hold(expr, size, held);
         match expr {
             // A list is searched or measured by a function more often than it is a result.
             Expr::Array(_) if size.is_constant() => size.check_list()?,
@@ -270,114 +282,6 @@ impl Walk {
                 "functions that take a lambda, such as array_transform, are not available",
             )),
             _ => Err(unknown("a form")),
-        }
-    }
-
-    /// A chain of ANDs or of ORs, however long: its left sides are not walked recursively.
-    fn conditions(
-        &mut self,
-        expr: &Expr,
-        op: &BinaryOperator,
-        depth: usize,
-        is_balanced: bool,
-    ) -> Result<Size> {
-        let mut rest = vec![expr];
-        let mut count = 0;
-        while let Some(expr) = rest.pop() {
-            match expr {
-                Expr::BinaryOp {
-                    left,
-                    op: own,
-                    right,
-                } if own == op => rest.extend([right.as_ref(), left.as_ref()]),
-                operand => {
-                    count += 1;
-                    if !is_balanced && count > MAX_UNBALANCED {
-                        return Err(Error::invalid(format!(
-                            "the expression joins more than {MAX_UNBALANCED} conditions inside of a \
-                             function or view; compare with a list instead: column IN (…)"
-                        )));
-                    }
-                    self.expr(operand, depth, is_balanced)?;
-                }
-            }
-        }
-        Ok(Size::SMALL)
-    }
-
-    fn operator(&mut self, op: &BinaryOperator, left: Size, right: Size) -> Result<Size> {
-        use BinaryOperator as Op;
-        match op {
-            Op::StringConcat => Ok(self.all(&[left, right])),
-            Op::PGRegexMatch | Op::PGRegexIMatch | Op::PGRegexNotMatch | Op::PGRegexNotIMatch => {
-                check_pattern(right).map(|()| Size::SMALL)
-            }
-            Op::Plus
-            | Op::Minus
-            | Op::Multiply
-            | Op::Divide
-            | Op::Modulo
-            | Op::Gt
-            | Op::Lt
-            | Op::GtEq
-            | Op::LtEq
-            | Op::Eq
-            | Op::NotEq
-            | Op::BitwiseOr
-            | Op::BitwiseAnd
-            | Op::BitwiseXor
-            | Op::PGBitwiseXor
-            | Op::PGBitwiseShiftLeft
-            | Op::PGBitwiseShiftRight
-            | Op::MyIntegerDivide
-            | Op::PGLikeMatch
-            | Op::PGILikeMatch
-            | Op::PGNotLikeMatch
-            | Op::PGNotILikeMatch
-            | Op::AtArrow
-            | Op::ArrowAt => Ok(Size::SMALL),
-            other => Err(unknown(&format!("the operator `{other}`"))),
-        }
-    }
-
-    /// Values that are put together.
-    pub(super) fn all(&mut self, parts: &[Size]) -> Size {
-        let joined = parts.iter().filter(|part| !part.is_constant()).count() as u64;
-        self.operands += joined.saturating_sub(1);
-        let sum = |sum: Size, part: &Size| sum.plus(*part);
-        parts.iter().fold(Size::default(), sum)
-    }
-
-    fn list<'a>(&mut self, items: impl Iterator<Item = &'a Expr>, depth: usize) -> Result<Size> {
-        let mut sizes = Vec::new();
-        for item in items {
-            let size = self.expr(item, depth, false)?;
-            // Numbers have eight bytes here, and lists of them are long.
-            sizes.push(match number(item) {
-                true => Size::literal(8),
-                false => size,
-            });
-        }
-        Ok(self.all(&sizes))
-    }
-
-    fn access(&mut self, access: &AccessExpr, depth: usize) -> Result<()> {
-        match access {
-            AccessExpr::Dot(Expr::Identifier(_)) => Ok(()),
-            AccessExpr::Subscript(Subscript::Index { index }) => {
-                self.expr(index, depth, false).map(drop)
-            }
-            AccessExpr::Subscript(Subscript::Slice {
-                lower_bound,
-                upper_bound,
-                stride,
-            }) => {
-                for bound in [lower_bound, upper_bound, stride].into_iter().flatten() {
-                    self.expr(bound, depth, false)?;
-                }
-                Ok(())
-            }
-            AccessExpr::Dot(_) => Err(unknown("a path that is no path of names")),
         }
     }
 }

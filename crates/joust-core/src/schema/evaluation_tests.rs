@@ -1,0 +1,154 @@
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+};
+use arrow::datatypes::Float32Type;
+use lance::dataset::WriteParams;
+
+use super::*;
+
+const LONG: usize = 20_000;
+const TEXTS: i64 = 10_000;
+
+/// A table of numbers, vectors and texts of so many bytes, in memory.
+async fn table(bytes: usize) -> Dataset {
+    of(TEXTS, bytes).await
+}
+
+async fn few(rows: i64) -> Dataset {
+    of(rows, 10).await
+}
+
+async fn of(rows: i64, bytes: usize) -> Dataset {
+    let numbers = Int64Array::from_iter_values(0..rows);
+    // Unlike one another, so that files hold them almost as they are.
+    let mut state = 7_u64;
+    let mut text = || {
+        let letter = |_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            char::from(b'!' + (state >> 33) as u8 % 90)
+        };
+        (0..bytes).map(letter).collect::<String>()
+    };
+    let texts = StringArray::from_iter_values((0..rows).map(|_| text()));
+    let vectors = (0..rows).map(|n| Some((0..64).map(move |at| Some((n * at) as f32))));
+    let vectors = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(vectors, 64);
+    let columns: [(&str, ArrayRef); 3] = [
+        ("n", Arc::new(numbers)),
+        ("s", Arc::new(texts)),
+        ("v", Arc::new(vectors)),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let schema = batch.schema();
+    let rows = RecordBatchIterator::new([Ok(batch)], schema);
+    Dataset::write(rows, "memory://t.lance", Some(WriteParams::default()))
+        .await
+        .unwrap()
+}
+
+fn expressions(sql: &[&str]) -> Vec<Expression> {
+    sql.iter()
+        .map(|sql| Expression::new(sql).unwrap())
+        .collect()
+}
+
+fn threads() -> usize {
+    get_num_compute_intensive_cpus()
+}
+
+#[tokio::test]
+async fn comparisons_make_nothing() {
+    let table = table(10).await;
+    for sql in [
+        "n = 1",
+        "s = 'a' AND n > 2 OR s IS NULL",
+        "n + 1 < abs(n)",
+        "s LIKE 'a%'",
+    ] {
+        assert_eq!(
+            Evaluation::of_scan(&table, &expressions(&[sql])),
+            None,
+            "{sql}"
+        );
+    }
+    let list: Vec<String> = (0..5_000).map(|n| format!("'{n:020}'")).collect();
+    let sql = format!("s IN ({})", list.join(", "));
+    assert_eq!(Evaluation::of_change(&table, &expressions(&[&sql])), None);
+}
+
+#[tokio::test]
+async fn texts_are_as_many_times_as_long_as_their_column() {
+    let table = table(LONG).await;
+    let made = |sql| Evaluation::of_change(&table, &expressions(&[sql])).unwrap();
+    let rows = made("upper(s)").rows;
+    assert_eq!(rows, 8_192);
+    let once = made("upper(s)").least_bytes;
+    let column = LONG * rows * threads();
+    assert!(
+        (column * 9 / 10..column * 12 / 10).contains(&once),
+        "{once}"
+    );
+    assert!(made("repeat(s, 60) = ''").least_bytes >= 60 * column * 9 / 10);
+    assert!(made("s || s || s").least_bytes >= 3 * column * 9 / 10);
+    // The second is made when the first is gone.
+    let one_by_one = made("length(repeat(s, 3)) + length(repeat(s, 3))").least_bytes;
+    assert!(one_by_one <= 4 * column, "{one_by_one}");
+    // Both are there to be compared.
+    assert!(made("repeat(s, 3) = repeat(s, 4)").least_bytes >= 7 * column * 9 / 10);
+}
+
+#[tokio::test]
+async fn a_column_that_is_not_read_costs_nothing() {
+    let table = table(LONG).await;
+    let made = |sql| Evaluation::of_change(&table, &expressions(&[sql])).unwrap();
+    let number = made("cast(n AS string) || 'x'").least_bytes;
+    assert!(number < made("upper(s)").least_bytes / 50, "{number}");
+    // What is no column may be any of them.
+    let any = made("upper(source.anything)").least_bytes;
+    assert!(any >= made("upper(s)").least_bytes);
+}
+
+#[tokio::test]
+async fn texts_that_are_written_out_count_for_each_row() {
+    let table = table(10).await;
+    let long = "x".repeat(8_000);
+    for sql in [
+        format!("s || '{long}'"),
+        format!("strpos(s, '{long}') > 0"),
+        format!("'{long}'"),
+        format!("array_position(['{long}', s], s) = 1"),
+    ] {
+        let made = Evaluation::of_change(&table, &expressions(&[&sql])).unwrap();
+        assert!(
+            made.bytes >= 8_000 * 8_192 * threads(),
+            "{}: {made:?}",
+            &sql[..20]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_scan_has_batches_that_stay_small() {
+    let table = table(LONG).await;
+    for sql in ["upper(s)", "repeat(s, 60)", "s || s || s"] {
+        let scan = Evaluation::of_scan(&table, &expressions(&[sql])).unwrap();
+        assert!(scan.rows < 200, "{sql}: {scan:?}");
+        assert!(
+            scan.bytes <= threads() * (BATCH as usize).max(LONG * 4 * 61),
+            "{sql}: {scan:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_more_rows_than_there_are() {
+    let table = table(10).await;
+    let made = Evaluation::of_change(&table, &expressions(&["upper(s)"])).unwrap();
+    assert_eq!(made.rows, 8_192);
+    let few = few(40).await;
+    let made = Evaluation::of_change(&few, &expressions(&["upper(s)"])).unwrap();
+    assert_eq!(made.rows, 40);
+}

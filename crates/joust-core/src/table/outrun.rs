@@ -1,0 +1,69 @@
+//! Changes that lose to the commits of other processes again and again.
+//!
+//! Two processes that commit to one table settle by speed who is first. A change of the schema takes longer than
+//! an insert, and loses every time to a process that inserts without a pause. The engine can't reach the other
+//! process, so it says which branches have such a change; whoever runs both asks the other one to
+//! [pause its commits](super::Table::pause_commits).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::holds::Place;
+
+/// The branches that have a change which loses, with how many there are. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Outrun(Arc<Mutex<HashMap<Place, usize>>>);
+
+/// A change that loses, until it is dropped.
+pub(super) struct Losing {
+    outrun: Outrun,
+    place: Place,
+}
+
+impl Outrun {
+    pub(super) fn add(&self, place: &Place) -> Losing {
+        *self.0.lock().entry(place.clone()).or_default() += 1;
+        Losing {
+            outrun: self.clone(),
+            place: place.clone(),
+        }
+    }
+
+    pub fn places(&self) -> Vec<Place> {
+        self.0.lock().keys().cloned().collect()
+    }
+}
+
+impl Drop for Losing {
+    fn drop(&mut self) {
+        let mut places = self.outrun.0.lock();
+        if let Some(count) = places.get_mut(&self.place) {
+            *count -= 1;
+            if *count == 0 {
+                places.remove(&self.place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_outrun_as_long_as_one_of_its_changes_is() {
+        let outrun = Outrun::default();
+        let place = Place {
+            location: "/t.lance".into(),
+            branch: Some("b".into()),
+        };
+        let one = outrun.add(&place);
+        let other = outrun.add(&place);
+        drop(one);
+        assert!(outrun.places() == [place]);
+        drop(other);
+        assert!(outrun.places().is_empty());
+    }
+}

@@ -1,0 +1,80 @@
+import type { Catalog } from "../catalog/catalog.js";
+import type { CommitPauses, Pause } from "../catalog/commit-pauses.js";
+import type { OpenCatalog } from "../catalog/open.js";
+import type { Engine } from "../engine/index.js";
+import type { Logger } from "../telemetry/logger.js";
+
+/** How often it is looked who asks for a pause, ms. */
+const INTERVAL = 250;
+/** How long commits to a branch pause each time that another server asks for it, ms: until the next look. */
+const PAUSE = 400;
+
+export interface Surroundings {
+  readonly commitPauses: Pick<CommitPauses, "ask" | "elsewhere">;
+  readonly catalog: Pick<Catalog, "tableByKey">;
+  readonly engine: Pick<Engine, "outrun" | "table">;
+  /** What reaching the root needs; a table's own options come on top. */
+  readonly storageOptions: Record<string, string>;
+  readonly log: Logger;
+}
+
+/** An open catalog, with commits paused as servers ask one another until it is closed. */
+export function pausingCommits(
+  opened: OpenCatalog,
+  own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
+): OpenCatalog {
+  const { catalog, commitPauses } = opened;
+  const watch = new Watch({ ...own, catalog, commitPauses });
+  const close = () => watch.stop().finally(() => opened.close());
+  return { ...opened, close };
+}
+
+class Watch {
+  /** Pauses that have not ended. */
+  readonly #pausing = new Map<string, Promise<void>>();
+  readonly #timer: NodeJS.Timeout;
+  #looking: Promise<void> | undefined;
+
+  constructor(private readonly surroundings: Surroundings) {
+    this.#timer = setInterval(() => {
+      this.#looking ??= this.#look()
+        .catch((err) => surroundings.log.warn({ err }, "pauses of commits could not be looked for"))
+        .finally(() => {
+          this.#looking = undefined;
+        });
+    }, INTERVAL);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    await Promise.all(this.#pausing.values());
+  }
+
+  async #look(): Promise<void> {
+    const { commitPauses, engine, log } = this.surroundings;
+    const outrun = engine
+      .outrun()
+      .map(({ life, branch }) => ({ table: life, branch: branch ?? "" }));
+    await commitPauses.ask(outrun);
+    for (const pause of await commitPauses.elsewhere()) {
+      const text = JSON.stringify(pause);
+      if (this.#pausing.has(text)) continue;
+      const pausing = this.#pause(pause)
+        .catch((err) => log.warn({ err }, "commits could not be paused for another server"))
+        .finally(() => this.#pausing.delete(text));
+      this.#pausing.set(text, pausing);
+    }
+  }
+
+  /** Nothing for a table that is gone. */
+  async #pause({ table: key, branch }: Pause): Promise<void> {
+    const { catalog, engine, storageOptions } = this.surroundings;
+    const record = await catalog.tableByKey(key);
+    if (!record) return;
+    const options = { ...storageOptions, ...record.storageOptions };
+    const table = engine.table(record.location, options);
+    await (branch === "" ? table : table.onBranch(branch)).pauseCommits(PAUSE);
+  }
+}
