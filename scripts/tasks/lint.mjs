@@ -13,7 +13,7 @@ const node = (path, ...args) => command(process.execPath, [bin(path), ...args]);
 
 const ACTIONLINT = "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
 /** Without advisories, whose database has to be downloaded: the hosted CI checks them. */
-const DENY = ["--offline", "check", "bans", "licenses", "sources"];
+const DENY = ["--locked", "check", "bans", "licenses", "sources"];
 
 const checks = {
   "package-lock.json": checkLockFile,
