@@ -901,6 +901,8 @@ export interface Versions {
   engine: string
   /** Version of lance in it. */
   lance: string
+  /** Cloud stores in it: `aws`, `azure`, `gcp`. */
+  stores: Array<string>
 }
 
 /** What a view is made of. */

@@ -1,55 +1,64 @@
 /**
- * Makes what is published. `platform`: compiles the addon for this machine as `dist` and writes
- * native/npm/<platform>/, a package with nothing but the binary. `main`: lists the platform
- * packages in package.json, for the release only; a checkout has to work before they exist.
+ * Makes what is published.
+ *
+ * `platform`: writes native/npm/<platform>/, the package with the compiled parts for this machine, or for
+ * JOUST_TARGET, with the addon compiled as `dist`. It fails where the addon is none to publish: it needs a
+ * newer glibc than promised, or lacks a SIMD kernel. `platform --profile release` takes the addon that
+ * `npm run build` has made, and prints these faults only, unless `--enforce` is given.
+ *
+ * `main`: lists the platform packages in package.json, for the release only.
  */
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { parseArgs } from "node:util";
 import { parseTriple } from "@napi-rs/cli";
-import { addonInputs, buildAddon } from "./build/addon.mjs";
-import { addonPath, platform, root } from "./build/paths.mjs";
+import { addonStale, buildAddon } from "./build/addon.mjs";
+import { addonPath, platform, profileDir, root } from "./build/paths.mjs";
+import { publishedManifest } from "./packages/main.mjs";
+import { inspectAddon, stripAddon, writePlatformPackage } from "./packages/platform.mjs";
 
 const manifestPath = join(root, "package.json");
 const manifest = JSON.parse(readFileSync(manifestPath, "utf8"));
-const platforms = manifest.napi.targets.map((triple) => parseTriple(triple));
+const targets = manifest.napi.targets.map((triple) => parseTriple(triple));
 
-const kinds = { platform: writePlatformPackage, main: listPlatformPackages };
-const kind = kinds[process.argv[2]];
+const kinds = { platform: platformPackage, main: listPlatformPackages };
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    profile: { type: "string", default: "dist" },
+    enforce: { type: "boolean", default: false },
+  },
+});
+const kind = kinds[positionals[0]];
 if (!kind) throw new Error(`give one of ${Object.keys(kinds).join(", ")}`);
-await kind();
+await kind(values);
 
-async function writePlatformPackage() {
-  const target = platforms.find(({ platformArchABI }) => platformArchABI === platform);
+async function platformPackage({ profile, enforce }) {
+  if (profile !== "dist" && profile !== "release") {
+    throw new Error(`--profile must be dist or release, got "${profile}"`);
+  }
+  const target = targets.find(({ platformArchABI }) => platformArchABI === platform);
   if (!target) throw new Error(`${platform} is none of the platforms in package.json`);
-  await buildAddon({ profile: "dist" });
+  if (profile === "dist") await buildAddon({ profile });
+  else if (addonStale()) throw new Error("the engine is not up to date: run npm run build");
 
+  const faults = inspectAddon({ addon: addonPath, platform, profileDir: profileDir(profile) });
+  for (const fault of faults) console.error(fault);
+  if (faults.length > 0 && (enforce || profile === "dist")) {
+    process.exitCode = 1;
+    return;
+  }
   const folder = join(root, "native", "npm", platform);
-  const binary = basename(addonPath);
-  mkdirSync(folder, { recursive: true });
-  copyFileSync(addonPath, join(folder, binary));
-  copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
-  const { version, license, engines } = manifest;
-  const contents = {
-    name: `${manifest.name}-${platform}`,
-    version,
-    description: `The engine of ${manifest.name}, compiled for ${platform}`,
-    license,
-    engines,
-    main: binary,
-    files: [binary],
-    os: [target.platform],
-    cpu: [target.arch],
-    ...(target.abi === "gnu" && { libc: ["glibc"] }),
-    // A checkout uses the binary only if it was made from the same sources.
-    joust: { inputs: addonInputs() },
-  };
-  writeFileSync(join(folder, "package.json"), `${JSON.stringify(contents, null, 2)}\n`);
+  writePlatformPackage({ manifest, target, addon: addonPath, folder });
+  // The profile `dist` strips by itself.
+  if (profile === "release" && target.platform === "linux") {
+    stripAddon(join(folder, basename(addonPath)));
+  }
   console.log(folder);
 }
 
 function listPlatformPackages() {
-  for (const { platformArchABI } of platforms) {
-    manifest.optionalDependencies[`${manifest.name}-${platformArchABI}`] = manifest.version;
-  }
-  writeFileSync(manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);
+  const platforms = targets.map(({ platformArchABI }) => platformArchABI);
+  const published = publishedManifest(manifest, platforms);
+  writeFileSync(manifestPath, `${JSON.stringify(published, null, 2)}\n`);
 }

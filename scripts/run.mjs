@@ -4,9 +4,12 @@
  */
 import { setup } from "./setup.mjs";
 
+/** Tasks that only run joust, so that a published engine serves them. */
+const USES_PUBLISHED = new Set(["demo", "start"]);
+
 const [task, ...args] = process.argv.slice(2);
 try {
-  await setup();
+  await setup({ published: USES_PUBLISHED.has(task) });
   const { run } = await import(`./tasks/${task}.mjs`);
   const code = await run(args);
   if (code) process.exitCode = code;

@@ -3,7 +3,7 @@
  * sources, each only when it is stale. Needs Node and Rust and nothing else; every npm script goes
  * through here. `--check` changes nothing and ends with 1 when something is stale.
  */
-import { addonStale, buildAddon, firstBuildHint } from "./build/addon.mjs";
+import { addonStale, buildAddon, firstBuildHint, takePublishedAddon } from "./build/addon.mjs";
 import { dependenciesStale, installDependencies } from "./build/dependencies.mjs";
 import { exclusively } from "./build/lock.mjs";
 import { buildTypescript, typescriptStale } from "./build/typescript.mjs";
@@ -19,6 +19,7 @@ const steps = [
     what: "the engine",
     stale: addonStale,
     make: buildAddon,
+    take: takePublishedAddon,
     doing: "compiling",
     hint: firstBuildHint,
   },
@@ -30,14 +31,19 @@ const steps = [
   },
 ];
 
-export async function setup() {
+/**
+ * `published`: an engine that is not compiled yet may be the one of a platform package, for commands that only
+ * run joust.
+ */
+export async function setup({ published = false } = {}) {
   requireNode(20, 17);
-  if (staleParts().length > 0) await exclusively(makeStaleParts);
+  if (staleParts().length > 0) await exclusively(() => makeStaleParts(published));
 }
 
-async function makeStaleParts() {
-  for (const { what, stale, make, doing, hint } of steps) {
+async function makeStaleParts(published) {
+  for (const { what, stale, make, take, doing, hint } of steps) {
     if (!stale()) continue;
+    if (published && take?.()) continue;
     console.error(`${doing} ${what}${hint?.() ?? ""}`);
     await make();
   }

@@ -9,9 +9,13 @@ import {
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { cargo } from "./cargo.mjs";
+import { crateNames, crateWeights } from "./crates.mjs";
+import { chosenFeatures, FEATURES, featureFlags } from "./features.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
-import { addonPath, platform, root, targetDir } from "./paths.mjs";
-import { CompileProgress, progressEnvironment } from "./progress.mjs";
+import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
+import { CompileProgress, progressEnvironment, progressFlags } from "./progress.mjs";
+import { fetchAddon } from "./published.mjs";
+import { cargoBuild } from "./target.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
 const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
@@ -32,6 +36,18 @@ export function firstBuildHint() {
   return compiled ? "" : ", which takes half an hour this first time";
 }
 
+/**
+ * Takes the addon of the published platform package, where one of this version was made from exactly these
+ * sources; false where there is none. Nothing that is compiled already is replaced.
+ */
+export function takePublishedAddon() {
+  const inputs = addonInputs();
+  if (existsSync(addonPath) || !fetchAddon(inputs, addonPath)) return false;
+  // An optimised addon also serves where an unoptimised one is enough.
+  stamp(STAMP, made(inputs, wantsUnoptimised()));
+  return true;
+}
+
 function prebuiltInputs() {
   try {
     return createRequire(join(root, "package.json"))(`joust-${platform}/package.json`).joust.inputs;
@@ -49,11 +65,13 @@ function prebuiltInputs() {
  */
 export async function buildAddon({ profile = "release" } = {}) {
   const inputs = addonInputs();
-  const progress = new CompileProgress();
   // What is published is always optimised.
   const quick = profile === "release" && wantsUnoptimised();
-  const flags = quick ? unoptimised(...SLOW) : [];
-  const code = await cargo(["build", "--profile", profile, "--workspace", ...flags], {
+  const flags = [...featureFlags(), ...(quick ? unoptimised(...SLOW) : [])];
+  const weights = crateWeights({ quick });
+  const progress = new CompileProgress({ weights, names: crateNames(featureFlags(), weights) });
+  const command = [...cargoBuild(target), "--profile", profile, "--workspace", ...flags];
+  const code = await cargo([...command, ...progressFlags], {
     env: progressEnvironment,
     stdio: ["ignore", "ignore", "pipe"],
     onOutput: (chunk) => progress.write(chunk),
@@ -63,18 +81,22 @@ export async function buildAddon({ profile = "release" } = {}) {
 
   // A rename, because a running server has the old file mapped.
   const fresh = `${addonPath}.${process.pid}`;
-  copyFileSync(join(targetDir, profile, libraryName()), fresh);
+  copyFileSync(join(profileDir(profile), libraryName()), fresh);
   renameSync(fresh, addonPath);
   await writeBindings();
   stamp(STAMP, made(inputs, quick));
 }
 
-/** The two ways to compile it are taken for different addons. */
-const made = (inputs, quick) => (quick ? `${inputs} unoptimised` : inputs);
+/** The ways to compile it are taken for different addons. */
+function made(inputs, quick) {
+  const features = chosenFeatures();
+  const some = features.length < FEATURES.length ? ["stores:", ...features] : [];
+  return [inputs, ...(quick ? ["unoptimised"] : []), ...some].join(" ");
+}
 
 function libraryName() {
-  if (process.platform === "win32") return "joust_node.dll";
-  return process.platform === "darwin" ? "libjoust_node.dylib" : "libjoust_node.so";
+  if (platform.startsWith("win32")) return "joust_node.dll";
+  return platform.startsWith("darwin") ? "libjoust_node.dylib" : "libjoust_node.so";
 }
 
 /** Writes native/index.js and native/index.d.ts when the macros have described the addon anew. */

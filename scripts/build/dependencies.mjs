@@ -10,12 +10,12 @@ export function dependenciesStale() {
 
 /** Installs exactly what the lock file says. */
 export function installDependencies() {
-  npm(root, "ci");
+  install(root, "ci");
 }
 
 /** The same for a folder of its own without a lock file, whose package.json names exact versions. */
 export function installFolder(folder) {
-  if (isStale(folder, "package.json")) npm(folder, "install", "--no-package-lock");
+  if (isStale(folder, "package.json")) install(folder, "install", "--no-package-lock");
 }
 
 function isStale(folder, source) {
@@ -26,12 +26,17 @@ function isStale(folder, source) {
 }
 
 /** No package needs its install script: all that carry native code ship it built. */
-function npm(folder, ...args) {
+function install(folder, ...args) {
   const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  npm([...args, ...quiet], { cwd: folder, stdio: ["ignore", 2, 2] });
+}
+
+/** Runs npm; what it prints to a pipe. */
+export function npm(args, options) {
   const isWindows = process.platform === "win32";
-  execFileSync(isWindows ? "npm.cmd" : "npm", [...args, ...quiet], {
-    cwd: folder,
-    stdio: ["ignore", 2, 2],
+  return execFileSync(isWindows ? "npm.cmd" : "npm", args, {
+    encoding: "utf8",
+    ...options,
     shell: isWindows,
   });
 }

@@ -1,27 +1,55 @@
+import { Estimate, roughly } from "./estimate.mjs";
+
 const LINE_EVERY_MS = 30_000;
+/** A crate can take minutes, in which cargo writes nothing and the time left goes down. */
+const REDRAW_EVERY_MS = 5000;
+const BAR_WIDTH = 24;
 const PROGRESS = /Building \[[=> ]*\] (\d+)\/(\d+)(?:: (.*))?/;
+const CRATE = /^\s*(Fresh|Compiling) (\S+) v/;
 const ROUTINE =
-  /^\s*(Compiling|Building|Finished|Fresh|Blocking|Downloading|Downloaded|Updating|Locking|Adding|Running)\b/;
+  /^\s*(Compiling|Building|Finished|Fresh|Dirty|Blocking|Downloading|Downloaded|Updating|Locking|Adding|Running)\b/;
 
 /** Makes cargo report its progress on a pipe as it does on a terminal. */
 export const progressEnvironment = {
   CARGO_TERM_PROGRESS_WHEN: "always",
-  CARGO_TERM_PROGRESS_WIDTH: "120",
+  CARGO_TERM_PROGRESS_WIDTH: "160",
   CARGO_TERM_COLOR: "never",
 };
 
+/** Makes cargo also name the crates that it need not compile. */
+export const progressFlags = ["--verbose"];
+
 /**
- * Turns cargo's output into one updating line on a terminal, or a line every half minute
+ * Turns cargo's output into a bar with the time left on a terminal, or a line every half minute
  * elsewhere. Warnings and errors pass through.
  */
 export class CompileProgress {
   #out;
-  #started = Date.now();
-  #reported = Date.now();
+  #now;
+  #started;
+  #reported;
+  #estimate;
   #rest = "";
+  #crates = "";
+  #seen = false;
+  #timer;
 
-  constructor(out = process.stderr) {
+  /**
+   * @param {{
+   *   weights: import("./estimate.mjs").Weights,
+   *   names: Iterable<string>,
+   *   out?: { isTTY?: boolean, columns?: number, write(text: string): unknown },
+   *   now?: () => number,
+   * }} given `names` are the crates of the build
+   */
+  constructor({ weights, names, out = process.stderr, now = Date.now }) {
     this.#out = out;
+    this.#now = now;
+    this.#started = now();
+    this.#reported = this.#started;
+    this.#estimate = new Estimate(weights, names, this.#started);
+    this.#timer = setInterval(() => this.#report(), REDRAW_EVERY_MS);
+    this.#timer.unref();
   }
 
   write(chunk) {
@@ -31,27 +59,51 @@ export class CompileProgress {
   }
 
   end() {
+    clearInterval(this.#timer);
     if (this.#rest !== "") this.#line(stripControls(this.#rest));
     if (this.#out.isTTY) this.#out.write("\x1b[2K\r");
   }
 
   #line(line) {
-    const [, done, total, crates] = PROGRESS.exec(line) ?? [];
-    if (done !== undefined) this.#report(Number(done), Number(total), crates);
-    else if (line.trim() !== "" && !ROUTINE.test(line)) this.#out.write(`${line}\n`);
+    const [, state, crate] = CRATE.exec(line) ?? [];
+    if (state === "Fresh") this.#estimate.fresh(crate);
+    if (state === "Compiling") this.#estimate.begin(crate);
+    const [, done, , crates = ""] = PROGRESS.exec(line) ?? [];
+    if (done !== undefined) {
+      this.#seen = true;
+      this.#crates = crates.trim();
+      this.#estimate.compiling(this.#crates.split(","), this.#now());
+      this.#report();
+    } else if (line.trim() !== "" && !ROUTINE.test(line)) {
+      if (this.#out.isTTY) this.#out.write("\x1b[2K");
+      this.#out.write(`${line}\n`);
+    }
   }
 
-  #report(done, total, crates = "") {
-    const now = Date.now();
-    const minutes = Math.floor((now - this.#started) / 60_000);
-    const text = `compiling the engine: ${done} of ${total} crates, ${minutes} min ${crates && `(${crates})`}`;
+  #report() {
+    if (!this.#seen) return;
+    const now = this.#now();
     if (this.#out.isTTY) {
+      const text = `${bar(this.#estimate.share(now))} ${this.#text(now)}`;
       this.#out.write(`\x1b[2K${text.slice(0, (this.#out.columns ?? 80) - 1)}\r`);
     } else if (now - this.#reported >= LINE_EVERY_MS) {
       this.#reported = now;
-      this.#out.write(`${text}\n`);
+      this.#out.write(`compiling the engine: ${this.#text(now)}\n`);
     }
   }
+
+  #text(now) {
+    const share = Math.floor(this.#estimate.share(now) * 100);
+    const left = roughly(this.#estimate.left(now));
+    const minutes = Math.floor((now - this.#started) / 60_000);
+    const guess = this.#estimate.isMeasured(now) ? "left" : "left by a first estimate";
+    return `${share} %, ${minutes} min, ${left} ${guess}${this.#crates && ` (${this.#crates})`}`;
+  }
+}
+
+function bar(share) {
+  const filled = Math.round(share * BAR_WIDTH);
+  return `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}]`;
 }
 
 function stripControls(line) {

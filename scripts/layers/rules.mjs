@@ -41,6 +41,7 @@ const FOUNDATION = [
   "concurrently",
   "loopback",
   "native",
+  "platform",
   "telemetry",
 ];
 const SERVICES = ["catalog", "cluster", "jobs", "maintenance", "engine", "transactions", "uploads"];
@@ -54,6 +55,7 @@ export const TYPESCRIPT_IMPORTS = new Map([
   ["concurrently", []],
   ["loopback", []],
   ["native", []],
+  ["platform", []],
   ["telemetry", FOUNDATION],
   ["engine", FOUNDATION],
   ["catalog", FOUNDATION],
@@ -72,6 +74,7 @@ export const TYPESCRIPT_IMPORTS = new Map([
   ["http", [...FOUNDATION, ...API, "auth"]],
   ["threads", [...FOUNDATION, ...API, "http"]],
   ["config", FOUNDATION],
+  ["demo", FOUNDATION],
 ]);
 
 /** Folders that put the others together and may import all of them. */

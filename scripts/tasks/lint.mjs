@@ -1,13 +1,19 @@
 import { join } from "node:path";
 import { cargo } from "../build/cargo.mjs";
+import { featureFlags } from "../build/features.mjs";
 import { root } from "../build/paths.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { checkLayers } from "../layers/check.mjs";
 import { command } from "./command.mjs";
 import { checkLockFile } from "./lock-file.mjs";
+import { whenInstalled } from "./when-installed.mjs";
 
 const bin = (path) => join(root, "node_modules", ...path.split("/"));
 const node = (path, ...args) => command(process.execPath, [bin(path), ...args]);
+
+const ACTIONLINT = "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
+/** Without advisories, whose database has to be downloaded: the hosted CI checks them. */
+const DENY = ["--locked", "check", "bans", "licenses", "sources"];
 
 const checks = {
   "package-lock.json": checkLockFile,
@@ -16,6 +22,8 @@ const checks = {
   "types of the benchmark": () => node("typescript/bin/tsc", "--project", join(root, "bench")),
   "types of the tests": () => node("typescript/bin/tsc", "--project", join(root, "test")),
   layers: checkLayers,
+  "workflows (actionlint)": () => whenInstalled("actionlint", [], ACTIONLINT),
+  "crates (cargo-deny)": () => whenInstalled("cargo-deny", DENY, "cargo install cargo-deny"),
   rustfmt: () => cargo(["fmt", "--all", "--check"]),
   clippy,
 };
@@ -26,7 +34,7 @@ const checks = {
  * looked at would be wasted.
  */
 function clippy() {
-  const quick = unoptimised(...SLOW, "joust-text", "protoc-path");
+  const quick = [...featureFlags(), ...unoptimised(...SLOW, "joust-text", "protoc-path")];
   return cargo(["build", "--quiet", "--release", "--workspace", "--all-targets", ...quick], {
     env: { RUSTC_WORKSPACE_WRAPPER: "clippy-driver", CLIPPY_ARGS: "-Dwarnings" },
   });

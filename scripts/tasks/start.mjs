@@ -1,10 +1,4 @@
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { root } from "../build/paths.mjs";
+import { joust } from "./joust.mjs";
 
-/** `npm start -- ARGS` is `joust serve ARGS`, in this process, so that signals reach the server. */
-export async function run(args) {
-  const main = join(root, "dist", "cli", "main.js");
-  process.argv = [process.execPath, main, "serve", ...args];
-  await import(pathToFileURL(main).href);
-}
+/** `npm start -- ARGS` is `joust serve ARGS`. */
+export const run = (args) => joust(["serve", ...args]);

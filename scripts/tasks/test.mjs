@@ -1,4 +1,5 @@
 import { cargo } from "../build/cargo.mjs";
+import { featureFlags } from "../build/features.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { cargoCounts, tell, withExitCode } from "./counts.mjs";
 import { vitest } from "./vitest.mjs";
@@ -16,7 +17,7 @@ export async function run(args) {
 async function rustTests() {
   let output = "";
   // What Lance's futures make of joust-core takes minutes to optimise, once for each test program.
-  const quick = unoptimised(...SLOW);
+  const quick = [...featureFlags(), ...unoptimised(...SLOW)];
   const code = await cargo(["test", "--release", "--workspace", "--no-fail-fast", ...quick], {
     stdio: ["ignore", "pipe", "inherit"],
     onOutput(chunk) {

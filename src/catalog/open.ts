@@ -10,6 +10,8 @@ import { UploadStore } from "../uploads/store.js";
 import type { Uploads } from "../uploads/uploads.js";
 import { CleanUps } from "./clean-ups.js";
 import { CommitPauses } from "./commit-pauses.js";
+import type { CatalogDatabase } from "./database.js";
+import { diskFault } from "./disk-fault.js";
 import { type KeyStore, SqlKeyStore } from "./keys.js";
 import { isRemote } from "./location.js";
 import { followMovedRoot } from "./moved-root.js";
@@ -60,13 +62,21 @@ const openPostgres = async (url: string, log: Logger) =>
 const openSealedIds = async (key: Buffer) =>
   new (await import("../transactions/sealed-ids.js")).SealedIds(key);
 
+async function openFile(path: string, epoch: Epoch | undefined): Promise<CatalogDatabase> {
+  try {
+    // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    return await openSqlite(path, epoch);
+  } catch (error) {
+    throw diskFault(error, dirname(path), `the catalog ${path}`);
+  }
+}
+
 /** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
   const { root, url, log, role, epoch, onLease } = options;
   const postgres = isPostgres(url);
-  // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
-  if (!postgres) await mkdir(dirname(url), { recursive: true, mode: 0o700 });
-  const db = await (postgres ? openPostgres(url, log) : openSqlite(url, epoch)).catch(rethrow);
+  const db = await (postgres ? openPostgres(url, log) : openFile(url, epoch)).catch(rethrow);
   try {
     const key = await secret(db, "transaction-ids");
     const sealedIds = role === "server" ? await openSealedIds(key) : undefined;

@@ -3,6 +3,16 @@ import { operatorMessage } from "../errors.js";
 
 /** Prints why a command ends, in one sentence, and ends it: 2 for what was asked wrongly, 1 for the rest. */
 export function failCommand(error: unknown): never {
-  process.stderr.write(`joust: ${operatorMessage(error)}\n`);
+  process.stderr.write(`joust: ${sentence(error)}\n`);
   process.exit(error instanceof ConfigError ? 2 : 1);
+}
+
+/** Exported for the tests. */
+export function sentence(error: unknown): string {
+  const message = operatorMessage(error);
+  const [, missing] = /^Cannot find (?:module|package) '([^']+)'/.exec(message) ?? [];
+  if (missing !== undefined) {
+    return `the package ${missing} is not installed: install joust again, without \`--omit=optional\``;
+  }
+  return message.replace(/\s*\n\s*/g, " ");
 }

@@ -7,6 +7,8 @@ import { failCommand } from "./fail.js";
 const help = `joust serves Lance tables over HTTP.
 
   joust serve [ROOT] [options]          serves the tables in ROOT (./joust-data when not given)
+  joust demo [--once | --stay]          loads real text into a server of its own and queries it; serves until
+                                        Ctrl-C on a terminal or with --stay
   joust key create --name NAME [--role read|write|admin] [ROOT] [options]
                                         makes an API key and prints it once
   joust key list [ROOT] [options]       lists the keys, without their secrets
@@ -30,6 +32,9 @@ async function main(args: readonly string[]): Promise<void> {
   } else if (command === "serve") {
     const { serve } = await import("./serve.js");
     await serve(rest);
+  } else if (command === "demo") {
+    const { demo } = await import("./demo.js");
+    await demo(rest);
   } else if (command === "maintain") {
     const { maintain } = await import("./maintain.js");
     await maintain(rest);
@@ -38,7 +43,9 @@ async function main(args: readonly string[]): Promise<void> {
     await key(rest);
   } else {
     const asked = command === undefined ? "no command is given" : `${command} is no command`;
-    throw new ConfigError(`${asked}: try joust serve, joust key, joust maintain or joust --help`);
+    throw new ConfigError(
+      `${asked}: try joust serve, joust demo, joust key, joust maintain or joust --help`,
+    );
   }
 }
 

@@ -17,6 +17,7 @@ import { leaveTable } from "../operations/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
 import { setLanceEnvironment } from "./lance-environment.js";
+import { openRoot } from "./open-root.js";
 
 const PAGE = 1_000;
 const LOOK_EVERY = 50;
@@ -40,7 +41,7 @@ export async function maintain(args: readonly string[]): Promise<void> {
   const { Engine } = await import("../engine/index.js");
   const engine = new Engine(config);
   const { root, storageOptions } = config;
-  await engine.openRoot(root, storageOptions);
+  await openRoot(engine, config);
   const onLease = (leftMs: number) => engine.renewLease(leftMs);
   const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
   const store = await answeringCleanUps(opened, { engine, storageOptions, log });

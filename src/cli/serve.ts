@@ -9,6 +9,8 @@ export async function serve(args: readonly string[]): Promise<void> {
   // One request's forgotten promise must not end the server for all others.
   process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
   setLanceEnvironment(config);
+  // Before anything else that is compiled: it is the first to say what is wrong with an installation.
+  await import("../engine/native.js");
   const { start } = await import("./start.js");
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;

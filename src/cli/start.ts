@@ -11,7 +11,8 @@ import { AnswerRoom } from "../http/answer-room.js";
 import { BodyRoom } from "../http/body-room.js";
 import { drain } from "../http/drain.js";
 import { Server } from "../http/server.js";
-import { watchPair } from "../http/transport/tls.js";
+import { transportOf } from "../http/transport/open.js";
+import { readPair, watchPair } from "../http/transport/tls.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
@@ -36,6 +37,7 @@ import type { Targets } from "../threads/peer.js";
 import { Shared } from "../threads/shared.js";
 import { Workers } from "../threads/workers.js";
 import { watchUploads } from "../uploads/clean-up.js";
+import { openRoot } from "./open-root.js";
 
 /** A server that takes requests. */
 export interface Running {
@@ -50,8 +52,11 @@ export interface Running {
 
 /** Opens the root and the catalog, cleans up after a crash, adopts what other tools wrote, and listens. */
 export async function start(config: Config, log: Logger): Promise<Running> {
+  // What cannot work is reported before anything is made in the root.
+  transportOf(config.http);
+  if (config.tls) readPair(config.tls);
   const engine = new Engine(config);
-  await engine.openRoot(config.root, config.storageOptions);
+  await openRoot(engine, config);
   if (isRemote(config.root))
     log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
   const shared = new Shared();

@@ -13,8 +13,8 @@ function version(): string {
 async function engineLine(): Promise<string> {
   try {
     const { native } = await import("../engine/native.js");
-    const { engine, lance } = native.versions();
-    return `engine ${engine}, lance ${lance}`;
+    const { engine, lance, stores } = native.versions();
+    return `engine ${engine}, lance ${lance}, stores: ${["local", ...stores].join(", ")}`;
   } catch (error) {
     return `engine: ${(error as Error).message}`;
   }

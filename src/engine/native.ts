@@ -1,3 +1,7 @@
+import { readFileSync } from "node:fs";
+import { glibcVersion, platformName } from "../platform.js";
+import { loadFailure } from "./load-failure.js";
+
 type Native = typeof import("../../native/index.js");
 
 /** The compiled engine. Importing this fails with one sentence when there is no binary for this host. */
@@ -7,9 +11,16 @@ async function load(): Promise<Native> {
   try {
     return await import("../../native/index.js");
   } catch (cause) {
-    throw new Error(
-      `the engine has no binary for ${process.platform}-${process.arch}: build it with \`npm run build\``,
-      { cause },
-    );
+    const host = { platform: platformName(), glibc: glibcVersion(), published: published() };
+    throw new Error(loadFailure(cause, host), { cause });
   }
+}
+
+/** The platforms of the packages that this one lists. The release adds them: a checkout lists none. */
+function published(): string[] {
+  const manifest = new URL("../../package.json", import.meta.url);
+  const { optionalDependencies = {} } = JSON.parse(readFileSync(manifest, "utf8"));
+  return Object.keys(optionalDependencies)
+    .filter((name) => name.startsWith("joust-"))
+    .map((name) => name.slice("joust-".length));
 }

@@ -18,18 +18,20 @@ describe("joust", () => {
     expect(code).toBe(0);
     const [version, engine, http] = out.split("\n");
     expect(version).toMatch(/^joust \d+\.\d+\.\d+$/);
-    expect(engine).toBe(`engine ${version?.slice("joust ".length)}, lance 14.0.2`);
+    expect(engine).toBe(
+      `engine ${version?.slice("joust ".length)}, lance 14.0.2, stores: local, aws, azure, gcp`,
+    );
     expect(http).toMatch(/^HTTP (uWebSockets\.js|Node) \d+\.\d+\S* \(.+\)$/);
   });
 
   it.each([
     [
       [],
-      "joust: no command is given: try joust serve, joust key, joust maintain or joust --help\n",
+      "joust: no command is given: try joust serve, joust demo, joust key, joust maintain or joust --help\n",
     ],
     [
       ["server"],
-      "joust: server is no command: try joust serve, joust key, joust maintain or joust --help\n",
+      "joust: server is no command: try joust serve, joust demo, joust key, joust maintain or joust --help\n",
     ],
     [["serve", "--prot", "1"], "joust: --prot is no option: did you mean --port?\n"],
     [
@@ -37,6 +39,7 @@ describe("joust", () => {
       'joust: --follow-links must be one of always, never, got "maybe"\n',
     ],
     [["serve", "--port", "x"], 'joust: --port must be an integer from 0 to 65535, got "x"\n'],
+    [["demo", "--twice"], 'joust: joust demo takes --once or --stay, got "--twice"\n'],
     [["key"], "joust: joust key takes create, list or revoke\n"],
     [
       ["key", "create"],

@@ -79,7 +79,7 @@ describe("the README's commands", () => {
   it("show the demo", async () => {
     const { stdout } = await run("npm", ["run", "--silent", "demo"], { cwd: checkout });
     expect(stdout).toContain("by_vector");
-    expect(stdout).toMatch(/nearest to "colors in the terminal".*\n.*supports-color/);
+    expect(stdout).toMatch(/nearest to "a fast logger".*\n.*pino/);
     expect(stdout).toContain("count_rows");
   }, 120_000);
 });

@@ -20,9 +20,9 @@ trap finish EXIT
 echo "== installing the packed package"
 (cd "$checkout" && npm pack --silent --pack-destination "$work" >/dev/null)
 mkdir -p "$work/app"
+platform="$(cd "$checkout" && node scripts/package.mjs platform --profile release | tail -1)"
 (cd "$work/app" && npm init -y >/dev/null && npm install --silent --ignore-scripts "$work"/joust-*.tgz)
-# What the platform package would bring.
-cp "$checkout"/native/joust.*.node "$work/app/node_modules/joust/native/"
+cp -r "$platform" "$work/app/node_modules/joust-$(basename "$platform")"
 rm -rf "$host/opt/joust" && mkdir -p "$host/opt" && cp -r "$work/app" "$host/opt/joust"
 
 for version in 22 24; do
@@ -32,8 +32,7 @@ for version in 22 24; do
   install "$work/package/bin/node" "$host/opt/node-$version"
   in_host() { chroot "$host" "/opt/node-$version" "$@"; }
 
-  in_host --input-type=commonjs -e "process.chdir('/opt/joust'); require('/opt/joust/node_modules/uws-20-57')"
-  echo "uWebSockets.js 20.57 loads"
+  in_host /opt/joust/node_modules/joust/dist/cli/main.js --version | grep "HTTP uWebSockets.js 20.57"
 
   JOUST_API_KEY=try-me chroot "$host" "/opt/node-$version" \
     /opt/joust/node_modules/joust/dist/cli/main.js serve "/tmp/data-$version" --port 0 >"$work/log" &

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { transportOf } from "../../src/http/transport/open.js";
-import { allBuilds, automaticBuilds, loadUws } from "../../src/http/transport/uws/load.js";
+import {
+  allBuilds,
+  automaticBuilds,
+  firstInstalled,
+  loadUws,
+} from "../../src/http/transport/uws/load.js";
 
 const failing = (name: string, message: string) => ({
   name,
@@ -22,6 +27,21 @@ describe("uWebSockets.js", () => {
     expect(loadUws([{ name: "newest", load: () => newest }, older]).uws).toBe(newest);
   });
 
+  it("comes from the platform package, and from the development dependencies without one", () => {
+    const missing = Object.assign(new Error("Cannot find module"), { code: "MODULE_NOT_FOUND" });
+    const tooNew = Object.assign(new Error("GLIBC_2.38"), { code: "ERR_DLOPEN_FAILED" });
+    const load = (fate: Record<string, unknown>) => () =>
+      firstInstalled(Object.keys(fate), (name) => {
+        if (fate[name] instanceof Error) throw fate[name];
+        return fate[name];
+      });
+    expect(load({ packaged: 1, development: 2 })()).toBe(1);
+    expect(load({ packaged: missing, development: 2 })()).toBe(2);
+    expect(load({ packaged: missing, development: missing })).toThrow(missing);
+    // The same build from elsewhere would fail too, and its reason is worth more than "not installed".
+    expect(load({ packaged: tooNew, development: missing })).toThrow(tooNew);
+  });
+
   it("20.30, which leaves requests without an answer, is chosen by --http uws only", () => {
     expect(allBuilds.map(({ name }) => name)).toContain("uWebSockets.js 20.30");
     expect(automaticBuilds.map(({ name }) => name)).toEqual(["uWebSockets.js 20.57"]);
@@ -30,7 +50,10 @@ describe("uWebSockets.js", () => {
 
   it("that loads nowhere is told in one sentence", () => {
     const builds = [
-      failing("A", "/lib/x86_64/libc.so.6: version `GLIBC_2.38' not found (required by /x/y.node)"),
+      failing(
+        "A",
+        "supports only (glibc) Linux\n\nError: /lib/x86_64/libc.so.6: version `GLIBC_2.38' not found (required by /x/y.node)",
+      ),
       failing(
         "B",
         "Cannot find module 'uws-20-30/binaries/uws_linux_x64_115.node'\nRequire stack:\n- /a/b.js",

@@ -11,6 +11,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addonPath, root as checkout, platform } from "../../scripts/build/paths.mjs";
+import { uwsFiles } from "../../scripts/packages/uws.mjs";
 import { Client } from "../harness/client.js";
 import { type RunningProcess, startProcess } from "../harness/process.js";
 import { removeDir, tempDir } from "../harness/temp.js";
@@ -82,10 +83,14 @@ describe("the package that npm publishes", () => {
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(from, join(modules, name));
     }
-    // As scripts/package.mjs makes it.
+    // As scripts/packages/platform.mjs makes it.
     const addon = join(modules, `joust-${platform}`);
     mkdirSync(addon);
     symlinkSync(addonPath, join(addon, basename(addonPath)));
+    for (const { from, to } of uwsFiles(platform)) {
+      mkdirSync(dirname(join(addon, to)), { recursive: true });
+      symlinkSync(from, join(addon, to));
+    }
     const contents = {
       name: `joust-${platform}`,
       version: manifest.version,
@@ -116,6 +121,14 @@ describe("the package that npm publishes", () => {
     await client.createNamespace("ns");
     expect((await client.get("/v1/namespace/$/list")).json.namespaces).toEqual(["ns"]);
     expect((await client.get("/openapi.json")).status).toBe(200);
+  });
+
+  it("uses the same build of uWebSockets.js as the checkout, from the platform package", () => {
+    const version = (cli: string) =>
+      execFileSync(process.execPath, [cli, "--version"], { encoding: "utf8", cwd: directory });
+    const own = version(join(installed, "dist", "cli", "main.js"));
+    expect(own).toBe(version(join(checkout, "dist", "cli", "main.js")));
+    expect(existsSync(join(dirname(installed), "uws-20-57"))).toBe(false);
   });
 
   it("holds no sources, tests or maps", () => {

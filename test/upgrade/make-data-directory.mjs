@@ -19,8 +19,8 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
+import { post as postTo, startServer } from "../../dist/demo/server.js";
 import { root as checkout } from "../../scripts/build/paths.mjs";
-import { post as postTo, startServer } from "../../scripts/demo/server.mjs";
 
 const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
 const data = mkdtempSync(join(tmpdir(), "joust-upgrade-"));

@@ -8,6 +8,7 @@ mod contents;
 mod links;
 mod removal;
 mod scan;
+mod stores;
 
 use std::path::Path as LocalPath;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub(crate) use links::Links;
 pub(crate) use removal::{BRANCH_DIRECTORIES, VERSIONS, remove, remove_all};
 pub(crate) use scan::scan;
 pub use scan::{FoundTable, RootContents, Skipped};
+pub use stores::stores;
 
 /// The path of a place on a disk of this host; `None` on a remote store.
 pub(crate) fn local_path(location: &str) -> Option<&LocalPath> {
@@ -63,6 +65,7 @@ pub(crate) async fn open(
     root: &str,
     storage_options: StorageOptions,
 ) -> Result<()> {
+    stores::check(root)?;
     let unusable = |error: &dyn std::fmt::Display| {
         Error::invalid(format!("the root {root} can't be used: {error}"))
     };

@@ -12,6 +12,8 @@ pub struct Versions {
     pub engine: String,
     /// Version of lance in it.
     pub lance: String,
+    /// Cloud stores in it: `aws`, `azure`, `gcp`.
+    pub stores: Vec<String>,
 }
 
 /// The versions of this addon.
@@ -20,5 +22,9 @@ pub fn versions() -> Versions {
     Versions {
         engine: env!("CARGO_PKG_VERSION").to_owned(),
         lance: joust_core::lance_version(),
+        stores: joust_core::root::stores()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
     }
 }

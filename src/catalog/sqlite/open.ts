@@ -4,6 +4,7 @@ import { migrate } from "../migrations/index.js";
 import type { CatalogSchema } from "../schema.js";
 import { available } from "../sql-error.js";
 import { SqliteConnection } from "./connection.js";
+import { CatalogDialect } from "./dialect.js";
 import { GroupCommit } from "./group-commit.js";
 import { CurrentReader, type Epoch } from "./reader.js";
 
@@ -20,7 +21,7 @@ export function openReader(path: string, epoch: Epoch): CatalogReads {
 /** The catalog in one SQLite file, which other processes on the machine may use at the same time. */
 export async function openSqlite(path: string, epoch?: Epoch): Promise<CatalogDatabase> {
   const database = new SqliteConnection(path);
-  const read = new Kysely<CatalogSchema>({ dialect: new SqliteDialect({ database }) });
+  const read = new Kysely<CatalogSchema>({ dialect: new CatalogDialect({ database }) });
   try {
     await migrate(read, "sqlite");
     database.opened();

@@ -1,8 +1,8 @@
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: "the port is taken",
-  EACCES: "the port needs more rights",
-  EADDRNOTAVAIL: "the address is not this host's",
-  ENOTFOUND: "no such host is known",
+  EADDRINUSE: "the port is taken: choose another --port, or end the program that listens there",
+  EACCES: "the port needs more rights: choose a --port above 1023",
+  EADDRNOTAVAIL: "the address is not this host's: choose another --host",
+  ENOTFOUND: "no such host is known: choose another --host",
 };
 
 /** Why a transport cannot listen on an address, from the code of the system's error. */

@@ -29,15 +29,21 @@ function read(option: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const reason = code === "ENOENT" ? "the file does not exist" : (code ?? "it cannot be read");
-    throw new Error(`${option} ${file}: ${reason}`);
+    const { code = "" } = error as NodeJS.ErrnoException;
+    throw new Error(`${option} ${file}: ${unreadable[code] ?? `it cannot be read (${code})`}`);
   }
 }
 
+const unreadable: Readonly<Record<string, string>> = {
+  ENOENT: "the file does not exist: give the path of a PEM file",
+  EISDIR: "it is a directory: give the path of a PEM file",
+  EACCES: "this user may not read the file: change its owner or mode",
+};
+
 function pairFault(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (/mismatch/i.test(message)) return "the key belongs to another certificate";
+  if (/mismatch/i.test(message))
+    return "the key belongs to another certificate: give the files of one pair";
   if (/no start line|PEM/i.test(message)) return "both files must be in PEM format";
   return message.replace(/^error:[^:]*:[^:]*:[^:]*:/, "");
 }

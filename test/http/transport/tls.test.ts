@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { transportOf } from "../../../src/http/transport/open.js";
 import { watchPair } from "../../../src/http/transport/tls.js";
 import type { TlsFiles, Transport } from "../../../src/http/transport/transport.js";
+import { copyPair, newCertificate } from "../../harness/certificate.js";
 import { eventually } from "../../harness/eventually.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
 
@@ -21,21 +21,7 @@ afterEach(() => {
 });
 afterAll(() => removeDir(dir));
 
-/** A self-signed certificate for a name, made by openssl. */
-function certificate(name: string): TlsFiles {
-  const files = { certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) };
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const out = ["-keyout", files.keyFile, "-out", files.certFile, "-days", "2"];
-  execFileSync("openssl", ["req", "-x509", ...key, ...out, "-subj", `/CN=${name}`], {
-    stdio: "ignore",
-  });
-  return files;
-}
-
-const copy = (from: TlsFiles, to: TlsFiles) => {
-  copyFileSync(from.certFile, to.certFile);
-  copyFileSync(from.keyFile, to.keyFile);
-};
+const certificate = (name: string) => newCertificate(dir, name);
 
 async function connected(port: number): Promise<TLSSocket> {
   const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
@@ -68,10 +54,10 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
 
   it("uses a new certificate for new connections and keeps the open ones", async () => {
     const used = certificate("used");
-    copy(certificate("before"), used);
+    copyPair(certificate("before"), used);
     const { transport, port } = await listening(used);
     const open = await connected(port);
-    copy(certificate("after"), used);
+    copyPair(certificate("after"), used);
     await transport.reloadTls();
     const fresh = await connected(port);
     expect([commonName(open), commonName(fresh)]).toEqual(["before", "after"]);
@@ -86,7 +72,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     const { transport, port } = await listening(used);
     copyFileSync(certificate("other").keyFile, used.keyFile);
     await expect(transport.reloadTls()).rejects.toThrow(
-      "--tls-cert and --tls-key cannot be used: the key belongs to another certificate",
+      "--tls-cert and --tls-key cannot be used: the key belongs to another certificate: give the files of one pair",
     );
     const socket = await connected(port);
     expect(commonName(socket)).toBe("good");
@@ -100,9 +86,11 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     const open = (files: TlsFiles) => () => transportOf(choice).open(() => {}, files);
     expect(open({ certFile: text, keyFile })).toThrow(/must be in PEM format/);
     expect(open({ certFile: join(dir, "none"), keyFile })).toThrow(
-      /^--tls-cert \S+: the file does not exist$/,
+      /^--tls-cert \S+: the file does not exist: give the path of a PEM file$/,
     );
-    expect(open({ certFile, keyFile: dir })).toThrow(/^--tls-key \S+: EISDIR$/);
+    expect(open({ certFile, keyFile: dir })).toThrow(
+      /^--tls-key \S+: it is a directory: give the path of a PEM file$/,
+    );
   });
 });
 
@@ -112,7 +100,7 @@ it("notices that a certificate was replaced", async () => {
   const unwatch = watchPair(used, () => {
     changes += 1;
   });
-  copy(certificate("next"), used);
+  copyPair(certificate("next"), used);
   await eventually("the change is noticed", () => changes > 0);
   unwatch();
 });

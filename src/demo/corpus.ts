@@ -1,15 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { requireHere } from "../platform.js";
 
 const LONGEST = 1200;
 const SHORTEST = 60;
 
-/**
- * Real text that every checkout has: the descriptions and the markdown of the installed packages,
- * one row a description or a section: `{ package, kind, title, text, words }`.
- */
-export function readCorpus(nodeModules) {
-  return packageFolders(nodeModules).flatMap((folder) => {
+/** One description of a package, or one section of its markdown. */
+export interface Row {
+  readonly package: string;
+  readonly kind: "description" | "markdown";
+  readonly title: string;
+  readonly text: string;
+  readonly words: number;
+}
+
+/** Real text that every installation has: the descriptions and the markdown of the packages beside joust. */
+export function readCorpus(folders: readonly string[] = nodeModules()): Row[] {
+  return folders.flatMap(packageFolders).flatMap((folder) => {
     const manifest = join(folder, "package.json");
     if (!existsSync(manifest)) return [];
     const { name, description } = JSON.parse(readFileSync(manifest, "utf8"));
@@ -21,22 +28,27 @@ export function readCorpus(nodeModules) {
   });
 }
 
-function row(name, kind, title, text) {
+/** The folders in which Node looks for the packages that joust uses, the nearest first. */
+function nodeModules(): string[] {
+  return (requireHere.resolve.paths("joust") ?? []).filter((folder) => existsSync(folder));
+}
+
+function row(name: string, kind: Row["kind"], title: string, text: string): Row {
   return { package: name, kind, title, text, words: text.split(/\s+/).length };
 }
 
-function packageFolders(nodeModules) {
-  return readdirSync(nodeModules)
+function packageFolders(folder: string): string[] {
+  return readdirSync(folder)
     .filter((name) => !name.startsWith("."))
     .flatMap((name) => {
-      const folder = join(nodeModules, name);
-      if (!name.startsWith("@")) return [folder];
-      return readdirSync(folder).map((scoped) => join(folder, scoped));
+      const path = join(folder, name);
+      if (!name.startsWith("@")) return [path];
+      return readdirSync(path).map((scoped) => join(path, scoped));
     });
 }
 
 /** The text under each heading, as plain words; code blocks and what is too short are left out. */
-function sections(markdown, file) {
+function sections(markdown: string, file: string): { title: string; text: string }[] {
   return markdown
     .replace(/```[\s\S]*?```/g, " ")
     .split(/^#{1,4} /m)
@@ -48,7 +60,7 @@ function sections(markdown, file) {
     .filter(({ text }) => text.length >= SHORTEST);
 }
 
-function plain(markdown) {
+function plain(markdown: string): string {
   return markdown
     .replace(/<[^>]*>/g, " ")
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")

@@ -1,13 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { post } from "./server.mjs";
+import { type DemoServer, post } from "./server.js";
 
 const WIDTH = 30;
 
+/** An entry of the index listing. */
+interface Index {
+  readonly index_name: string;
+  readonly status: string;
+  /** JSON. */
+  readonly index_details?: string;
+}
+
 /** Starts index builds and shows them until all are ready, by listing, as any client would. */
-export async function buildIndexes(server, table, requests) {
+export async function buildIndexes(
+  server: DemoServer,
+  table: string,
+  requests: readonly object[],
+): Promise<void> {
   for (const request of requests) await post(server, `/v1/table/${table}/create_index`, request);
   for (;;) {
-    const { indexes } = await post(server, `/v1/table/${table}/index/list`);
+    const { indexes }: { indexes: Index[] } = await post(server, `/v1/table/${table}/index/list`);
     const failed = indexes.find((index) => index.status === "Failed");
     if (failed) throw new Error(`${failed.index_name} failed: ${failed.index_details}`);
     const ready = indexes.filter((index) => index.status === "Ready");
@@ -18,7 +30,7 @@ export async function buildIndexes(server, table, requests) {
   if (process.stdout.isTTY) process.stdout.write("\n");
 }
 
-function draw(indexes, ready, total) {
+function draw(indexes: readonly Index[], ready: number, total: number): void {
   const done = ready === total;
   if (!process.stdout.isTTY) {
     if (done) console.log(`  built ${indexes.map((index) => index.index_name).join(", ")}`);
@@ -32,7 +44,7 @@ function draw(indexes, ready, total) {
 }
 
 /** How much of one build is done, 0 to 1. */
-function partOf(building) {
+function partOf(building: Index | undefined): number {
   const { completed, total } = JSON.parse(building?.index_details ?? "{}").progress ?? {};
   return total ? Math.min(1, completed / total) : 0;
 }

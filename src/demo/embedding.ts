@@ -5,10 +5,10 @@ export const DIMENSION = 256;
  * places of a vector, weighted by how rare the word is in the corpus.
  */
 export class HashedWords {
-  #documents;
-  #containing = new Map();
+  readonly #documents: number;
+  readonly #containing = new Map<string, number>();
 
-  constructor(texts) {
+  constructor(texts: readonly string[]) {
     this.#documents = texts.length;
     for (const text of texts) {
       for (const word of new Set(wordsOf(text))) {
@@ -18,33 +18,32 @@ export class HashedWords {
   }
 
   /** A vector of unit length. */
-  embed(text) {
-    const counts = new Map();
+  embed(text: string): Float32Array {
+    const counts = new Map<string, number>();
     for (const word of wordsOf(text)) counts.set(word, (counts.get(word) ?? 0) + 1);
     const vector = new Float32Array(DIMENSION);
     for (const [word, count] of counts) {
       const rarity = Math.log((this.#documents + 1) / ((this.#containing.get(word) ?? 0) + 1));
       const weight = (1 + Math.log(count)) * rarity;
-      for (const place of placesOf(word)) {
-        vector[place.at] += place.sign * weight;
-      }
+      for (const { at, sign } of placesOf(word)) vector[at] = (vector[at] ?? 0) + sign * weight;
     }
     const length = Math.hypot(...vector) || 1;
     return vector.map((value) => value / length);
   }
 }
 
-function wordsOf(text) {
+function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[a-z][a-z0-9]{2,}/g) ?? [];
   // Singular and plural count as one word.
   return words.map((word) => (word.length > 4 ? word.replace(/s$/, "") : word));
 }
 
 /** Two places a word, so that words that share one still differ in the other. */
-function placesOf(word) {
+function placesOf(word: string): { at: number; sign: 1 | -1 }[] {
   return [17, 91].map((seed) => {
     let hash = seed;
-    for (const letter of word) hash = Math.imul(hash ^ letter.codePointAt(0), 0x01000193) >>> 0;
+    for (const letter of word)
+      hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193) >>> 0;
     hash ^= hash >>> 15;
     return { at: hash % DIMENSION, sign: hash & 0x10000 ? 1 : -1 };
   });

@@ -1,0 +1,28 @@
+/** The cloud stores that can be left out of the engine: features of joust-core and joust-node. */
+export const FEATURES = ["aws", "azure", "gcp"];
+
+/**
+ * What JOUST_FEATURES chooses: all when it is not set, `local` for none, or a list such as `aws,gcp`.
+ *
+ * @param {string | undefined} value
+ * @returns {string[]} in the order of FEATURES
+ */
+export function chosenFeatures(value = process.env.JOUST_FEATURES) {
+  if (!value) return [...FEATURES];
+  const names = value.split(",").map((name) => name.trim());
+  if (names.length === 1 && names[0] === "local") return [];
+  const unknown = names.filter((name) => !FEATURES.includes(name));
+  if (unknown.length > 0) {
+    throw new Error(
+      `JOUST_FEATURES is "${value}": it must be local, for local disks only, or a list of ${FEATURES.join(", ")}`,
+    );
+  }
+  return FEATURES.filter((name) => names.includes(name));
+}
+
+/** Cargo's flags for a choice; none for all, so that the default build stays what cargo makes by itself. */
+export function featureFlags(features = chosenFeatures()) {
+  if (features.length === FEATURES.length) return [];
+  const chosen = features.length > 0 ? ["--features", features.join(",")] : [];
+  return ["--no-default-features", ...chosen];
+}

@@ -1,0 +1,71 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { root } from "../build/paths.mjs";
+
+const NAME_OF_LICENCE = /^(?:licen[cs]e|copying|notice|unlicense)/i;
+
+/**
+ * The licences of all crates that an addon holds, as one text: each crate with the name of its licence, then
+ * each licence text once with the crates that have it.
+ *
+ * @param {string} triple Rust's name of the platform
+ */
+export function crateLicences(triple) {
+  const args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", triple];
+  const output = execFileSync("cargo", args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return licenceText(linkedCrates(JSON.parse(output)), textsOf);
+}
+
+/**
+ * The crates of other authors that end up in the addon: what joust-node needs when it runs, not what its
+ * build scripts need.
+ */
+export function linkedCrates({ packages, resolve }) {
+  const byId = new Map(packages.map((crate) => [crate.id, crate]));
+  const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
+  const addon = packages.find(({ name }) => name === "joust-node");
+  const seen = new Set([addon.id]);
+  for (const id of seen) {
+    for (const { pkg, dep_kinds: kinds } of nodes.get(id).deps) {
+      if (kinds.some(({ kind }) => kind === null)) seen.add(pkg);
+    }
+  }
+  return [...seen]
+    .map((id) => byId.get(id))
+    .filter(({ source }) => source !== null)
+    .sort((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
+}
+
+/**
+ * @param {any[]} crates as `cargo metadata` describes them
+ * @param {(crate: any) => string[]} textsOf the licence texts that come with a crate
+ */
+export function licenceText(crates, textsOf) {
+  const list = crates.map(
+    ({ name, version, license, authors, repository }) =>
+      `${name} ${version}: ${license ?? "see its text below"}${authors.length > 0 ? `, by ${authors.join(", ")}` : ""}${repository ? `, ${repository}` : ""}`,
+  );
+  const users = new Map();
+  for (const crate of crates) {
+    for (const text of textsOf(crate)) {
+      users.set(text, [...(users.get(text) ?? []), `${crate.name} ${crate.version}`]);
+    }
+  }
+  const texts = [...users].map(
+    ([text, names]) => `${"=".repeat(80)}\n${names.join(", ")}\n${"=".repeat(80)}\n\n${text}`,
+  );
+  return `The engine of joust holds the Rust crates of this list, compiled.\n\n${list.join("\n")}\n\n${texts.join("\n\n")}\n`;
+}
+
+function textsOf({ manifest_path: manifest }) {
+  const folder = dirname(manifest);
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && NAME_OF_LICENCE.test(entry.name))
+    .map(({ name }) => readFileSync(join(folder, name), "utf8").trim());
+}

@@ -1,0 +1,93 @@
+/**
+ * `node scripts/release/pack.mjs FOLDER...`: packs each package into release/, as it will be published, and
+ * fails when a package lacks what it promises. `--dry-run` writes nothing and checks only the files.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { root } from "../build/paths.mjs";
+import { PLACEHOLDER } from "./check.mjs";
+
+/** What the main package does not work without. The page at /docs is copied at build time, not compiled. */
+const MAIN = [
+  "CHANGELOG.md",
+  "LICENSE",
+  "README.md",
+  "dist/cli/main.js",
+  "dist/engine/index.d.ts",
+  "dist/engine/index.js",
+  "dist/openapi/docs/index.html",
+  "dist/openapi/docs/swagger-ui/swagger-ui-bundle.js",
+  "dist/openapi/docs/swagger-ui/swagger-ui.css",
+  "native/index.d.ts",
+  "native/index.js",
+];
+
+/**
+ * What is wrong with a packed package, each fault a sentence.
+ *
+ * @param {{ name: string, main?: string, os?: string[], repository?: { url?: string } }} manifest
+ * @param {string[]} files
+ */
+export function contentFaults(manifest, files) {
+  const isPlatform = manifest.os !== undefined;
+  const needed = isPlatform ? ["LICENSE", "THIRD-PARTY-LICENSES", manifest.main] : MAIN;
+  const missing = needed.filter((file) => !files.includes(file));
+  const faults = missing.map((file) => `${manifest.name} lacks ${file}`);
+  if (isPlatform && !files.some((file) => /^uws\/.*\.node$/.test(file))) {
+    faults.push(`${manifest.name} lacks the builds of uWebSockets.js`);
+  }
+  return faults;
+}
+
+/** What npm would refuse when it publishes, or what would not install. */
+export function manifestFaults(manifest) {
+  const faults = [];
+  const url = manifest.repository?.url ?? "";
+  if (url === "" || url.includes(`/${PLACEHOLDER}/`)) {
+    faults.push(`${manifest.name} names no repository, which npm needs for provenance`);
+  }
+  const listed = Object.entries(manifest.optionalDependencies ?? {});
+  const platforms = listed.filter(([name]) => name.startsWith(`${manifest.name}-`));
+  if (manifest.os === undefined && platforms.length === 0) {
+    faults.push(
+      `${manifest.name} lists no platform package: run node scripts/package.mjs main first`,
+    );
+  }
+  for (const [name, version] of platforms) {
+    if (version !== manifest.version) faults.push(`${name} is listed with ${version}`);
+  }
+  return faults;
+}
+
+function pack(folder, dryRun) {
+  const target = join(root, "release");
+  if (!dryRun) mkdirSync(target, { recursive: true });
+  const where = dryRun ? ["--dry-run"] : ["--pack-destination", target];
+  const output = execFileSync("npm", ["pack", "--json", "--loglevel=error", ...where], {
+    cwd: folder,
+    encoding: "utf8",
+    maxBuffer: 2 ** 26,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  // npm 12 answers with an object by name, older versions with a list.
+  const [{ filename, files, size }] = Object.values(JSON.parse(output));
+  const paths = files.map(({ path }) => path);
+  const faults = contentFaults(manifest, paths);
+  if (!dryRun) faults.push(...manifestFaults(manifest));
+  for (const fault of faults) console.error(fault);
+  console.log(`${filename}: ${paths.length} files, ${(size / 2 ** 20).toFixed(1)} MiB`);
+  return faults.length;
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const args = process.argv.slice(2);
+  const dryRun = args.includes("--dry-run");
+  const folders = args.filter((arg) => !arg.startsWith("--"));
+  if (folders.length === 0) folders.push(root);
+  for (const folder of folders.map((name) => resolve(name))) {
+    if (!existsSync(join(folder, "package.json"))) throw new Error(`${folder} is no package`);
+    if (pack(folder, dryRun) > 0) process.exitCode = 1;
+  }
+}

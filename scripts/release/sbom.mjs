@@ -1,0 +1,46 @@
+/**
+ * `node scripts/release/sbom.mjs`: writes what is inside the packages as CycloneDX into release/: the npm
+ * packages that an installation brings, and the crates that the addon is compiled from.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../build/paths.mjs";
+
+const folder = join(root, "release");
+mkdirSync(folder, { recursive: true });
+const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+function output(program, args) {
+  return execFileSync(program, args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 2 ** 26,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+}
+
+/** A list without components would be as good as none. */
+function check(file) {
+  const { bomFormat, components } = JSON.parse(readFileSync(file, "utf8"));
+  if (bomFormat !== "CycloneDX" || !(components?.length > 0)) {
+    throw new Error(`${file} is no CycloneDX list of components`);
+  }
+  console.log(`${file}: ${components.length} components`);
+}
+
+const npm = join(folder, `${name}-${version}.npm.cdx.json`);
+const sbom = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"];
+writeFileSync(npm, output("npm", sbom));
+check(npm);
+
+// cargo-cyclonedx writes beside the manifest of each crate of the workspace.
+const crates = join(folder, `${name}-${version}.cargo.cdx.json`);
+const file = "release-sbom";
+const format = ["--format", "json", "--spec-version", "1.5"];
+output("cargo", ["cyclonedx", ...format, "--target", "all", "--override-filename", file]);
+renameSync(join(root, "crates", "joust-node", `${file}.json`), crates);
+for (const other of ["joust-core", "joust-text", "protoc-path"]) {
+  rmSync(join(root, "crates", other, `${file}.json`), { force: true });
+}
+check(crates);

@@ -1,0 +1,163 @@
+import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { platform } from "../build/paths.mjs";
+import { tryDemo } from "../install/demo.mjs";
+import { hidingMissing, newHost } from "../install/host.mjs";
+import { majors, nodeBinary } from "../install/node.mjs";
+import {
+  copyCheckout,
+  listPlatforms,
+  makeMainPackage,
+  makePlatformPackage,
+} from "../install/packages.mjs";
+import { startRegistry } from "../install/registry.mjs";
+import { nothing, tell } from "./counts.mjs";
+
+const GOAL_SECONDS = 60;
+const GOAL_MB = 300;
+const COMPILE = "or compile joust from its sources with Rust";
+
+/**
+ * `npm run test:install [-- --quick]`: publishes joust to a registry on loopback and installs it from there, as
+ * a user would who has Node and nothing else. `--quick`: with this Node and the newest only.
+ */
+export async function run(args) {
+  const counts = { ...nothing, failures: [] };
+  const check = checking(counts);
+  const work = mkdtempSync(join(tmpdir(), "joust-install-"));
+  const newest = majors.at(-1);
+  const registry = await startRegistry(join(work, "registry"), nodeBinary(newest));
+  try {
+    const main = makeMainPackage(work);
+    const host = hosts(work, registry);
+    await withoutPackage({ main, registry, host, check });
+
+    registry.publish(makePlatformPackage());
+    await check(`Node ${process.versions.node}`, () => installed(host(process.execPath)));
+    const missing = hidingMissing();
+    const hidden = missing === undefined;
+    for (const major of args.includes("--quick") ? [newest] : majors) {
+      const name = `Node ${major}${hidden ? ", where the checkout is not" : ""}`;
+      await check(name, () => installed(host(nodeBinary(major), { hidden })));
+    }
+    if (!hidden) skip(counts, "an installation where the checkout is not", missing);
+    await check("a checkout without Rust", () => publishedEngine(work, host(process.execPath)));
+  } finally {
+    registry.stop();
+    rmSync(work, { recursive: true, force: true });
+  }
+  tell("install", counts);
+  return counts.failed > 0 ? 1 : 0;
+}
+
+/** Runs checks that throw what is wrong, and counts them. */
+const checking = (counts) => async (name, work) => {
+  try {
+    console.log(`ok: ${name}: ${await work()}`);
+    counts.passed += 1;
+  } catch (error) {
+    console.log(`failed: ${name}: ${error.message}`);
+    counts.failed += 1;
+    counts.failures.push(`${name}: ${error.message.split("\n", 1)[0]}`);
+  }
+};
+
+function skip(counts, name, why) {
+  console.log(`skipped: ${name}: ${why}`);
+  counts.skipped += 1;
+}
+
+/** Makes new hosts, each in a folder of its own. */
+function hosts(work, { url }) {
+  let made = 0;
+  return (node, options) => {
+    made += 1;
+    return newHost(join(work, `host-${made}`), { node, registry: url, ...options });
+  };
+}
+
+/** Installs joust and tries the demo; how long it took and how much was installed. */
+async function installed(host) {
+  const started = performance.now();
+  await mustRun(host, "npm", "install", "joust");
+  const links = filesBelow(host.modules).filter(({ path, stats }) => {
+    return stats.isSymbolicLink() && !path.includes(`${join("node_modules", ".bin")}`);
+  });
+  if (links.length > 0) throw new Error(`${links[0].path} is a symbolic link`);
+  const installedAfter = performance.now() - started;
+  const transport = await mustRun(host, "npx", "joust", "--version");
+  const answered = await tryDemo(host);
+  const seconds = (answered - started) / 1000;
+  const bytes = filesBelow(host.modules).reduce((sum, { stats }) => sum + stats.size, 0);
+  return [
+    `${seconds.toFixed(1)} s from install to first answer (goal: ${GOAL_SECONDS}), ${(installedAfter / 1000).toFixed(1)} s of them npm's`,
+    `${Math.round(bytes / 1e6)} MB installed (goal: ${GOAL_MB})`,
+    transport.trim().split("\n").at(-1),
+  ].join("; ");
+}
+
+/** Hosts for which the registry has no platform package: each is told what to do, and nothing is left. */
+async function withoutPackage({ main, registry, host, check }) {
+  const others = ["linux-x64-gnu", "linux-arm64-gnu", "darwin-arm64"].filter(
+    (name) => name !== platform,
+  );
+  const elsewhere = listPlatforms(main, others, "-elsewhere");
+  registry.publish(main, "elsewhere");
+  const version = listPlatforms(main, [platform, ...others]);
+  registry.publish(main);
+
+  await check("a platform without a package", async () => {
+    const one = host(process.execPath);
+    await mustRun(one, "npm", "install", `joust@${elsewhere}`);
+    return refused(
+      one,
+      `joust has no package for ${platform}: use a host with one of ${others.join(", ")}`,
+    );
+  });
+  await check("a package that npm left out", async () => {
+    const one = host(process.execPath);
+    await mustRun(one, "npm", "install", `joust@${version}`);
+    return refused(
+      one,
+      `the package joust-${platform} with the engine is not installed: install joust again`,
+    );
+  });
+}
+
+/** Whether `joust serve` and `joust demo` end with 1 and one sentence that begins so, and make no files. */
+async function refused(host, beginning) {
+  for (const command of [["serve", "data"], ["demo"]]) {
+    const { code, out, err } = await host.run("npx", "joust", ...command);
+    const says = `joust ${command[0]} ended with ${code} and printed: ${out}${err}`;
+    if (code !== 1 || out !== "" || !/^joust: [^\n]+\n$/.test(err)) throw new Error(says);
+    if (!err.startsWith(`joust: ${beginning}`) || !err.includes(COMPILE)) throw new Error(says);
+  }
+  if (existsSync(join(host.app, "data"))) throw new Error("a data directory was made");
+  return beginning;
+}
+
+/** `npm run demo` in a checkout on a host without Rust takes the engine from the registry. */
+async function publishedEngine(work, host) {
+  const checkout = join(work, "checkout");
+  copyCheckout(checkout);
+  const out = await mustRun(host, "npm", "--prefix", checkout, "run", "demo", "--", "--once");
+  if (!out.includes("taking the engine from the package") || !out.includes("5. nearest")) {
+    throw new Error(`the demo printed: ${out}`);
+  }
+  return "the demo used the engine of the platform package";
+}
+
+/** Runs a program that must succeed; what it printed. */
+async function mustRun(host, ...command) {
+  const { code, out, err } = await host.run(...command);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}: ${err}${out}`);
+  return out + err;
+}
+
+function filesBelow(folder) {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .map((path) => ({ path, stats: lstatSync(path) }))
+    .filter(({ stats }) => !stats.isDirectory());
+}

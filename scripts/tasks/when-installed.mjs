@@ -1,0 +1,32 @@
+import { accessSync, constants } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { command } from "./command.mjs";
+
+/** Where `go install` and `cargo install` put programs, which not every PATH has. */
+const FOLDERS = [join(homedir(), "go", "bin"), join(homedir(), ".cargo", "bin")];
+
+/** A program's path; undefined when it is not installed. */
+export function findProgram(name, path = process.env.PATH ?? "") {
+  return [...path.split(delimiter), ...FOLDERS]
+    .filter((folder) => folder !== "")
+    .map((folder) => join(folder, name))
+    .find(isProgram);
+}
+
+function isProgram(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Runs a check that a developer's machine need not have; prints what is missing where it has not. */
+export async function whenInstalled(name, args, install) {
+  const program = findProgram(name);
+  if (program !== undefined) return command(program, args);
+  console.log(`skipped: ${name} is not installed (${install})`);
+  return 0;
+}

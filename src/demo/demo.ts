@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tableFromIPC } from "apache-arrow";
+import { type Row, readCorpus } from "./corpus.js";
+import { HashedWords } from "./embedding.js";
+import { buildIndexes } from "./indexing.js";
+import { type DemoServer, post, startServer } from "./server.js";
+import { arrowStream } from "./table.js";
+
+const TABLE = "demo$packages";
+/** Product quantisation learns from at least so many vectors. */
+const FEWEST_TO_QUANTISE = 256;
+
+/**
+ * A real server on a free port, with real text, from loading to querying. `stay`: it keeps serving until a
+ * signal, so that the curl lines it prints can be tried.
+ */
+export async function demo({ stay }: { stay: boolean }): Promise<void> {
+  // From the start, so that the server does not outlive the demo.
+  const signalled = new Promise<void>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.once(signal, () => resolve());
+    }
+  });
+  const directory = mkdtempSync(join(tmpdir(), "joust-demo-"));
+  try {
+    const server = await startServer(join(directory, "data"));
+    try {
+      const shown = show(server, directory).then(() => {
+        if (!stay) return;
+        console.log("\nserving until Ctrl-C");
+        return signalled;
+      });
+      await Promise.race([shown, signalled]);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function show(server: DemoServer, directory: string): Promise<void> {
+  console.log(`joust is listening on ${server.url}\n`);
+
+  const rows = readCorpus();
+  const words = new HashedWords(rows.map(searchText));
+  const vectors = rows.map((row) => words.embed(searchText(row)));
+  console.log(`1. ${rows.length} texts of the installed packages go into the table ${TABLE}`);
+  await post(server, "/v1/namespace/demo/create", { properties: { from: "joust demo" } });
+  const started = performance.now();
+  const { version } = await post(server, `/v1/table/${TABLE}/create`, arrowStream(rows, vectors));
+  console.log(`  version ${version} after ${Math.round(performance.now() - started)} ms`);
+
+  console.log("\n2. a vector index, two scalar indexes");
+  const vectorIndex = rows.length < FEWEST_TO_QUANTISE ? "IVF_FLAT" : "IVF_PQ";
+  await buildIndexes(server, TABLE, [
+    { column: "vector", index_type: vectorIndex, distance_type: "cosine", name: "by_vector" },
+    { column: "words", index_type: "BTREE", name: "by_words" },
+    { column: "kind", index_type: "BITMAP", name: "by_kind" },
+  ]);
+
+  const near = (text: string) => ({ single_vector: [...words.embed(text)] });
+  const columns = { column_names: ["package", "title", "text"] };
+  const vectorQuery = {
+    vector: near("a fast logger"),
+    k: 5,
+    nprobes: 20,
+    refine_factor: 10,
+    columns,
+  };
+  const filteredQuery = {
+    vector: { single_vector: [] },
+    k: 5,
+    filter: "kind = 'markdown' AND words > 180",
+    columns,
+  };
+  const mixedQuery = {
+    ...vectorQuery,
+    vector: near("type safe sql queries"),
+    filter: "kind = 'markdown' AND words > 40",
+    prefilter: true,
+  };
+  await ask(server, '3. nearest to "a fast logger"', vectorQuery);
+  await ask(server, `4. where ${filteredQuery.filter}`, filteredQuery);
+  await ask(server, `5. nearest to "type safe sql queries" where ${mixedQuery.filter}`, mixedQuery);
+  printCommands(server, directory, vectorQuery);
+}
+
+const searchText = ({ title, text }: Row): string => `${title} ${text}`;
+
+async function ask(server: DemoServer, headline: string, query: object): Promise<void> {
+  const started = performance.now();
+  const answer = tableFromIPC(await post(server, `/v1/table/${TABLE}/query`, query));
+  console.log(`\n${headline} (${(performance.now() - started).toFixed(1)} ms)`);
+  for (const { _distance, package: name, title, text } of answer.toArray()) {
+    const distance = _distance === undefined ? "" : `${_distance.toFixed(3)}  `;
+    const where = title === name ? name : `${name}: ${title}`;
+    console.log(`  ${distance}${where.slice(0, 40).padEnd(40)}  ${text.slice(0, 70)}`);
+  }
+}
+
+function printCommands({ url, key }: DemoServer, directory: string, query: object): void {
+  const body = join(directory, "query.json");
+  writeFileSync(body, JSON.stringify(query));
+  const curl = (path: string, data: string) =>
+    `curl -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\\n    -d ${data} ${url}${path}`;
+  const table = "/v1/table/demo%24packages";
+  console.log(`\nThe same with curl (query results are Arrow IPC files):
+  ${curl(`${table}/describe`, "'{}'")}
+  ${curl(`${table}/count_rows`, `'{"predicate": "words > 100"}'`)}
+  ${curl(`${table}/query`, `@${body} -o result.arrow`)}`);
+}

@@ -1,0 +1,147 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterEach, describe, expect, it } from "vitest";
+import { newCertificate } from "../harness/certificate.js";
+import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+import { type Ended, joust } from "./run.js";
+
+const directories: string[] = [];
+
+function newDir(): string {
+  const dir = tempDir("bad-input");
+  directories.push(dir);
+  return dir;
+}
+
+afterEach(() => {
+  for (const dir of directories.splice(0)) removeDir(dir);
+});
+
+/** Exit code 1, and one sentence that says what to do. */
+function expectSentence({ code, err }: Ended, sentence: string | RegExp): void {
+  expect([code, err]).toEqual([1, expect.stringMatching(/^joust: [^\n]+\n$/)]);
+  if (typeof sentence === "string") expect(err).toBe(`joust: ${sentence}\n`);
+  else expect(err).toMatch(sentence);
+}
+
+describe("joust serve", () => {
+  it("makes nothing in the root when the certificate cannot be used", async () => {
+    const dir = newDir();
+    const { certFile, keyFile } = newCertificate(dir, "good");
+    const other = newCertificate(dir, "other");
+    const serve = (cert: string, key: string) => {
+      const tls = ["--tls-cert", cert, "--tls-key", key];
+      return joust(["serve", join(dir, "data"), "--port", "0", ...tls]);
+    };
+    const none = join(dir, "none.pem");
+    expectSentence(
+      await serve(none, keyFile),
+      `--tls-cert ${none}: the file does not exist: give the path of a PEM file`,
+    );
+    expectSentence(
+      await serve(certFile, dir),
+      `--tls-key ${dir}: it is a directory: give the path of a PEM file`,
+    );
+    expectSentence(
+      await serve(certFile, other.keyFile),
+      "--tls-cert and --tls-key cannot be used: the key belongs to another certificate: give the files of one pair",
+    );
+    expect(existsSync(join(dir, "data"))).toBe(false);
+  });
+
+  it("names a port that is taken, and starts on the same root afterwards", async () => {
+    const dir = newDir();
+    const taken = createServer();
+    const port = await new Promise<number>((resolve) => {
+      taken.listen(0, "127.0.0.1", () => resolve((taken.address() as { port: number }).port));
+    });
+    try {
+      expectSentence(
+        await joust(["serve", join(dir, "data"), "--port", String(port)]),
+        `cannot listen on 127.0.0.1:${port}: the port is taken: choose another --port, or end the program that listens there`,
+      );
+    } finally {
+      taken.close();
+    }
+    expect(await joust(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("refuses a data directory of a newer version, and changes nothing in it", async () => {
+    const root = join(newDir(), "data");
+    await joust(["key", "create", "--name", "one", root]);
+    const file = join(root, ".joust", "catalog.db");
+    const database = new Database(file);
+    database.exec("insert into joust_migrations (name, timestamp) values ('9999-later', '')");
+    database.exec("pragma wal_checkpoint(truncate)");
+    database.close();
+    const before = readFileSync(file);
+    for (const args of [
+      ["serve", root, "--port", "0"],
+      ["maintain", root],
+      ["key", "list", root],
+    ]) {
+      expectSentence(
+        await joust(args),
+        "the catalog belongs to a newer version of joust (it has 9999-later): start that version, or restore the catalog from a backup that this version made",
+      );
+    }
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it("says what to do when a compiled engine is not one for this host", async () => {
+    const dir = newDir();
+    const engine = join(dir, "engine.node");
+    writeFileSync(engine, "no library at all\n".repeat(300));
+    const env = { NAPI_RS_NATIVE_LIBRARY_PATH: engine };
+    for (const args of [["serve", join(dir, "data")], ["demo"], ["maintain", join(dir, "data")]]) {
+      const ended = await joust(args, { env });
+      expectSentence(ended, /: the installed engine is for another platform than \S+: remove /);
+      expect(ended.out).toBe("");
+    }
+    expect(existsSync(join(dir, "data"))).toBe(false);
+  });
+});
+
+const withDisk = describe.skipIf(smallDiskMissing !== undefined);
+if (smallDiskMissing !== undefined) console.log(`skipped: a full disk: ${smallDiskMissing}`);
+
+withDisk("a disk", () => {
+  let disk: SmallDisk | undefined;
+  afterEach(() => disk?.remove());
+
+  const commands = (root: string) => [
+    ["serve", root, "--port", "0"],
+    ["key", "create", "--name", "one", root],
+  ];
+
+  it.each([0, 16_384, 262_144])(
+    "that is full but for %d bytes is named, and what was begun on it is used later",
+    async (left) => {
+      disk = new SmallDisk(8);
+      const root = join(disk.path, "data");
+      disk.fill(left);
+      for (const args of commands(root)) {
+        expectSentence(
+          await joust(args),
+          /^joust: no space is left on the disk for .+: free some, or /,
+        );
+      }
+      disk.empty();
+      const made = await joust(["key", "create", "--name", "one", root]);
+      expect(made).toMatchObject({ code: 0, err: "" });
+    },
+  );
+
+  it("that is read-only is named", async () => {
+    disk = new SmallDisk(8);
+    const root = join(disk.path, "data");
+    mkdirSync(root);
+    disk.setReadOnly(true);
+    for (const args of commands(root)) {
+      expectSentence(await joust(args), /is on a read-only file system: mount it for writing, or /);
+    }
+  });
+});

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { chosenFeatures, featureFlags } from "../../scripts/build/features.mjs";
+import { cargoBuild, parseTarget } from "../../scripts/build/target.mjs";
+
+it("compiles all cloud stores unless JOUST_FEATURES chooses", () => {
+  expect(featureFlags(chosenFeatures(""))).toEqual([]);
+  expect(featureFlags(chosenFeatures("gcp,azure,aws"))).toEqual([]);
+  expect(featureFlags(chosenFeatures("local"))).toEqual(["--no-default-features"]);
+  expect(featureFlags(chosenFeatures("gcp, aws"))).toEqual([
+    "--no-default-features",
+    "--features",
+    "aws,gcp",
+  ]);
+});
+
+it("refuses stores that do not exist and lists those that do", () => {
+  for (const value of ["s3", "aws,s3", "local,aws", "aws,"]) {
+    expect(() => chosenFeatures(value)).toThrow(
+      `JOUST_FEATURES is "${value}": it must be local, for local disks only, or a list of aws, azure, gcp`,
+    );
+  }
+});
+
+it("compiles for the target of JOUST_TARGET, against the glibc that it names", () => {
+  const target = parseTarget("aarch64-unknown-linux-gnu.2.28");
+  expect(target).toMatchObject({
+    triple: "aarch64-unknown-linux-gnu",
+    platform: "linux-arm64-gnu",
+  });
+  expect(cargoBuild(target)).toEqual(["zigbuild", "--target", "aarch64-unknown-linux-gnu.2.28"]);
+  const mac = parseTarget("aarch64-apple-darwin");
+  expect([mac?.platform, ...cargoBuild(mac)]).toEqual([
+    "darwin-arm64",
+    "build",
+    "--target",
+    "aarch64-apple-darwin",
+  ]);
+  expect([parseTarget(undefined), ...cargoBuild(undefined)]).toEqual([undefined, "build"]);
+  for (const name of ["x86_64-pc-windows-msvc", "aarch64-apple-darwin.2.28", "x86_64-unknown"]) {
+    expect(() => parseTarget(name)).toThrow(`JOUST_TARGET is "${name}": it must be one of`);
+  }
+});

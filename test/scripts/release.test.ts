@@ -1,0 +1,172 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { root as checkout } from "../../scripts/build/paths.mjs";
+import { releaseFaults, toolFaults } from "../../scripts/release/check.mjs";
+import { contentFaults, manifestFaults } from "../../scripts/release/pack.mjs";
+import { inOrder } from "../../scripts/release/publish.mjs";
+import { removeDir, tempDir } from "../harness/temp.js";
+
+const url = "git+https://github.com/acme/joust.git";
+
+describe("the check before a release", () => {
+  const ready = {
+    manifest: { version: "0.2.0", repository: { type: "git", url } },
+    cargo: '[workspace]\n\n[workspace.package]\nversion = "0.2.0"\nedition = "2024"\n',
+    changelog: "# Changelog\n\n## 0.2.0 (2026-12-01)\n\n## 0.1.0 (2026-11-24)\n",
+    hasDataDirectory: true,
+    tag: "v0.2.0",
+    repository: "Acme/joust",
+  };
+
+  it("accepts a state in which all places agree", () => {
+    expect(releaseFaults(ready)).toEqual([]);
+    expect(releaseFaults({ ...ready, tag: undefined, repository: undefined })).toEqual([]);
+  });
+
+  it("asks for the repository's address and says which", () => {
+    const without = { version: "0.2.0" };
+    const placeholder = { version: "0.2.0", repository: { url: url.replace("acme", "OWNER") } };
+    for (const manifest of [without, placeholder]) {
+      const [fault, ...others] = releaseFaults({ ...ready, manifest });
+      expect(fault).toContain('set "repository.url" to git+https://github.com/Acme/joust.git');
+      expect(others).toEqual([]);
+    }
+    const foreign = releaseFaults({ ...ready, repository: "other/joust" });
+    expect(foreign).toEqual([expect.stringContaining("git+https://github.com/other/joust.git")]);
+  });
+
+  it("names each place that has another version, and what is not done yet", () => {
+    const faults = releaseFaults({
+      ...ready,
+      tag: "v0.3.0",
+      cargo: ready.cargo.replace("0.2.0", "0.1.0"),
+      changelog: "## 0.2.0 (unreleased)\n",
+      hasDataDirectory: false,
+    });
+    expect(faults).toEqual([
+      expect.stringContaining("the tag is v0.3.0"),
+      expect.stringContaining("Cargo.toml has the version 0.1.0"),
+      expect.stringContaining("calls 0.2.0 unreleased"),
+      expect.stringContaining("test/upgrade/data-0.2.0.tar.gz is missing"),
+    ]);
+    expect(releaseFaults({ ...ready, changelog: "## 0.2.01\n" })).toHaveLength(1);
+  });
+
+  it("leaves out of a rehearsal what is done right before a release", () => {
+    const early = { ...ready, changelog: "## 0.2.0 (unreleased)\n", hasDataDirectory: false };
+    expect(releaseFaults({ ...early, rehearsal: true })).toEqual([]);
+    expect(releaseFaults({ ...early, repository: "other/x", rehearsal: true })).toHaveLength(1);
+  });
+
+  it("refuses tools that cannot publish without a token", () => {
+    expect(toolFaults({ node: "22.14.0", npm: "11.5.1" })).toEqual([]);
+    expect(toolFaults({ node: "24.1.0", npm: "11.10.0" })).toEqual([]);
+    expect(toolFaults({ node: "22.13.9", npm: "10.9.0" })).toEqual([
+      expect.stringContaining("node 22.13.9"),
+      expect.stringContaining("npm 10.9.0"),
+    ]);
+  });
+});
+
+describe("the check of packed packages", () => {
+  it("names each file that the main package lacks, /docs included", () => {
+    const packed = execFileSync("npm", ["pack", "--json", "--dry-run", "--ignore-scripts"], {
+      cwd: checkout,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const [{ files }] = Object.values(JSON.parse(packed.toString())) as [
+      { files: { path: string }[] },
+    ];
+    const paths = files.map(({ path }) => path);
+    expect(contentFaults({ name: "joust" }, paths)).toEqual([]);
+    const bare = paths.filter((path) => !path.startsWith("dist/openapi/docs/"));
+    expect(contentFaults({ name: "joust" }, bare)).toEqual([
+      "joust lacks dist/openapi/docs/index.html",
+      "joust lacks dist/openapi/docs/swagger-ui/swagger-ui-bundle.js",
+      "joust lacks dist/openapi/docs/swagger-ui/swagger-ui.css",
+    ]);
+  });
+
+  it("names what a platform package lacks", () => {
+    const manifest = { name: "joust-linux-x64-gnu", main: "joust.node", os: ["linux"] };
+    const files = ["LICENSE", "THIRD-PARTY-LICENSES", "joust.node", "uws/20.57/uws_1.node"];
+    expect(contentFaults(manifest, files)).toEqual([]);
+    expect(contentFaults(manifest, ["LICENSE", "THIRD-PARTY-LICENSES"])).toEqual([
+      "joust-linux-x64-gnu lacks joust.node",
+      "joust-linux-x64-gnu lacks the builds of uWebSockets.js",
+    ]);
+  });
+
+  it("names what npm would refuse in package.json", () => {
+    const manifest = {
+      name: "joust",
+      version: "0.2.0",
+      repository: { url },
+      optionalDependencies: { "joust-linux-x64-gnu": "0.2.0" },
+    };
+    expect(manifestFaults(manifest)).toEqual([]);
+    expect(
+      manifestFaults({ ...manifest, optionalDependencies: { "joust-linux-x64-gnu": "0.1.0" } }),
+    ).toEqual(["joust-linux-x64-gnu is listed with 0.1.0"]);
+    expect(manifestFaults({ name: "joust", version: "0.2.0" })).toEqual([
+      expect.stringContaining("names no repository"),
+      expect.stringContaining("lists no platform package"),
+    ]);
+  });
+});
+
+describe("publishing", () => {
+  const folder = tempDir("publish");
+  afterEach(() => removeDir(folder));
+
+  it("publishes the main package last and skips what the registry has already", () => {
+    const release = join(folder, "release");
+    const published = join(folder, "published");
+    for (const name of ["joust", "joust-darwin-arm64", "joust-linux-x64-gnu"]) tarball(name);
+    writeFileSync(join(folder, "release", "SHA256SUMS"), "");
+    const log = publish("joust-darwin-arm64@0.2.0");
+    expect(log.split("\n").filter((line) => line.startsWith("publish"))).toEqual([
+      "publish joust-linux-x64-gnu-0.2.0.tgz --access public --provenance --tag latest",
+      "publish joust-0.2.0.tgz --access public --provenance --tag latest",
+    ]);
+
+    function tarball(name: string): void {
+      const contents = join(folder, name, "package");
+      mkdirSync(contents, { recursive: true });
+      mkdirSync(release, { recursive: true });
+      writeFileSync(join(contents, "package.json"), JSON.stringify({ name, version: "0.2.0" }));
+      const file = join(release, `${name}-0.2.0.tgz`);
+      execFileSync("tar", ["-czf", file, "-C", join(folder, name), "package"]);
+    }
+
+    /** An npm that writes down what it is asked, and knows one version as published. */
+    function publish(known: string): string {
+      const bin = join(folder, "bin");
+      mkdirSync(bin);
+      const npm = join(bin, "npm");
+      writeFileSync(
+        npm,
+        `#!/bin/sh
+if [ "$1" = view ]; then
+  if [ "$2" = "${known}" ]; then echo '"0.2.0"'; exit 0; fi
+  echo 'npm error code E404' >&2; exit 1
+fi
+file=$(basename "$2"); shift 2
+echo "publish $file $*" >> "${published}"
+`,
+      );
+      chmodSync(npm, 0o755);
+      const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
+      const script = join(checkout, "scripts", "release", "publish.mjs");
+      execFileSync(process.execPath, [script, release], { env, stdio: "pipe" });
+      return existsSync(published) ? readFileSync(published, "utf8") : "";
+    }
+  });
+
+  it("orders packages so that none is published before what it depends on", () => {
+    const names = ["joust-0.2.0.tgz", "SHA256SUMS", "joust-linux-x64-gnu-0.2.0.tgz"];
+    expect(inOrder(names)).toEqual(["joust-linux-x64-gnu-0.2.0.tgz", "joust-0.2.0.tgz"]);
+  });
+});
