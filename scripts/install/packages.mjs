@@ -21,8 +21,8 @@ export function makeMainPackage(work) {
     cwd: root,
     stdio: ["ignore", "pipe", 2],
   });
-  // What prepack prints comes before the list.
-  const [{ filename }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
+  // What prepack prints comes before. npm 12 prints an object by name, older ones a list.
+  const [{ filename }] = Object.values(JSON.parse(packed.slice(packed.search(/^[[{]$/m))));
   execFileSync("tar", ["-xzf", join(work, filename), "-C", work]);
   return join(work, "package");
 }
