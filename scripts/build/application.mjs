@@ -101,7 +101,7 @@ function removeForeignBinaries(modules) {
   }
 }
 
-/** Declarations and source maps: most of the files, and Node reads none of them. */
+/** Declarations and source maps: nearly half of the files, and Node reads none of them. */
 function removeDevelopment(modules) {
   for (const name of readdirSync(modules, { recursive: true })) {
     if (/\.(d\.[cm]?ts|map)$/.test(name)) rmSync(join(modules, name), { force: true });
