@@ -73,7 +73,7 @@ function serveIndex(folder) {
 
 function pytest(python, wheel) {
   const cache = ["-p", "no:cacheprovider"];
-  const result = spawnSync(python, ["-m", "pytest", ...cache, "--verbose", TESTS], {
+  const result = spawnSync(python, ["-m", "pytest", ...cache, "--verbose", "--timeout=120", TESTS], {
     cwd: tmpdir(),
     // The command joust must be the environment's, and Node must not come from this machine.
     env: { ...process.env, JOUST_WHEEL: wheel, PYTHONDONTWRITEBYTECODE: "1" },
