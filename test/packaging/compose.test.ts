@@ -147,7 +147,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     expect(two?.requests).toBeGreaterThan(10);
   });
 
-  it("takes no answer of uWebSockets.js to a check that names only a path: it comes in HTTP/1.0", async () => {
+  it("sends a check that names only a path in HTTP/1.0, to which only Node answers 200", async () => {
     const plain = (config: string): string =>
       config
         .replace(/ {2}http-check send .*\n/, "")

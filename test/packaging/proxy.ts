@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { eventually } from "../harness/eventually.js";
 import { freePort } from "../harness/port.js";
 import { type RunningProcess, startProcess } from "../harness/process.js";
 import { findProgram } from "../harness/programs.js";
@@ -39,16 +40,21 @@ export async function startProxy(
     .replace("bind :2333", `bind 127.0.0.1:${port}`)
     .replace("global\n", `global\n  stats socket ${socket}\n`);
   for (const [host, at] of Object.entries(ports)) {
-    if (!config.includes(` ${host}:2333 `)) throw new Error(`haproxy.cfg does not name ${host}`);
-    config = config.replace(` ${host}:2333 `, ` 127.0.0.1:${at} `);
+    if (!config.includes(` ${host}:2333\n`)) throw new Error(`haproxy.cfg does not name ${host}`);
+    config = config.replace(` ${host}:2333\n`, ` 127.0.0.1:${at}\n`);
   }
   const file = join(directory, `haproxy-${port}.cfg`);
   writeFileSync(file, config);
+  // HAProxy itself prints nothing when it has started.
   const { process: running } = await startProcess(
-    haproxy,
-    { args: ["-db", "-f", file] },
-    (output) => /Loading success/.test(output) || undefined,
+    "sh",
+    { args: ["-c", 'echo starting; exec "$0" -db -f "$1"', haproxy, file] },
+    (output) => output.includes("starting") || undefined,
   );
+  await eventually(`HAProxy starts: ${running.output()}`, async () => {
+    await statusOf(socket);
+    return true;
+  });
   return {
     url: `http://127.0.0.1:${port}`,
     status: () => statusOf(socket),
