@@ -73,13 +73,16 @@ function serveIndex(folder) {
 
 function pytest(python, wheel) {
   const cache = ["-p", "no:cacheprovider"];
-  const result = spawnSync(python, ["-m", "pytest", ...cache, "--verbose", "--timeout=120", TESTS], {
-    cwd: tmpdir(),
-    // The command joust must be the environment's, and Node must not come from this machine.
-    env: { ...process.env, JOUST_WHEEL: wheel, PYTHONDONTWRITEBYTECODE: "1" },
-    stdio: ["ignore", "pipe", "inherit"],
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const result = spawnSync(
+    python,
+    ["-m", "pytest", ...cache, "--verbose", "--timeout=120", TESTS],
+    {
+      cwd: tmpdir(),
+      env: { ...process.env, JOUST_WHEEL: wheel, PYTHONDONTWRITEBYTECODE: "1" },
+      stdio: ["ignore", "pipe", "inherit"],
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  );
   process.stdout.write(result.stdout);
   return withExitCode(pytestCounts(result.stdout.toString()), result.status);
 }
