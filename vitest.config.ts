@@ -4,7 +4,7 @@ import { LongestFirst } from "./test/harness/longest-first.js";
 
 export default defineConfig({
   test: {
-    exclude: ["test/clients/**"],
+    exclude: ["test/clients/**", "test/packaging/**"],
     globalSetup: ["test/harness/built.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
