@@ -47,7 +47,7 @@ function writePlatform(folder) {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const target = compiledTarget(manifest);
   writePlatformPackage({ manifest, target, addon: addonPath, folder });
-  // The profile `dist` has removed the symbols already; then this changes nothing.
+  // The profile `dist` has removed the symbols already.
   if (target.platform === "linux") stripAddon(join(folder, basename(addonPath)));
 }
 
