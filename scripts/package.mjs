@@ -15,11 +15,15 @@ import { parseTriple } from "@napi-rs/cli";
 import { addonStale, buildAddon } from "./build/addon.mjs";
 import { addonPath, platform, profileDir, root } from "./build/paths.mjs";
 import { publishedManifest } from "./packages/main.mjs";
-import { inspectAddon, stripAddon, writePlatformPackage } from "./packages/platform.mjs";
+import {
+  compiledTarget,
+  inspectAddon,
+  stripAddon,
+  writePlatformPackage,
+} from "./packages/platform.mjs";
 
 const manifestPath = join(root, "package.json");
 const manifest = JSON.parse(readFileSync(manifestPath, "utf8"));
-const targets = manifest.napi.targets.map((triple) => parseTriple(triple));
 
 const kinds = { platform: platformPackage, main: listPlatformPackages };
 const { positionals, values } = parseArgs({
@@ -37,8 +41,7 @@ async function platformPackage({ profile, enforce }) {
   if (profile !== "dist" && profile !== "release") {
     throw new Error(`--profile must be dist or release, got "${profile}"`);
   }
-  const target = targets.find(({ platformArchABI }) => platformArchABI === platform);
-  if (!target) throw new Error(`${platform} is none of the platforms in package.json`);
+  const target = compiledTarget(manifest);
   if (profile === "dist") await buildAddon({ profile });
   else if (addonStale()) throw new Error("the engine is not up to date: run npm run build");
 
@@ -58,7 +61,7 @@ async function platformPackage({ profile, enforce }) {
 }
 
 function listPlatformPackages() {
-  const platforms = targets.map(({ platformArchABI }) => platformArchABI);
+  const platforms = manifest.napi.targets.map((triple) => parseTriple(triple).platformArchABI);
   const published = publishedManifest(manifest, platforms);
   writeFileSync(manifestPath, `${JSON.stringify(published, null, 2)}\n`);
 }

@@ -14,8 +14,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 APP = "src/joust/_app"
 MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
-# Where it does not load, joust uses Node's own HTTP: it says nothing about where the server runs.
-OPTIONAL = "uws-20-57"
+# The folder of uWebSockets.js. Where it does not load, joust uses Node's own HTTP: it says nothing about where
+# the server runs.
+OPTIONAL = "uws"
 
 
 class PlatformTag(BuildHookInterface):
@@ -32,7 +33,7 @@ def platform_tag(app: Path) -> str:
     Raises:
         ValueError: there is no ELF binary with glibc symbols, or binaries of two machines.
     """
-    binaries = [path for path in sorted(app.rglob("*.node")) if OPTIONAL not in path.parts]
+    binaries = [path for path in sorted(app.rglob("*.node")) if OPTIONAL not in path.relative_to(app).parts]
     machines = set()
     versions: set[tuple[int, int]] = set()
     for path in binaries:

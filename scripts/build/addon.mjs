@@ -33,7 +33,7 @@ export function addonStale() {
 /** What a first build should be told; lance and its dependencies are compiled once. */
 export function firstBuildHint() {
   const compiled = existsSync(join(targetDir, "release", "deps"));
-  return compiled ? "" : ", which takes half an hour this first time";
+  return compiled ? "" : ", which takes up to 45 minutes on two cores this first time";
 }
 
 /**

@@ -1,14 +1,27 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { parseTriple } from "@napi-rs/cli";
 import { addonInputs } from "../build/addon.mjs";
-import { root } from "../build/paths.mjs";
+import { platform as compiledFor, root } from "../build/paths.mjs";
 import { dynamicSymbols, glibcNeeds, MOST_GLIBC } from "./glibc.mjs";
 import { compiledKernels, expectedKernels, kernelFaults } from "./kernels.mjs";
 import { crateLicences } from "./licences.mjs";
 import { uwsFiles, uwsLicence, uwsNotice } from "./uws.mjs";
 
 const CRATES = "THIRD-PARTY-LICENSES";
+
+/**
+ * napi's description of the platform that is compiled for.
+ *
+ * @param {{ napi: { targets: string[] } }} manifest the main package's
+ */
+export function compiledTarget({ napi }) {
+  const targets = napi.targets.map((triple) => parseTriple(triple));
+  const target = targets.find(({ platformArchABI }) => platformArchABI === compiledFor);
+  if (!target) throw new Error(`${compiledFor} is none of the platforms in package.json`);
+  return target;
+}
 
 /**
  * Writes a platform package: the addon, the builds of uWebSockets.js of its platform, and the licences of both.

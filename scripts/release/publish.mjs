@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 /**
  * The packages of a folder of tarballs in the order in which they can be published: the main package has the
@@ -55,5 +55,6 @@ if (import.meta.filename === process.argv[1]) {
   if (!folder) throw new Error("name the folder with the packed packages");
   const files = inOrder(readdirSync(folder));
   if (files.length < 2) throw new Error(`${folder} holds ${files.length} packages: two at least`);
-  for (const file of files) publish(join(folder, file));
+  // npm takes a relative path such as release/joust.tgz for a repository on GitHub.
+  for (const file of files) publish(join(resolve(folder), file));
 }

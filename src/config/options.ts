@@ -34,7 +34,7 @@ export const serverOptions = {
   http: option({
     type: choice(["auto", "uws", "node"]),
     fallback: "auto",
-    help: "HTTP transport: uWebSockets.js (uws), Node's own (node), or uws where it loads and node elsewhere (auto)",
+    help: "HTTP transport: uWebSockets.js (uws), Node's own (node), or uWebSockets.js 20.57 where it loads and node elsewhere (auto)",
   }),
   "tls-cert": option({
     type: text("FILE"),

@@ -67,7 +67,14 @@ describe("the container image", () => {
       .filter((name) => name.endsWith(".node"));
     const own = new RegExp(`linux[-_]${process.arch}|@libsql/linux-${process.arch}-gnu`);
     expect(binaries.filter((name) => !own.test(name))).toEqual([]);
-    expect(binaries.length).toBeLessThanOrEqual(3);
+    // The engine, libsql and uWebSockets.js.
+    expect(binaries).toHaveLength(3);
+  });
+
+  it("contains the licences of the crates and of uWebSockets.js", () => {
+    const own = join(image.files, "app", "node_modules", `joust-linux-${process.arch}-gnu`);
+    expect(readFileSync(join(own, "THIRD-PARTY-LICENSES"), "utf8")).toMatch(/^lance \d/m);
+    expect(readdirSync(join(own, "uws"))).toEqual(expect.arrayContaining(["LICENSE", "NOTICE"]));
   });
 
   it("serves with uWebSockets.js, as a user without privileges, on read-only files", async () => {

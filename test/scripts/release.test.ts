@@ -153,6 +153,8 @@ if [ "$1" = view ]; then
   if [ "$2" = "${known}" ]; then echo '"0.2.0"'; exit 0; fi
   echo 'npm error code E404' >&2; exit 1
 fi
+# npm takes release/joust.tgz for a repository on GitHub.
+case "$2" in /*) ;; *) echo "no path: $2" >&2; exit 1 ;; esac
 file=$(basename "$2"); shift 2
 echo "publish $file $*" >> "${published}"
 `,
@@ -160,7 +162,8 @@ echo "publish $file $*" >> "${published}"
       chmodSync(npm, 0o755);
       const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
       const script = join(checkout, "scripts", "release", "publish.mjs");
-      execFileSync(process.execPath, [script, release], { env, stdio: "pipe" });
+      // A relative folder, as in the workflow.
+      execFileSync(process.execPath, [script, "release"], { cwd: folder, env, stdio: "pipe" });
       return existsSync(published) ? readFileSync(published, "utf8") : "";
     }
   });

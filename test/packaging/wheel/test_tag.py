@@ -16,7 +16,7 @@ def needed(binary: Path) -> tuple[int, int]:
 
 def test_the_tag_is_the_glibc_of_the_binaries(tmp_path):
     with zipfile.ZipFile(WHEEL) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".node") and "/uws-" not in name]
+        names = [name for name in archive.namelist() if name.endswith(".node") and "/uws/" not in name]
         archive.extractall(tmp_path, names)
     major, minor = max(needed(tmp_path / name) for name in names)
     machine = os.uname().machine
@@ -29,7 +29,7 @@ def test_the_wheel_has_the_binaries_of_one_platform():
         names = archive.namelist()
     foreign = [name for name in names if re.search(r"darwin|win32|musl", Path(name).name)]
     assert foreign == []
-    assert len([name for name in names if Path(name).name.startswith("uws_")]) <= 1
+    assert len([name for name in names if Path(name).name.startswith("uws_")]) == 1
 
 
 def test_the_license_and_the_types_are_inside():
@@ -37,3 +37,11 @@ def test_the_license_and_the_types_are_inside():
         names = archive.namelist()
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert "joust/py.typed" in names
+
+
+def test_the_licences_of_the_crates_and_of_uwebsockets_are_inside():
+    with zipfile.ZipFile(WHEEL) as archive:
+        licences = [name for name in archive.namelist() if name.endswith("-gnu/THIRD-PARTY-LICENSES")]
+        assert len(licences) == 1
+        assert re.search(r"^lance \d", archive.read(licences[0]).decode(), re.MULTILINE)
+        assert any(name.endswith("-gnu/uws/NOTICE") for name in archive.namelist())
