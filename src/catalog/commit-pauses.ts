@@ -1,7 +1,7 @@
 /**
  * How a server asks the others to pause their commits to a table.
  *
- * Servers that commit to one table settle by speed who is first. A change of columns takes longer than an insert,
+ * Of two servers that commit to one table the faster one commits first. A change of columns takes longer than an insert,
  * and would lose every time to a server that inserts without a pause. The server that loses writes a row for the
  * branch, the others see it and pause, and the row goes when the change is made.
  */
@@ -27,7 +27,7 @@ export class CommitPauses {
     private readonly servers: Servers,
   ) {}
 
-  /** Asks the other servers for these pauses, and for no other ones any more. */
+  /** Asks the other servers for these pauses, and withdraws all others. */
   async ask(pauses: readonly Pause[]): Promise<void> {
     const wanted = new Map(pauses.map((pause) => [textOf(pause), pause]));
     for (const [text, pause] of this.#asked) {
@@ -36,25 +36,30 @@ export class CommitPauses {
       this.#asked.delete(text);
     }
     for (const [text, pause] of wanted) {
-      if (this.#asked.has(text)) continue;
       // Before the row is written: it may be there where writing it seems to fail.
       this.#asked.set(text, pause);
+      // Each time: a row goes when this server's lease ends for a moment.
       await this.#insert(pause);
     }
   }
 
-  /** What other servers ask for. */
+  /**
+   * What other servers ask for and this one has to grant. Of two servers that ask for the same pause only one
+   * grants it: otherwise neither would commit.
+   */
   async elsewhere(): Promise<Pause[]> {
+    const { self } = this.servers;
     const rows = await available(
       this.db.read
         .selectFrom("commit_pauses")
-        .select(["table_key as table", "branch"])
-        .distinct()
-        .where("server", "<>", this.servers.self)
+        .select(["table_key as table", "branch", "server"])
+        .where("server", "<>", self)
         .where("server", "in", this.servers.alive())
         .execute(),
     );
-    return rows;
+    const granted = rows.filter((row) => row.server < self || !this.#asked.has(textOf(row)));
+    const pauses = granted.map(({ table, branch }): Pause => ({ table, branch }));
+    return [...new Map(pauses.map((pause) => [textOf(pause), pause])).values()];
   }
 
   async #insert({ table, branch }: Pause): Promise<void> {

@@ -4,7 +4,7 @@ import type { OpenCatalog } from "../catalog/open.js";
 import type { Engine } from "../engine/index.js";
 import type { Logger } from "../telemetry/logger.js";
 
-/** How often it is looked who asks for a pause, ms. */
+/** How often the catalog is read for pauses that others ask for, ms. */
 const INTERVAL = 250;
 /** How long commits to a branch pause each time that another server is seen to ask, ms: beyond the next look. */
 const PAUSE = 600;

@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
@@ -17,10 +18,15 @@ use super::around::{Around, Commit};
 
 /// The turns of one table, in this process.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(Arc<Lock<()>>);
+pub(crate) struct Turns {
+    lock: Arc<Lock<()>>,
+    /// Changes too take the turn before their first commit.
+    strict: Arc<AtomicBool>,
+}
 
 struct Turn {
     of: Arc<Lock<()>>,
+    strict: Arc<AtomicBool>,
     /// A commit has lost: nobody else's comes between.
     kept: Mutex<Option<OwnedMutexGuard<()>>>,
 }
@@ -34,23 +40,46 @@ impl Turns {
     pub async fn commit<C: Future>(&self, commit: C) -> C::Output {
         // The end of a change, which may have the turn.
         if TURN
-            .try_with(|turn| Arc::ptr_eq(&turn.of, &self.0))
+            .try_with(|turn| Arc::ptr_eq(&turn.of, &self.lock))
             .unwrap_or(false)
         {
             return commit.await;
         }
-        let _turn = self.0.lock().await;
+        let _turn = self.lock.lock().await;
         commit.await
+    }
+
+    /// Does work for which all commits of the table pause, also the first one of a change.
+    pub async fn pause<W: Future>(&self, work: W) -> W::Output {
+        let _strict = Strict::new(&self.strict);
+        self.commit(work).await
     }
 
     /// Does work that ends in a commit. When that has lost against another, the others wait until the
     /// work has ended.
     pub async fn change<W: Future>(&self, work: W) -> W::Output {
         let turn = Turn {
-            of: self.0.clone(),
+            of: self.lock.clone(),
+            strict: self.strict.clone(),
             kept: Mutex::default(),
         };
         TURN.scope(turn, work).await
+    }
+}
+
+/// Ends with the pause.
+struct Strict<'a>(&'a AtomicBool);
+
+impl<'a> Strict<'a> {
+    fn new(strict: &'a AtomicBool) -> Self {
+        strict.store(true, Ordering::Relaxed);
+        Self(strict)
+    }
+}
+
+impl Drop for Strict<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 
@@ -65,15 +94,27 @@ impl Around for CommitInTurn {
     }
 
     async fn around(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
-        let committed = commit.by(self.inner()).await;
-        if matches!(committed, Err(CommitError::CommitConflict))
-            && let Ok(Some(turns)) =
-                TURN.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))
+        if TURN
+            .try_with(|turn| turn.strict.load(Ordering::Relaxed))
+            .unwrap_or(false)
         {
-            let turn = turns.lock_owned().await;
-            let _ = TURN.try_with(|own| *own.kept.lock() = Some(turn));
+            keep_turn().await;
+        }
+        let committed = commit.by(self.inner()).await;
+        if matches!(committed, Err(CommitError::CommitConflict)) {
+            keep_turn().await;
         }
         committed
+    }
+}
+
+/// Takes the turn until the work around has ended.
+async fn keep_turn() {
+    if let Ok(Some(turns)) =
+        TURN.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))
+    {
+        let turn = turns.lock_owned().await;
+        let _ = TURN.try_with(|own| *own.kept.lock() = Some(turn));
     }
 }
 

@@ -49,7 +49,10 @@ pub async fn plan(
         rows_at_once,
         ..
     } = source;
-    let mut options = LanceExecutionOptions::default();
+    let mut options = LanceExecutionOptions {
+        batch_size: *rows_at_once,
+        ..LanceExecutionOptions::default()
+    };
     if query.order_by.is_none() {
         let plan = gone::plan(&scanner, dataset)
             .await
@@ -57,7 +60,8 @@ pub async fn plan(
         return Ok(Sorted { plan, options });
     }
     let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);
-    scanner.batch_size(rows_at_once.map_or(batch, |rows| rows.min(batch)));
+    let batch = rows_at_once.map_or(batch, |rows| rows.min(batch));
+    scanner.batch_size(batch);
     options.use_spilling = true;
     options.mem_pool_size = Some(bytes as u64);
     options.batch_size = Some(batch);

@@ -18,8 +18,8 @@ use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
 use crate::state::State;
 
-/// Bytes that a scan may read ahead.
-const READ_AHEAD: u64 = 32 << 20;
+/// Bytes that a scan for a few rows may read ahead.
+const FEW_BYTES: u64 = 32 << 20;
 
 /// The ids of the rows that satisfy a condition. They are remembered for the version, unless the condition
 /// may give others the next time.
@@ -62,7 +62,6 @@ pub(super) async fn row_ids(
     let (dataset, filter) = (dataset.clone(), filter.clone());
     let plan = planned(async move {
         let mut scanner = dataset.scan();
-        scanner.io_buffer_size(READ_AHEAD);
         if let Some(evaluation) = Evaluation::of_scan(&dataset, std::slice::from_ref(&filter)) {
             scanner.batch_size(evaluation.rows);
         }
@@ -72,6 +71,9 @@ pub(super) async fn row_ids(
             .and_then(|scanner| scanner.limit(most.map(|most| most as i64), None))
             .map_err(Error::of_input)?
             .with_row_id();
+        if most.is_some() {
+            scanner.io_buffer_size(FEW_BYTES);
+        }
         scanner.create_plan().await.map_err(Error::of_input)
     });
     execute_plan(plan.await?, LanceExecutionOptions::default()).map_err(Error::of_input)

@@ -12,6 +12,7 @@ use lance_datafusion::planner::Planner;
 
 use super::Table;
 use super::fragment_columns::FragmentColumns;
+use super::memory::ROWS_AT_ONCE;
 use super::schema_change::Effort;
 use super::{computed, data_type};
 use crate::error::{Error, Result};
@@ -19,6 +20,7 @@ use crate::ipc::{UploadReader, decode};
 use crate::names::check_column;
 use crate::planning::planned;
 use crate::query::{canonical_column, unknown_column};
+use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
 
 /// A column to add.
@@ -98,14 +100,15 @@ impl Table {
     /// Adds columns that expressions fill.
     async fn add_values(&self, columns: &[NewColumn]) -> Result<u64> {
         let written = FragmentColumns::default();
-        let computes: Vec<&str> = columns.iter().filter_map(NewColumn::expression).collect();
+        let sql = columns.iter().filter_map(NewColumn::expression);
+        let computes: Vec<_> = sql.map(Expression::new).collect::<Result<_>>()?;
         self.change_schema(Effort::Values(&computes), |version| {
-            let written = &written;
+            let (written, computes) = (&written, &computes);
             let build = async move {
                 check_new_names(&version, columns)?;
                 let planned = plan(&version, columns, expressions).await?;
-                let computed: Vec<_> = planned.iter().map(|(_, value)| value.clone()).collect();
-                let batch = self.rows_at_once(&version, &computed);
+                let computed = Evaluation::of_columns(&version, computes, ROWS_AT_ONCE);
+                let batch = self.rows_at_once(&version, computed);
                 written.add(version, planned, batch).await
             };
             build.boxed()

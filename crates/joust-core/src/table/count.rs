@@ -38,8 +38,7 @@ impl Table {
         };
         let computes = crate::query::computed_condition(predicate)?;
         let _memory = self.memory_for_query(&dataset, false, &computes).await?;
-        let read_ahead = self.engine().memory().budget().read_ahead() as u64;
-        let plan = plan(dataset, predicate.to_string(), read_ahead);
+        let plan = plan(dataset, predicate.to_string());
         let plan = crate::query::planned_condition(predicate, plan).await?;
         let counted = execute_plan(plan, LanceExecutionOptions::default());
         let mut counted = counted.map_err(Error::of_input)?;
@@ -51,15 +50,10 @@ impl Table {
 }
 
 /// The plan of a count of the rows for which a predicate is true.
-async fn plan(
-    dataset: Arc<Dataset>,
-    predicate: String,
-    read_ahead: u64,
-) -> Result<Arc<dyn ExecutionPlan>> {
+async fn plan(dataset: Arc<Dataset>, predicate: String) -> Result<Arc<dyn ExecutionPlan>> {
     let evaluation = Evaluation::of_scan(&dataset, &crate::query::computed_condition(&predicate)?);
     let predicate = crate::query::predicate(&dataset, &predicate)?;
     let mut scanner = dataset.scan();
-    scanner.io_buffer_size(read_ahead);
     if let Some(evaluation) = evaluation {
         scanner.batch_size(evaluation.rows);
     }

@@ -1,11 +1,13 @@
 //! Delete rows by predicate.
 
+use lance::Dataset;
 use lance::dataset::DeleteBuilder;
 
 use super::Table;
 use super::turn::Begun;
 use crate::durability::Ended;
 use crate::error::{Error, Result};
+use crate::schema::Evaluation;
 
 /// A committed delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,9 @@ impl Table {
     }
 
     async fn delete_rows(&self, predicate: &str) -> Result<Deleted> {
-        let change = match self.begin_change(0, &[predicate]).await? {
+        let condition = crate::query::computed_condition(predicate)?;
+        let computed = |version: &Dataset| Evaluation::of_change(version, &condition, u64::MAX, 0);
+        let change = match self.begin_change(0, computed).await? {
             Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
             Begun::Now(change) => change,
         };

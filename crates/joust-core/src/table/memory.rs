@@ -18,7 +18,7 @@ const ANSWER: usize = 8 << 20;
 const TRANSFERS: usize = 4;
 const TRANSFER: usize = 16 << 20;
 /// Rows to which Lance computes values of a new column at once.
-const ROWS_AT_ONCE: usize = 1_024;
+pub(super) const ROWS_AT_ONCE: usize = 1_024;
 
 impl Table {
     /// For the buffers of the files that rows are written to, and for pieces on their way. `held`: bytes of rows
@@ -75,26 +75,26 @@ impl Table {
     pub(crate) async fn memory_for_change(
         &self,
         dataset: &Dataset,
-        computes: &[Expression],
+        computed: Option<Evaluation>,
     ) -> Result<Reservation> {
-        let bytes = self.bytes_of_change(dataset, computes)?;
+        let bytes = self.bytes_of_change(dataset, computed)?;
         self.engine().memory().take(Use::Change, bytes).await
     }
 
-    /// What an update, a delete, a merge or a change of columns takes. `computes`: the expressions that it
-    /// evaluates. Code 13 when what they make has no room.
+    /// What an update, a delete, a merge or a change of columns takes. `computed`: what its expressions
+    /// make. Code 13 when that has no room.
     pub(super) fn bytes_of_change(
         &self,
         dataset: &Dataset,
-        computes: &[Expression],
+        computed: Option<Evaluation>,
     ) -> Result<usize> {
         let budget = self.engine().memory().budget();
         let most = 2 * budget.read_ahead() + budget.sorting() + budget.writing();
-        let computed = self.bytes_of(Evaluation::of_change(dataset, computes))?;
+        let computed = self.bytes_of(computed)?;
         Ok(FIXED + in_memory(dataset, most) + computed)
     }
 
-    /// What is taken for an evaluation: an estimate for packed files, so at most half of what there is.
+    /// What is taken for an evaluation: an estimate, so at most half of what there is.
     fn bytes_of(&self, evaluation: Option<Evaluation>) -> Result<usize> {
         let Some(evaluation) = evaluation else {
             return Ok(0);
@@ -102,10 +102,10 @@ impl Table {
         let room = self.engine().memory().budget().work;
         if evaluation.least_bytes > room {
             return Err(Error::invalid(format!(
-                "the expressions make values of {} MiB in all of {} rows, which are computed at once, and the \
-                 server has {} MiB for requests; make shorter texts and lists, or have its --memory raised",
+                "the expressions make values of {} MiB in all of {} rows, which are computed at the same time, and \
+                 the server has {} MiB for requests; make shorter texts and lists, or have its --memory raised",
                 evaluation.least_bytes >> 20,
-                evaluation.rows,
+                evaluation.in_flight,
                 room >> 20
             )));
         }
@@ -114,8 +114,11 @@ impl Table {
 
     /// Rows to which values of a new column are computed at once, where they are too large for as many as
     /// Lance would take.
-    pub(super) fn rows_at_once(&self, dataset: &Dataset, computes: &[Expression]) -> Option<u32> {
-        let computed = Evaluation::of_scan(dataset, computes);
+    pub(super) fn rows_at_once(
+        &self,
+        dataset: &Dataset,
+        computed: Option<Evaluation>,
+    ) -> Option<u32> {
         let made = computed.map_or(ROWS_AT_ONCE, |computed| computed.rows);
         let is_known = packed(dataset, usize::MAX) < usize::MAX;
         let read = match is_known {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::RecordBatchIterator;
+use arrow::array::{RecordBatch, RecordBatchIterator};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lance::Dataset;
 use lance::dataset::{
@@ -22,6 +22,11 @@ use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::planning::planned;
 use crate::query::{expression, unknown_column};
+use crate::schema::Evaluation;
+use crate::schema::expression::Expression;
+
+/// Bytes of a row of an upload that is not here in full, for what conditions make of it.
+const LONG_ROW: u64 = 4 << 10;
 
 /// How an upload's rows meet a table's.
 #[derive(Debug, Clone, Default)]
@@ -51,13 +56,15 @@ impl Merge {
             || self.when_not_matched_by_source_delete_filter.is_some()
     }
 
-    /// The SQL that is evaluated over rows.
-    fn expressions(&self) -> Vec<&str> {
+    /// The conditions that are evaluated over rows.
+    fn conditions(&self) -> Result<Vec<Expression>> {
         let conditions = [
             self.when_matched_update_all_filter.as_deref(),
             self.when_not_matched_by_source_delete_filter.as_deref(),
         ];
-        conditions.into_iter().flatten().collect()
+        let written = conditions.into_iter().flatten();
+        let written = written.filter(|sql| !sql.trim().is_empty());
+        written.map(Expression::new).collect()
     }
 
     fn changes_anything(&self) -> bool {
@@ -192,17 +199,25 @@ impl Table {
         let (source, batches) = decode(upload).await?;
         // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
         // Longer ones meet the others' commits as they come, and are tried again where they must be.
-        let computes = merge.expressions();
+        let conditions = merge.conditions()?;
+        let computed = |beside: u64| {
+            let conditions = &conditions;
+            move |version: &Dataset| Evaluation::of_change(version, conditions, u64::MAX, beside)
+        };
         let (batches, begun) = match gather(batches).await? {
             Gathered::Whole {
                 schema,
                 batches,
                 bytes,
-            } => (
-                whole(schema, batches),
-                self.begin_change(bytes, &computes).await?,
-            ),
-            Gathered::Long(batches, _) => (batches, self.begin_beside_others(&computes).await?),
+            } => {
+                let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+                let beside = (bytes / rows.max(1)) as u64;
+                let begun = self.begin_change(bytes, computed(beside)).await?;
+                (whole(schema, batches), begun)
+            }
+            Gathered::Long(batches, _) => {
+                (batches, self.begin_beside_others(computed(LONG_ROW)).await?)
+            }
         };
         let change = match begun {
             Begun::Before(earlier) => return self.merged_earlier(&earlier, &merge).await,

@@ -29,7 +29,7 @@ impl Table {
                 "the table was changed meanwhile; compare the branches again",
             ));
         }
-        let _memory = main.memory_for_change(&source, &[]).await?;
+        let _memory = main.memory_for_change(&source, None).await?;
         let read_ahead = self.engine().memory().budget().read_ahead() as u64;
         if !same_rows(&target, &source, read_ahead).await? {
             return Err(Error::new(
@@ -40,7 +40,7 @@ impl Table {
         let mut scanner = source.scan();
         scanner.project(columns)?.io_buffer_size(read_ahead);
         let values = scanner.try_into_stream().await?;
-        let batch = main.rows_at_once(&source, &[]);
+        let batch = main.rows_at_once(&source, None);
         target
             .add_columns(NewColumnTransform::Stream(values.into()), None, batch)
             .await?;

@@ -14,23 +14,26 @@ use lance::Dataset;
 use parking_lot::Mutex;
 
 use super::Table;
+use super::memory::ROWS_AT_ONCE;
 use super::turn::Begun;
 use crate::error::{Code, Error, Result};
+use crate::schema::Evaluation;
+use crate::schema::expression::Expression;
 
-/// How long a change is tried again; as long as Lance tries updates and deletes again.
+/// How long a change is tried again after it has lost; as long as Lance tries updates and deletes again.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a change loses before others are asked to pause.
 const ALONE: Duration = Duration::from_millis(500);
 /// The longest pause after an attempt, in which another process ends its own commit.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a change of the schema does besides its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort<'a> {
     /// It writes no values.
     Metadata,
-    /// It reads rows and may write values of all of them, which this SQL computes.
-    Values(&'a [&'a str]),
+    /// It reads rows and may write values of all of them, which these expressions compute.
+    Values(&'a [Expression]),
 }
 
 /// A change on its way to the version that it makes.
@@ -56,7 +59,6 @@ impl Table {
             Begun::Before(earlier) => return Ok(earlier.written().version),
             Begun::Now(change) => change,
         };
-        let give_up = Instant::now() + PATIENCE;
         let mut lost_first = None;
         let mut losing = None;
         let mut pause = Duration::from_millis(1);
@@ -68,8 +70,12 @@ impl Table {
         loop {
             match made {
                 Ok(dataset) => return Ok(self.committed(dataset)),
-                Err(error) if is_outrun(&error) && Instant::now() < give_up => {}
-                Err(error) => return Err(error),
+                Err(error) if !is_outrun(&error) => return Err(error),
+                Err(error) => {
+                    if lost_first.is_some_and(|first: Instant| first.elapsed() > PATIENCE) {
+                        return Err(error);
+                    }
+                }
             }
             let lost_first = *lost_first.get_or_insert_with(Instant::now);
             if losing.is_none() && lost_first.elapsed() > ALONE {
@@ -85,7 +91,11 @@ impl Table {
 
     async fn begin_schema(&self, effort: Effort<'_>) -> Result<Begun<'_>> {
         match effort {
-            Effort::Values(computes) => self.begin_change(0, computes).await,
+            Effort::Values(computes) => {
+                let computed =
+                    |version: &Dataset| Evaluation::of_columns(version, computes, ROWS_AT_ONCE);
+                self.begin_change(0, computed).await
+            }
             Effort::Metadata => Ok(Begun::Now(self.begin_without_memory().await?)),
         }
     }
@@ -109,7 +119,7 @@ impl Table {
                 }
             }
         };
-        self.handle.turns.commit(pause).await;
+        self.handle.turns.pause(pause).await;
     }
 
     /// Builds a change on the newest version while nothing else of this process is committed.

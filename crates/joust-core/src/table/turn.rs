@@ -22,7 +22,7 @@ use super::Table;
 use super::once::Earlier;
 use crate::error::Result;
 use crate::memory::{Reservation, Use};
-use crate::schema::expression::Expression;
+use crate::schema::Evaluation;
 
 /// How a request to change rows begins.
 pub(super) enum Begun<'a> {
@@ -41,9 +41,13 @@ pub(super) struct Change<'a> {
 }
 
 impl Table {
-    /// Waits for the turn and for memory. `held`: bytes of rows that wait with it; `computes`: the SQL that the
-    /// change evaluates over rows.
-    pub(super) async fn begin_change(&self, held: usize, computes: &[&str]) -> Result<Begun<'_>> {
+    /// Waits for the turn and for memory. `held`: bytes of rows that wait with it; `computed`: what the
+    /// expressions of the change make of a version's rows.
+    pub(super) async fn begin_change(
+        &self,
+        held: usize,
+        computed: impl Fn(&Dataset) -> Option<Evaluation>,
+    ) -> Result<Begun<'_>> {
         let memory = self.engine().memory();
         let mut patience = memory.patience();
         let mut turn = self.handle.changing.lock().await;
@@ -53,7 +57,7 @@ impl Table {
                 return Ok(Begun::Before(Box::new(earlier)));
             }
             let dataset = self.changeable().await?;
-            let bytes = self.bytes_of_change(&dataset, &expressions(computes)?)?;
+            let bytes = self.bytes_of_change(&dataset, computed(&dataset))?;
             if let Some(taken) = kept.take().or_else(|| memory.try_take(Use::Change, bytes)) {
                 return Ok(Begun::Now(Change {
                     dataset,
@@ -88,22 +92,18 @@ impl Table {
     }
 
     /// Waits for memory alone: for a change that takes as long as its client sends.
-    pub(super) async fn begin_beside_others(&self, computes: &[&str]) -> Result<Begun<'_>> {
+    pub(super) async fn begin_beside_others(
+        &self,
+        computed: impl Fn(&Dataset) -> Option<Evaluation>,
+    ) -> Result<Begun<'_>> {
         if let Some(earlier) = self.earlier().await? {
             return Ok(Begun::Before(Box::new(earlier)));
         }
         let dataset = self.changeable().await?;
-        let computes = expressions(computes)?;
         Ok(Begun::Now(Change {
-            _memory: Some(self.memory_for_change(&dataset, &computes).await?),
+            _memory: Some(self.memory_for_change(&dataset, computed(&dataset)).await?),
             dataset,
             _turn: None,
         }))
     }
-}
-
-/// The expressions of what is written at all.
-fn expressions(sql: &[&str]) -> Result<Vec<Expression>> {
-    let written = sql.iter().filter(|sql| !sql.trim().is_empty());
-    written.map(|sql| Expression::new(sql)).collect()
 }

@@ -1,24 +1,31 @@
 //! Update rows by SQL expressions.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::datatypes::{Field, Schema};
 use futures::TryStreamExt;
 use lance::Dataset;
+use lance::dataset::write::update::UpdateResult;
 use lance::dataset::{UpdateBuilder, UpdateJob};
 use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use lance_datafusion::planner::Planner;
 
+use super::ReadOptions;
 use super::Table;
-use super::schema_change::{PATIENCE, is_outrun};
+use super::schema_change::{LONGEST_PAUSE, PATIENCE, is_outrun};
 use super::turn::Begun;
-use crate::durability::Ended;
+use crate::durability::{Ended, to_the_end};
 use crate::error::{Code, Error, Result};
 use crate::json;
 use crate::names::short;
 use crate::planning::planned;
-use crate::query::{canonical_column, expression};
+use crate::query::{canonical_column, computed_condition, expression};
+use crate::schema::Evaluation;
+use crate::schema::expression::Expression;
+
+/// Bytes of values for which it does not matter how many rows get them.
+const LITTLE: usize = 8 << 20;
 
 /// What an update sets, and where.
 #[derive(Debug, Clone, Default)]
@@ -48,32 +55,27 @@ impl Table {
     }
 
     async fn update_rows(&self, update: Update) -> Result<Updated> {
-        let values = update.set.iter().map(|(_, value)| value.as_str());
-        let computes: Vec<&str> = values.chain(update.predicate.as_deref()).collect();
-        let change = match self.begin_change(0, &computes).await? {
+        let condition = computed_condition(update.predicate.as_deref().unwrap_or_default())?;
+        let values = update.set.iter().map(|(_, value)| Expression::new(value));
+        let values: Vec<_> = values.collect::<Result<_>>()?;
+        let rows = self.rows_to_set(&update, &values).await?;
+        let computed = |version: &Dataset| {
+            let condition = Evaluation::of_change(version, &condition, u64::MAX, 0);
+            let values = Evaluation::of_change(version, &values, rows, 0);
+            match values {
+                Some(values) => Some(values.and(condition)),
+                None => condition,
+            }
+        };
+        let change = match self.begin_change(0, computed).await? {
             Begun::Before(earlier) => return Ok(earlier.updated()),
             Begun::Now(change) => change,
         };
         let before = change.dataset.version_id();
-        let give_up = Instant::now() + PATIENCE;
-        let mut version = change.dataset.clone();
-        let updated = loop {
-            let job = planned(plan(version.clone(), update.clone())).await?;
-            let is_checked = check_json(&version, &update).await?;
-            match self.as_change(|| 0, job.execute()).await {
-                Ok(Ended::Told(updated)) => break updated,
-                Ok(Ended::Unheard(version)) => {
-                    return Ok(self.unheard(version, 0).await?.updated());
-                }
-                Err(error) => {
-                    let error = Error::of_input(error);
-                    if !is_checked || !is_outrun(&error) || Instant::now() > give_up {
-                        return Err(error);
-                    }
-                    // Others changed rows since their values were checked.
-                    version = self.changeable().await?;
-                }
-            }
+        let attempts = self.attempts(change.dataset.clone(), &update);
+        let updated = match self.as_attempt(|| 0, attempts).await? {
+            Ended::Told(updated) => updated,
+            Ended::Unheard(version) => return Ok(self.unheard(version, 0).await?.updated()),
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
@@ -82,6 +84,47 @@ impl Table {
             version,
             num_updated_rows: updated.rows_updated,
         })
+    }
+
+    /// How many rows get values, as far as it matters: the values of many are large, and a condition may leave few.
+    async fn rows_to_set(&self, update: &Update, values: &[Expression]) -> Result<u64> {
+        let Some(predicate) = &update.predicate else {
+            return Ok(u64::MAX);
+        };
+        let version = self.changeable().await?;
+        let of_all = Evaluation::of_change(&version, values, u64::MAX, 0);
+        match of_all.is_some_and(|of_all| of_all.bytes > LITTLE) {
+            true => {
+                self.count_rows(Some(predicate), ReadOptions::default())
+                    .await
+            }
+            false => Ok(u64::MAX),
+        }
+    }
+
+    /// Makes an update on a version, and again on a newer one when values of JSON have to be checked anew.
+    async fn attempts(
+        &self,
+        mut version: Arc<Dataset>,
+        update: &Update,
+    ) -> Result<Ended<UpdateResult>> {
+        let mut lost_first = None;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let job = planned(plan(version.clone(), update.clone())).await?;
+            let is_checked = check_json(&version, update).await?;
+            let error = match to_the_end(job.execute()).await {
+                Ok(ended) => return Ok(ended),
+                Err(error) => Error::of_input(error),
+            };
+            let lost_first = *lost_first.get_or_insert_with(Instant::now);
+            if !is_checked || !is_outrun(&error) || lost_first.elapsed() > PATIENCE {
+                return Err(error);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+            version = self.changeable().await?;
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use super::size::Size;
 use super::walk::Walk;
 
 impl Walk {
-    /// Counts the value of an expression, which is made while its operands are there and takes their place.
-    /// `before`: what was held before its operands.
+    /// Counts the value of an expression. While it is computed, its operands are in memory too; afterwards only the
+    /// value is. `before`: what was held before its operands.
     pub(super) fn hold(&mut self, expr: &Expr, size: Size, before: Size) {
         let made = match expr {
             Expr::Identifier(name) if name.quote_style != Some('\'') => {
