@@ -72,6 +72,13 @@ export declare class Engine {
    * there is nothing. The names of what stays there.
    */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
+  /**
+   * The tables that a statement reads, each once, always in the same order. `body`: JSON
+   * `{query, parameters, limit}`.
+   */
+  sqlTables(body: Uint8Array): Promise<Array<SqlTable>>
+  /** Runs a statement. `body`: as for `sqlTables`. Its answer has no version. */
+  sql(body: Uint8Array, options: SqlOptions): Promise<QueryAnswer>
   /** The names of the tables that a view's query reads, each in parts, as the query has them. */
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
@@ -481,7 +488,7 @@ export interface EngineOptions {
   queryTimeoutMs?: number
   /** The same for the refresh of a view. */
   viewTimeoutMs?: number
-  /** Bytes of temporary files of a view's refresh. */
+  /** Bytes of temporary files of a view's refresh, or of a SQL statement. */
   viewDiskBytes?: number
 }
 
@@ -687,7 +694,7 @@ export interface Progress {
 
 /** An answer in Arrow IPC. */
 export interface QueryAnswer {
-  /** The version of the table that is answered from. */
+  /** The version of the table that is answered from; 0 for a SQL statement. */
   version: number
   /** The first part: memory of the engine, not a copy of it, unless it is small. */
   first: Buffer
@@ -777,6 +784,53 @@ export interface SkippedEntry {
   location: string
   /** Why, for the operator. */
   reason: string
+}
+
+/** A table as `information_schema` shows it. */
+export interface SqlListed {
+  schema: string
+  name: string
+  /** Wanted where columns are. */
+  location?: string
+  storageOptions?: Record<string, string>
+}
+
+/** How a statement is run. */
+export interface SqlOptions {
+  /** For each of `sqlTables`, in that order. */
+  sources: Array<SqlSource>
+  /** What `information_schema` shows. */
+  schemata?: Array<string>
+  tables?: Array<SqlListed>
+  format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'
+  /** Do not answer from anything learnt before this time (ms since the epoch). */
+  minTimestampMillis?: number
+  /** Do not answer from an older version of a table than this, if there is one as new. */
+  minVersion?: number
+  /** A number that no other query has which runs in this process; `cancelQuery` ends it by it. */
+  number?: number
+}
+
+/** What a name in a statement stands for: a table, or with `information` one of `information_schema`. */
+export interface SqlSource {
+  location?: string
+  storageOptions?: Record<string, string>
+  /** The main branch when absent. */
+  branch?: string
+  /** The newest version when absent. */
+  version?: number
+  /** `schemata`, `tables` or `columns`. */
+  information?: string
+}
+
+/** A table that a statement names. */
+export interface SqlTable {
+  /** The name as the statement has it, in parts. */
+  name: Array<string>
+  /** Of `FOR VERSION AS OF 7`. */
+  version?: number
+  /** Of `FOR VERSION AS OF 'tag'`. */
+  tag?: string
 }
 
 /** A branch of a table. */

@@ -28,7 +28,7 @@ export const RUST_LAYERS = [
   { layer: "tables", modules: ["table", "commit", "ipc"] },
   { layer: "caches", modules: ["cache", "rows"] },
   { layer: "indexes", modules: ["vector", "nearest", "text", "scalar", "index"] },
-  { layer: "query", modules: ["query"] },
+  { layer: "query", modules: ["query", "sql"] },
   { layer: "jobs", modules: ["jobs", "backfill", "maintain", "prewarm", "view"] },
   { layer: "engine", modules: ["engine"] },
 ];

@@ -16,6 +16,8 @@ const help = `joust serves Lance tables over HTTP.
   joust maintain [ROOT] [--table NAME] [options]
                                         compacts, brings indexes up to date and removes old versions,
                                         also while servers run on ROOT; says what was done
+  joust sql 'SELECT ...' [ROOT] [--url URL] [--format table|csv|json|arrow] [--param VALUE]
+                                        runs one SELECT on a server, or on a ROOT that it opens itself
   joust --help | --version
 
 Options, as flags, as JOUST_... in the environment (JOUST_LOG_LEVEL) or in a TOML file, in this order of strength:
@@ -38,13 +40,16 @@ async function main(args: readonly string[]): Promise<void> {
   } else if (command === "maintain") {
     const { maintain } = await import("./maintain.js");
     await maintain(rest);
+  } else if (command === "sql") {
+    const { sql } = await import("./sql.js");
+    await sql(rest);
   } else if (command === "key") {
     const { key } = await import("./key.js");
     await key(rest);
   } else {
     const asked = command === undefined ? "no command is given" : `${command} is no command`;
     throw new ConfigError(
-      `${asked}: try joust serve, joust demo, joust key, joust maintain or joust --help`,
+      `${asked}: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help`,
     );
   }
 }

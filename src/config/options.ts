@@ -135,7 +135,7 @@ export const serverOptions = {
   "view-disk": option({
     type: size,
     fallback: "10GiB",
-    help: "temporary files that the refresh of a view may write, in the system's directory for them (TMPDIR)",
+    help: "temporary files that the refresh of a view, or a SQL statement, may write, in the system's directory for them (TMPDIR)",
   }),
   prewarm: option({
     type: table,

@@ -9,6 +9,22 @@ const ARROW_FILE = "application/vnd.apache.arrow.file";
 
 const binary = { schema: { type: "string", format: "binary" } };
 
+const sqlRows = {
+  type: "object",
+  required: ["columns", "rows"],
+  properties: {
+    columns: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["name", "type"],
+        properties: { name: { type: "string" }, type: { type: "string" } },
+      },
+    },
+    rows: { type: "array", items: { type: "object" }, description: "at most 10,000, and 4 MiB" },
+  },
+};
+
 const problem = {
   type: "object",
   required: ["type", "title", "status", "detail", "instance", "error", "code"],
@@ -143,6 +159,16 @@ function success({ reply, id }: Operation): object {
   if (id === "QueryTable") {
     const content = { [ARROW_FILE]: binary, [ARROW_STREAM]: binary };
     return { description: "rows as an Arrow IPC file, or as a stream if asked for", content };
+  }
+  if (id === "ExecuteSql") {
+    const content = {
+      [ARROW_STREAM]: binary,
+      [ARROW_FILE]: binary,
+      "application/json": { schema: sqlRows },
+      "application/x-ndjson": { schema: { type: "string" } },
+      "text/csv": { schema: { type: "string" } },
+    };
+    return { description: "rows, in the first of these types that Accept names", content };
   }
   if (reply === undefined) return { description: "success" };
   return { description: "success", content: { "application/json": { schema: reply } } };

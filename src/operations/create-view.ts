@@ -2,10 +2,10 @@ import { Type } from "@sinclair/typebox";
 import type { TableRecord } from "../catalog/catalog.js";
 import { checkTableId } from "../catalog/names.js";
 import type { ViewSource } from "../engine/index.js";
-import { defaultDelimiter } from "../http/identifier.js";
 import type { Services } from "../services.js";
+import { onNamedTable } from "./named-table.js";
 import { withdraw } from "./new-table.js";
-import { onTable, storageOptions, tableHandle } from "./open-table.js";
+import { storageOptions, tableHandle } from "./open-table.js";
 import { operation } from "./operation.js";
 import { enqueueRefresh } from "./refresh-view.js";
 import { count, nothing } from "./schemas.js";
@@ -51,7 +51,7 @@ async function sourcesOf(
   const names = await services.engine.viewTables(sql);
   return Promise.all(
     names.map((name) =>
-      onTable(services, identifier(name, namespace), async ({ record }) => ({
+      onNamedTable(services, name, namespace, async ({ record }) => ({
         name,
         table: record.id,
         location: record.location,
@@ -59,16 +59,6 @@ async function sourcesOf(
       })),
     ),
   );
-}
-
-/**
- * The identifier that a name in a query stands for: `a.b.t` begins at the root, `t` is in the view's
- * own namespace, and a quoted name may be a whole identifier, "a$b$t".
- */
-function identifier(name: readonly string[], namespace: readonly string[]): readonly string[] {
-  const [table, ...more] = name;
-  if (table === undefined || more.length > 0) return name;
-  return table.includes(defaultDelimiter) ? table.split(defaultDelimiter) : [...namespace, table];
 }
 
 /** As with a table, the name is taken first, and only a whole view is there to see. */

@@ -23,6 +23,7 @@ import { registration } from "./registration.js";
 import { restoreTable } from "./restore.js";
 import { listRowErrors } from "./row-errors.js";
 import { rows } from "./rows.js";
+import { executeSql } from "./sql.js";
 import { tables } from "./tables.js";
 import { tags } from "./tags.js";
 import { transactions } from "./transactions.js";
@@ -38,6 +39,7 @@ export const contract: readonly Operation[] = (
     ...registration,
     ...rows,
     ...queries,
+    executeSql,
     ...indexes,
     mergeInsertIntoTable,
     updateTable,

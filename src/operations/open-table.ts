@@ -6,6 +6,9 @@ import { ErrorCode, JoustError } from "../errors.js";
 import type { Services } from "../services.js";
 import { hasCode } from "./has-code.js";
 
+/** What opening a table takes. */
+export type Opening = Pick<Services, "catalog" | "engine" | "config">;
+
 /** A live table: what the catalog knows of it, and the engine's handle. */
 export interface OpenTable {
   readonly record: TableRecord;
@@ -19,7 +22,7 @@ const handles = new WeakMap<Engine, Map<string, Table>>();
 
 /** Works on the table of that name. @throws code 1 or 4 when there is none, also when it goes meanwhile */
 export function onTable<T>(
-  services: Services,
+  services: Opening,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
@@ -31,17 +34,17 @@ export function onTable<T>(
 
 /** As `onTable`, and without a promise where the table is at hand and `work` makes none. */
 export function onTableAtHand<T>(
-  services: Services,
+  services: Opening,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T>;
 export function onTableAtHand<T>(
-  services: Services,
+  services: Opening,
   id: readonly string[],
   work: (open: OpenTable) => T | Promise<T>,
 ): T | Promise<T>;
 export function onTableAtHand<T>(
-  services: Services,
+  services: Opening,
   id: readonly string[],
   work: (open: OpenTable) => T | Promise<T>,
 ): T | Promise<T> {
@@ -57,7 +60,7 @@ export function onTableAtHand<T>(
 
 /** As `onTable`, also where the table is only declared. */
 export async function onDeclared<T>(
-  services: Services,
+  services: Opening,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
@@ -70,7 +73,7 @@ export async function onDeclared<T>(
 }
 
 /** Files that vanish under a query are no fault of the server's if somebody dropped the table. */
-async function failed(services: Services, record: TableRecord, error: unknown): Promise<never> {
+async function failed(services: Opening, record: TableRecord, error: unknown): Promise<never> {
   if (hasCode(error, ErrorCode.Internal)) await checkLive(services, record);
   throw error;
 }
@@ -80,7 +83,7 @@ async function failed(services: Services, record: TableRecord, error: unknown): 
  * server, is found out here and is a table like others from then on.
  */
 export async function isOnlyDeclared(
-  { catalog }: Services,
+  { catalog }: Opening,
   { record, table }: OpenTable,
 ): Promise<boolean> {
   if (!record.declared) return false;
@@ -101,20 +104,20 @@ const noVersionYet = (id: readonly string[]): JoustError =>
   );
 
 /** @throws code 1 or 4 when the table is gone or another has its name */
-export function checkLive(services: Services, { id, key }: TableRecord): Promise<void> | undefined {
+export function checkLive(services: Opening, { id, key }: TableRecord): Promise<void> | undefined {
   return services.catalog.tableSync(id)?.key === key ? undefined : checkFound(services, id, key);
 }
 
-async function checkFound(services: Services, id: readonly string[], key: string): Promise<void> {
+async function checkFound(services: Opening, id: readonly string[], key: string): Promise<void> {
   const now = await liveTable(services, id);
   if (now.key !== key) throw tableNotFound(id);
 }
 
-const liveTable = async (services: Services, id: readonly string[]): Promise<TableRecord> =>
+const liveTable = async (services: Opening, id: readonly string[]): Promise<TableRecord> =>
   services.catalog.tableSync(id) ?? services.catalog.table(id);
 
 /** The engine's handle of a table; the same one as long as the table lives. */
-export function tableHandle(services: Services, record: TableRecord): Table {
+export function tableHandle(services: Opening, record: TableRecord): Table {
   const known = handlesOf(services.engine);
   let table = known.get(record.key);
   if (table === undefined) {
@@ -142,6 +145,6 @@ function handlesOf(engine: Engine): Map<string, Table> {
 
 /** What the engine needs to reach a table's files: the root's options, then the table's own. */
 export const storageOptions = (
-  services: Services,
+  services: Pick<Services, "config">,
   record: Pick<TableRecord, "storageOptions">,
 ): Record<string, string> => ({ ...services.config.storageOptions, ...record.storageOptions });

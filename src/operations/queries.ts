@@ -1,9 +1,9 @@
-import { threadId } from "node:worker_threads";
 import { Type } from "@sinclair/typebox";
 import { cancelQuery, type QueryOptions } from "../engine/index.js";
 import { extended } from "../extended.js";
 import { onTable } from "./open-table.js";
 import { type Call, operation } from "./operation.js";
+import { queryNumber } from "./query-number.js";
 import { explainRequest, queryRequest } from "./query-request.js";
 import { nothing } from "./schemas.js";
 import { versionHeader } from "./target.js";
@@ -11,9 +11,6 @@ import { taskOf } from "./task-of.js";
 
 const FILE = "application/vnd.apache.arrow.file";
 const STREAM = "application/vnd.apache.arrow.stream";
-
-/** Tells queries that run at the same time from one another, those of other threads too. */
-let nextQuery = threadId * 2 ** 40;
 
 const queryTable = operation({
   id: "QueryTable",
@@ -26,7 +23,7 @@ const queryTable = operation({
   permission: "read",
   async handle(services, call) {
     const options = queryOptions(call);
-    const number = nextQuery++;
+    const number = queryNumber();
     const answer = await onTable(services, call.id, ({ table }) => {
       const asked = table.query(call.payload, extended(options, { number }));
       // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.

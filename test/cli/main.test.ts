@@ -27,11 +27,11 @@ describe("joust", () => {
   it.each([
     [
       [],
-      "joust: no command is given: try joust serve, joust demo, joust key, joust maintain or joust --help\n",
+      "joust: no command is given: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help\n",
     ],
     [
       ["server"],
-      "joust: server is no command: try joust serve, joust demo, joust key, joust maintain or joust --help\n",
+      "joust: server is no command: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help\n",
     ],
     [["serve", "--prot", "1"], "joust: --prot is no option: did you mean --port?\n"],
     [

@@ -56,7 +56,7 @@ describe("the README's commands", () => {
   });
 
   it("query as the text says", async () => {
-    const [films = "", rest = "", view = ""] = queries;
+    const [films = "", rest = "", sql = "", view = ""] = queries;
     const { stdout } = await inShell(films);
     expect(stdout).toMatch(/Some Like It Hot[\s\S]*Modern Times[\s\S]*Dr. Strangelove/);
     expect(stdout).not.toContain("Airplane!");
@@ -64,6 +64,9 @@ describe("the README's commands", () => {
     const counted = await inShell(rest);
     expect(counted.stdout).toMatch(/^3\{/);
     expect(counted.stdout).toContain('"title"');
+
+    const selected = await inShell(sql);
+    expect(JSON.parse(selected.stdout).rows).toEqual([{ old: 5, oldest: 1927 }]);
 
     const viewed = await inShell(view);
     expect(viewed.stdout).toContain('"job_id"');

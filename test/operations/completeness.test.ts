@@ -32,6 +32,7 @@ const expected: [string, string, string][] = [
   ["QueryTable", "POST", "/v1/table/{id}/query"],
   ["ExplainTableQueryPlan", "POST", "/v1/table/{id}/explain_plan"],
   ["AnalyzeTableQueryPlan", "POST", "/v1/table/{id}/analyze_plan"],
+  ["ExecuteSql", "POST", "/v1/sql"],
   ["CreateTableIndex", "POST", "/v1/table/{id}/create_index"],
   ["CreateTableScalarIndex", "POST", "/v1/table/{id}/create_scalar_index"],
   ["ListTableIndices", "POST", "/v1/table/{id}/index/list"],
@@ -80,7 +81,7 @@ const expected: [string, string, string][] = [
 const arrow = ["CreateTable", "InsertIntoTable", "MergeInsertIntoTable"];
 const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"];
 /** Bodies that are not decoded before the operation sees them. */
-const raw = [...queries, "UpdateTableSchemaMetadata"];
+const raw = [...queries, "ExecuteSql", "UpdateTableSchemaMetadata"];
 /** What reaches beyond the content of tables. */
 const administrative = [
   "RegisterTable",
@@ -132,11 +133,11 @@ describe("the list of operations", () => {
   });
 
   it("says what each operation does and answers", () => {
-    const silent = ["NamespaceExists", "TableExists", "QueryTable", "QueryJobEvents"];
+    const silent = ["NamespaceExists", "TableExists", "QueryTable", "ExecuteSql", "QueryJobEvents"];
     for (const { id, summary, tag, reply } of contract) {
       expect(summary).toMatch(/^[A-Z]/);
       expect(tag).toMatch(
-        /^(Namespace|Table|Index|Column|Version|Tag|Branch|View|Transaction|Job)$/,
+        /^(Namespace|Table|Index|Column|Version|Tag|Branch|View|Transaction|Job|SQL)$/,
       );
       expect([id, reply === undefined]).toEqual([id, silent.includes(id)]);
     }

@@ -22,6 +22,7 @@ const requests: [string, string, (object | Uint8Array)?][] = [
   ["CreateTable", "/v1/table/ns$t/create", items(10)],
   ["TableExists", "/v1/table/ns$t/exists"],
   ["QueryTable", "/v1/table/ns$t/query", { k: 1, vector: {} }],
+  ["ExecuteSql", "/v1/sql", { query: "SELECT id FROM ns.t" }],
   ["ListTables", "/v1/namespace/ns/table/list"],
   ["ListAllTables", "/v1/table"],
   ["InsertIntoTable", "/v1/table/ns$t/insert", items(10)],

@@ -88,7 +88,7 @@ describe("a view is refused", () => {
     ["SELECT NULL AS x FROM t", 400, 13, /CAST/],
     ["SELECT id AS _rowid FROM t", 400, 13, /AS/],
     ["SELECT unknown_function(id) AS x FROM t", 400, 13, /unknown_function/],
-    ["SELECT id FROM", 400, 13, /can't be read: Expected/],
+    ["SELECT id FROM", 400, 13, /can't be read as a SELECT: Expected/],
     [`SELECT ${"id+".repeat(3_000)}id AS x FROM t`, 400, 13, /operators/],
     [`SELECT ${"(".repeat(5_000)}id${")".repeat(5_000)} AS x FROM t`, 400, 13, /nested too deeply/],
     [`SELECT id FROM t${", t".repeat(200)}`, 400, 13, /tables/],

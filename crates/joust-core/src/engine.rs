@@ -1,10 +1,14 @@
 //! The engine: one set of caches and threads for every table of a process.
 
+mod sql;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+
+pub use sql::SqlSource;
 
 use crate::Result;
 use crate::cache::Caches;
@@ -46,7 +50,7 @@ pub struct EngineOptions {
     pub query_timeout: Option<Duration>,
     /// The same for the refresh of a view, without what it waits for memory.
     pub view_timeout: Option<Duration>,
-    /// Bytes of temporary files of a view's refresh.
+    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
     pub view_disk_bytes: u64,
 }
 
@@ -206,7 +210,7 @@ impl Engine {
         Deadline::new(self.shared.options.view_timeout, "view-timeout")
     }
 
-    /// Bytes of temporary files of a view's refresh.
+    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
     pub(crate) fn view_disk(&self) -> u64 {
         self.shared.options.view_disk_bytes
     }

@@ -25,6 +25,7 @@ pub mod query;
 pub mod root;
 mod rows;
 mod schema;
+pub mod sql;
 mod state;
 mod steps;
 pub mod table;

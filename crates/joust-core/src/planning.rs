@@ -328,13 +328,13 @@ fn busy() -> Error {
 }
 
 #[cfg(target_os = "linux")]
-fn thread_number() -> u32 {
+pub fn thread_number() -> u32 {
     // SAFETY: it has no arguments and can't fail.
     u32::try_from(unsafe { libc::gettid() }).unwrap_or(0)
 }
 
 #[cfg(target_os = "linux")]
-fn lower_priority(thread: u32) {
+pub fn lower_priority(thread: u32) {
     const LOWEST: i32 = 19;
     if thread != 0 {
         // SAFETY: it takes numbers only. A thread keeps its number until it has ended, and one in a step has
@@ -344,12 +344,12 @@ fn lower_priority(thread: u32) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn thread_number() -> u32 {
+pub fn thread_number() -> u32 {
     0
 }
 
 #[cfg(not(target_os = "linux"))]
-fn lower_priority(_thread: u32) {}
+pub fn lower_priority(_thread: u32) {}
 
 #[cfg(test)]
 #[path = "planning_tests.rs"]

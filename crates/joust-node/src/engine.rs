@@ -35,7 +35,7 @@ pub struct EngineOptions {
     pub query_timeout_ms: Option<f64>,
     /// The same for the refresh of a view.
     pub view_timeout_ms: Option<f64>,
-    /// Bytes of temporary files of a view's refresh.
+    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
     pub view_disk_bytes: Option<f64>,
 }
 

@@ -34,6 +34,7 @@ mod rows;
 mod running;
 mod seal;
 mod settle;
+mod sql;
 mod table;
 mod task;
 mod upload;

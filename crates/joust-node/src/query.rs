@@ -50,7 +50,7 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
 /// An answer in Arrow IPC.
 #[napi(object, object_from_js = false)]
 pub struct QueryAnswer {
-    /// The version of the table that is answered from.
+    /// The version of the table that is answered from; 0 for a SQL statement.
     pub version: f64,
     /// The first part: memory of the engine, not a copy of it, unless it is small.
     #[napi(ts_type = "Buffer")]
@@ -64,7 +64,7 @@ pub struct QueryAnswer {
 impl From<(Vec<u8>, Answer)> for QueryAnswer {
     fn from((first, answer): (Vec<u8>, Answer)) -> Self {
         Self {
-            version: answer.version() as f64,
+            version: answer.version().unwrap_or(0) as f64,
             done: answer.is_done(),
             rest: QueryRest::of(answer, first.len()),
             first: Bytes(first),

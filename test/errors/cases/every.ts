@@ -50,6 +50,7 @@ export const enough: Record<string, object> = {
   QueryTable: { k: 1, vector: {} },
   AnalyzeTableQueryPlan: { k: 1, vector: {} },
   ExplainTableQueryPlan: { query: { k: 1, vector: {} } },
+  ExecuteSql: { query: "SELECT id FROM ns.t" },
   AlterTransaction: { actions: [{ setStatusAction: { status: "Canceled" } }] },
   BatchCreateTableVersions: {
     entries: [{ id: ["ns", "t"], version: 2, manifest_path: "x" }],

@@ -15,7 +15,21 @@ pub enum Format {
     Stream,
 }
 
-/// Encodes batches; [`Encoder::take`] gives the bytes made so far out.
+/// Turns record batches into the bytes of an answer.
+pub trait Encode: Send {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Writes what comes after the last batch.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Bytes that wait to be taken.
+    fn pending(&mut self) -> usize;
+
+    /// The bytes made since the last call.
+    fn take(&mut self) -> Vec<u8>;
+}
+
+/// Encodes batches as Arrow IPC; [`Encode::take`] gives the bytes made so far out.
 pub struct Encoder {
     writer: Writer,
 }
@@ -35,7 +49,16 @@ impl Encoder {
         Ok(Self { writer })
     }
 
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn sink(&mut self) -> &mut Sink {
+        match &mut self.writer {
+            Writer::File(writer) => writer.get_mut(),
+            Writer::Stream(writer) => writer.get_mut(),
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.writer {
             Writer::File(writer) => writer.write(batch)?,
             Writer::Stream(writer) => writer.write(batch)?,
@@ -44,7 +67,7 @@ impl Encoder {
     }
 
     /// Writes the end: the footer of a file, the end marker of a stream.
-    pub fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         match &mut self.writer {
             Writer::File(writer) => writer.finish()?,
             Writer::Stream(writer) => writer.finish()?,
@@ -52,21 +75,12 @@ impl Encoder {
         Ok(())
     }
 
-    /// Bytes that wait to be taken.
-    pub fn pending(&mut self) -> usize {
+    fn pending(&mut self) -> usize {
         self.sink().0.len()
     }
 
-    /// The bytes made since the last call.
-    pub fn take(&mut self) -> Vec<u8> {
+    fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sink().0)
-    }
-
-    fn sink(&mut self) -> &mut Sink {
-        match &mut self.writer {
-            Writer::File(writer) => writer.get_mut(),
-            Writer::Stream(writer) => writer.get_mut(),
-        }
     }
 }
 

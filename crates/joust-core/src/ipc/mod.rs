@@ -13,7 +13,7 @@ mod upload;
 
 pub use ahead::ahead;
 pub use decode::{BatchStream, decode, schema_of};
-pub use encode::{Encoder, Format};
+pub use encode::{Encode, Encoder, Format};
 #[cfg(test)]
 pub(crate) use sent::sent;
 pub use upload::{Upload, UploadReader, upload};

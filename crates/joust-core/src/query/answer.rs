@@ -18,23 +18,24 @@ use super::request::Query;
 use super::vectors::Vectors;
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
-use crate::ipc::{Encoder, Format};
+use crate::ipc::{Encode, Encoder, Format};
 use crate::memory::Reservation;
 use crate::rows::QUERY_INDEX;
 
 /// An answer up to this size is one part.
-const FIRST_PART: usize = 4 << 20;
+pub(crate) const FIRST_PART: usize = 4 << 20;
 /// Later parts are at least this large.
 const NEXT_PART: usize = 1 << 20;
 
 /// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
 pub struct Answer {
-    /// What is answered from, which stays as long as this is kept.
-    dataset: Arc<Dataset>,
+    /// What is answered from, which stays as long as this is kept; absent for a statement, whose rows keep
+    /// what they are read from.
+    dataset: Option<Arc<Dataset>>,
     /// What it may hold; given back with it.
     memory: Reservation,
     batches: BoxStream<'static, Result<RecordBatch>>,
-    encoder: Encoder,
+    encoder: Box<dyn Encode>,
     skip: Option<SkipPerQuery>,
     /// The columns to send, when the scan has one more.
     keep: Option<Vec<usize>>,
@@ -69,9 +70,9 @@ impl Answer {
             None => scanned,
         };
         Ok(Self {
-            dataset,
+            dataset: Some(dataset),
             memory,
-            encoder: Encoder::new(format, &schema)?,
+            encoder: Box::new(Encoder::new(format, &schema)?),
             batches,
             skip,
             keep,
@@ -87,9 +88,9 @@ impl Answer {
         memory: Reservation,
     ) -> Result<Self> {
         Ok(Self {
-            dataset,
+            dataset: Some(dataset),
             memory,
-            encoder: Encoder::new(format, &rows.schema)?,
+            encoder: Box::new(Encoder::new(format, &rows.schema)?),
             batches: rows.batches,
             skip: None,
             keep: None,
@@ -98,7 +99,25 @@ impl Answer {
         })
     }
 
-    pub(super) fn set_deadline(&mut self, deadline: Deadline) {
+    /// The rows of a statement, which may be of several tables or of none.
+    pub(crate) fn of_statement(
+        batches: BoxStream<'static, Result<RecordBatch>>,
+        encoder: Box<dyn Encode>,
+        memory: Reservation,
+    ) -> Self {
+        Self {
+            dataset: None,
+            memory,
+            encoder,
+            batches,
+            skip: None,
+            keep: None,
+            done: false,
+            deadline: None,
+        }
+    }
+
+    pub(crate) fn set_deadline(&mut self, deadline: Deadline) {
         self.deadline = Some(deadline);
     }
 
@@ -107,9 +126,9 @@ impl Answer {
         self.memory.bytes()
     }
 
-    /// The version of the table that is answered from.
-    pub fn version(&self) -> u64 {
-        self.dataset.version_id()
+    /// The version of the table that is answered from; absent for a statement.
+    pub fn version(&self) -> Option<u64> {
+        self.dataset.as_ref().map(|dataset| dataset.version_id())
     }
 
     /// What is taken for parts that were given out and are not sent yet. To be asked for when all are:

@@ -30,7 +30,9 @@ use lance::Dataset;
 
 pub(crate) use crate::schema::expression;
 pub use answer::Answer;
+pub(crate) use answer::FIRST_PART;
 pub(crate) use columns::{canonical as canonical_column, unknown as unknown_column};
+pub(crate) use request::{Identity, decode};
 pub(crate) use vector::{distance_type, element as vector_element, is_vector};
 
 use crate::error::{Error, Result};

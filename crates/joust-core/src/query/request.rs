@@ -124,7 +124,7 @@ pub struct Explain {
 
 /// Who asks.
 #[derive(Debug, Deserialize)]
-struct Identity {
+pub(crate) struct Identity {
     #[serde(default, rename = "api_key")]
     _api_key: Option<String>,
     #[serde(default, rename = "auth_token")]
@@ -205,7 +205,7 @@ fn check_id(body: Option<&[String]>, path: &[String]) -> Result<()> {
 
 /// Checks the whole body for UTF-8 first: from bytes, serde_json would skip the strings of unknown
 /// members without looking at them.
-fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+pub(crate) fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     let body = std::str::from_utf8(body).map_err(|_| Error::invalid("the body is not UTF-8"))?;
     let decoded = serde_json::from_str::<Object<T>>(body);
     decoded.map(|Object(value)| value).map_err(|_| {

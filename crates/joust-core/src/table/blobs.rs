@@ -15,7 +15,7 @@ use lance_core::datatypes::BlobKind;
 
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
-use crate::ipc::{Encoder, Format};
+use crate::ipc::{Encode, Encoder, Format};
 use crate::query::{canonical_column, unknown_column};
 
 /// Rows of one request for whole values.

@@ -179,7 +179,7 @@ pub(crate) fn rows_in(dataset: &Dataset, bytes: usize) -> usize {
 }
 
 /// Bytes that a version's rows take when they are read, at most `most`.
-fn in_memory(dataset: &Dataset, most: usize) -> usize {
+pub(crate) fn in_memory(dataset: &Dataset, most: usize) -> usize {
     /// What files hold is packed.
     const UNPACKED: usize = 4;
     packed(dataset, most).saturating_mul(UNPACKED).min(most)

@@ -61,7 +61,7 @@ pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
 pub(crate) use holds::{Doom, Holds, Place, Removal};
 pub(crate) use live_rows::live_rows;
-pub(crate) use memory::rows_in;
+pub(crate) use memory::{in_memory, rows_in};
 pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
 pub use once::Attempt;

@@ -22,7 +22,7 @@ use super::write::commit_to;
 use super::{ReadOptions, Table};
 use crate::durability::{columns_changed, written_for};
 use crate::error::{Code, Error, Result};
-use crate::ipc::{Encoder, Format, UploadReader, decode};
+use crate::ipc::{Encode, Encoder, Format, UploadReader, decode};
 use crate::view::check_not_view;
 
 /// Where the fragments stand among a schema's metadata.

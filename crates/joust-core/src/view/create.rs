@@ -8,9 +8,10 @@ use futures::stream;
 use lance::Dataset;
 
 use super::definition::Definition;
-use super::{NewView, query, schema, session};
+use super::{NewView, query, schema};
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
+use crate::sql::session;
 use crate::table::Table;
 
 impl Table {

@@ -1,24 +1,18 @@
 //! Materialized views: tables whose rows are the result of a query over other tables.
 //!
-//! [`query`] reads the SQL and lets nothing but one SELECT over named tables through, [`limits`] says
-//! what that may ask for, [`session`] runs it in bounded memory, [`schema`] says what its result is
-//! stored as, [`definition`] keeps it in the view's own metadata, and [`create`] and [`refresh`] write
-//! the table.
+//! [`query`] plans its SQL, which is read and run as statements of clients are ([`crate::sql`]), [`schema`]
+//! says what its result is stored as, [`definition`] keeps it in the view's own metadata, and [`create`]
+//! and [`refresh`] write the table.
 
 mod create;
 mod definition;
-mod limits;
 mod query;
 mod refresh;
 mod schema;
-mod session;
-mod source;
 
 pub use definition::{Definition, NamedTable};
 pub(crate) use definition::{check_not_view, without_definition};
 pub use query::tables;
-#[cfg(test)]
-pub(crate) use session::new as session;
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -18,10 +18,11 @@ use lance_table::format::Fragment;
 use serde_json::json;
 
 use super::definition::Definition;
-use super::{Refresh, Refreshed, Source, query, schema, session};
+use super::{Refresh, Refreshed, Source, query, schema};
 use crate::error::{Code, Error, Result};
 use crate::ipc::BatchStream;
 use crate::planning::planned;
+use crate::sql::session;
 use crate::table::{Table, Watch};
 use crate::work::Work;
 

@@ -193,7 +193,7 @@ mod tests {
     use lance_datafusion::exec::{LanceExecutionOptions, get_session_context};
 
     use super::*;
-    use crate::view;
+    use crate::sql;
 
     /// Functions of DataFusion's that are left out, each for a reason.
     const LEFT_OUT: &[&str] = &[
@@ -221,7 +221,10 @@ mod tests {
         let lance = get_session_context(&LanceExecutionOptions::default());
         [
             (Place::Rows, lance),
-            (Place::View, view::session(1, 64 << 20, 64 << 20).unwrap()),
+            (
+                Place::View,
+                sql::session::new(1, 64 << 20, 64 << 20).unwrap(),
+            ),
         ]
     }
 

@@ -40,7 +40,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 pub use functions::Place;
 pub use scan::check as check_tokens;
 pub use size::{MAX_GROWTH, Size};
-pub use tokens::tokenize;
+pub use tokens::{tokenize, tokenize_statement};
 pub use walk::Walk;
 
 use crate::error::{Error, Result};

@@ -84,14 +84,7 @@ pub fn read(sql: &str) -> Result<Vec<Token>> {
 
 /// The tokens of a text; comments and placeholders are refused.
 pub fn tokenize(dialect: &dyn Dialect, sql: &str) -> Result<Vec<Token>> {
-    let tokens = Tokenizer::new(dialect, sql).tokenize().map_err(|error| {
-        Error::invalid(format!("the expression can't be read: {}", error.message))
-    })?;
-    if tokens.len() > 2 * MAX_TOKENS {
-        return Err(Error::invalid(format!(
-            "the expression has more than {MAX_TOKENS} names, values and operators; split it"
-        )));
-    }
+    let tokens = tokenize_statement(dialect, sql)?;
     for token in &tokens {
         match token {
             Token::Whitespace(
@@ -104,6 +97,19 @@ pub fn tokenize(dialect: &dyn Dialect, sql: &str) -> Result<Vec<Token>> {
             }
             _ => {}
         }
+    }
+    Ok(tokens)
+}
+
+/// The tokens of a statement, which may have comments and placeholders.
+pub fn tokenize_statement(dialect: &dyn Dialect, sql: &str) -> Result<Vec<Token>> {
+    let tokens = Tokenizer::new(dialect, sql).tokenize().map_err(|error| {
+        Error::invalid(format!("the expression can't be read: {}", error.message))
+    })?;
+    if tokens.len() > 2 * MAX_TOKENS {
+        return Err(Error::invalid(format!(
+            "the expression has more than {MAX_TOKENS} names, values and operators; split it"
+        )));
     }
     Ok(tokens)
 }

@@ -11,18 +11,34 @@ use datafusion::physical_plan::ExecutionPlan;
 use lance::Dataset;
 use lance_core::datatypes::BlobHandling;
 
-/// Bytes that a scan may read ahead.
-const READ_AHEAD_BYTES: u64 = 32 << 20;
+/// How much of a table a scan holds.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanSize {
+    /// Bytes that it may read ahead.
+    pub read_ahead: usize,
+    /// Rows of a batch; Lance's default when absent.
+    pub batch: Option<usize>,
+}
+
+impl Default for ScanSize {
+    fn default() -> Self {
+        Self {
+            read_ahead: 32 << 20,
+            batch: None,
+        }
+    }
+}
 
 /// Unlike Lance's own provider it bounds what is read ahead, and gives blobs as bytes.
 #[derive(Debug)]
 pub struct SourceTable {
     dataset: Arc<Dataset>,
     schema: SchemaRef,
+    size: ScanSize,
 }
 
 impl SourceTable {
-    pub fn new(dataset: Arc<Dataset>) -> Self {
+    pub fn new(dataset: Arc<Dataset>, size: ScanSize) -> Self {
         let schema = dataset
             .full_projection()
             .with_blob_handling(BlobHandling::AllBinary)
@@ -30,6 +46,7 @@ impl SourceTable {
         Self {
             schema: Arc::new(Schema::from(&schema)),
             dataset,
+            size,
         }
     }
 }
@@ -52,7 +69,10 @@ impl TableProvider for SourceTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut scan = self.dataset.scan();
-        scan.io_buffer_size(READ_AHEAD_BYTES);
+        scan.io_buffer_size(self.size.read_ahead as u64);
+        if let Some(rows) = self.size.batch {
+            scan.batch_size(rows);
+        }
         scan.blob_handling(BlobHandling::AllBinary);
         if let Some(projection) = projection {
             let columns: Vec<&str> = projection

@@ -1,4 +1,4 @@
-//! Where a view's query runs: in bounded memory. Sorts and groups spill to temporary files beyond it;
+//! Where a query runs: in bounded memory. Sorts and groups spill to temporary files beyond it;
 //! what can't, as the last step of a large join, fails.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::Result;
 pub const CATALOG: &str = "";
 pub const SCHEMA: &str = "";
 
-/// Bytes that the sorts, joins and groups of one query may hold, at most.
+/// Bytes that the sorts, joins and groups of one view may hold, at most.
 pub const MEMORY: usize = 256 << 20;
 /// Rows of a batch. Results of functions are held a batch at a time and outside of `MEMORY`, so that
 /// few rows are what bounds them.

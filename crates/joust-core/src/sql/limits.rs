@@ -1,4 +1,4 @@
-//! What a view's query may ask for, found in its parsed form.
+//! What a query may ask for, found in its parsed form.
 //!
 //! - Planning takes more time the more tables there are, and a CTE is planned again wherever it is
 //!   named: everything in a FROM counts, a CTE as often as it is named and with all that it reads.
@@ -112,11 +112,56 @@ impl Limits {
         if self.operands > MAX_OPERANDS {
             return Err(Error::invalid(format!(
                 "the query puts more than {MAX_OPERANDS} values together with ||, concat and the like; \
-                 make two views of it"
+                 split it into several queries"
             )));
         }
         Ok(())
     }
+}
+
+/// A clause of a query that DataFusion leaves out without a word.
+fn ignored_clause(query: &Query) -> Option<&'static str> {
+    [
+        (!query.locks.is_empty(), "FOR UPDATE or FOR SHARE"),
+        (
+            query.for_clause.is_some(),
+            "FOR XML, FOR JSON or FOR BROWSE",
+        ),
+        (query.settings.is_some(), "SETTINGS"),
+        (query.format_clause.is_some(), "FORMAT"),
+    ]
+    .into_iter()
+    .find_map(|(is_there, name)| is_there.then_some(name))
+}
+
+/// The same of a table in a FROM.
+fn ignored_option(factor: &TableFactor) -> Option<&'static str> {
+    let TableFactor::Table {
+        with_hints,
+        version,
+        with_ordinality,
+        partitions,
+        json_path,
+        sample,
+        index_hints,
+        ..
+    } = factor
+    else {
+        return None;
+    };
+    [
+        (sample.is_some(), "TABLESAMPLE"),
+        (version.is_some(), "this way to name a version"),
+        (!partitions.is_empty(), "PARTITION behind a table"),
+        (*with_ordinality, "WITH ORDINALITY"),
+        (json_path.is_some(), "a path behind a table"),
+        (
+            !with_hints.is_empty() || !index_hints.is_empty(),
+            "a hint for the planner",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(is_there, name)| is_there.then_some(name))
 }
 
 impl Visitor for Limits {
@@ -126,10 +171,13 @@ impl Visitor for Limits {
         if !query.pipe_operators.is_empty() {
             return refuse("the query has a pipe (`|>`); write it with subqueries or WITH");
         }
+        if let Some(clause) = ignored_clause(query) {
+            return refuse(format!("{clause} is not available; leave it out"));
+        }
         self.queries += 1;
         if self.queries > MAX_QUERIES {
             return refuse(format!(
-                "the query has more than {MAX_QUERIES} subqueries; make two views of it"
+                "the query has more than {MAX_QUERIES} subqueries; split it into several queries"
             ));
         }
         let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
@@ -153,7 +201,7 @@ impl Visitor for Limits {
             return refuse(format!(
                 "the query and its subqueries together could make a text or list more than {MAX_GROWTH} \
                  times as long; put fewer columns together with ||, concat, replace and the like, or \
-                 make two views of it"
+                 split it into several queries"
             ));
         }
         match frame.announced.pop_front() {
@@ -178,7 +226,10 @@ impl Visitor for Limits {
             )),
             TableFactor::TableFunction { .. } => refuse("TABLE(…) is not available"),
             // Counted by name.
-            TableFactor::Table { .. } => ControlFlow::Continue(()),
+            TableFactor::Table { .. } => match ignored_option(factor) {
+                Some(option) => refuse(format!("{option} is not available; leave it out")),
+                None => ControlFlow::Continue(()),
+            },
             _ => self.add_relations(1),
         }
     }

@@ -1,0 +1,67 @@
+//! SQL statements over several tables.
+
+use std::sync::Arc;
+
+use super::{Engine, StorageOptions};
+use crate::Result;
+use crate::query::Answer;
+use crate::sql::{self, Information, Listed, Listing, Opener, Output, Resources};
+use crate::table::ReadOptions;
+
+/// What a name in a statement stands for.
+pub enum SqlSource {
+    Table {
+        location: String,
+        storage_options: StorageOptions,
+        /// The main branch when absent.
+        branch: Option<String>,
+        options: ReadOptions,
+    },
+    /// `information_schema.NAME`, in lower case.
+    Information(String),
+}
+
+impl Engine {
+    /// Runs a statement. `body` is the JSON `{query, parameters, limit}`; `sources` are what the names of
+    /// [`sql::tables`] stand for, in that order; `listing` is what `information_schema` shows.
+    pub async fn sql(
+        &self,
+        body: &[u8],
+        sources: Vec<SqlSource>,
+        listing: Listing,
+        output: Output,
+    ) -> Result<Answer> {
+        let listing = Arc::new(listing);
+        let sources = sources
+            .into_iter()
+            .map(|source| self.sql_source(source, &listing))
+            .collect::<Result<_>>()?;
+        let resources = Resources {
+            memory: self.memory().clone(),
+            deadline: self.query_deadline(),
+            disk: self.view_disk(),
+        };
+        sql::run(body, sources, output, resources).await
+    }
+
+    fn sql_source(&self, source: SqlSource, listing: &Arc<Listing>) -> Result<sql::Source> {
+        Ok(match source {
+            SqlSource::Table {
+                location,
+                storage_options,
+                branch,
+                options,
+            } => sql::Source::Table {
+                table: self.branch(&location, storage_options, branch.as_deref()),
+                options,
+            },
+            SqlSource::Information(name) => {
+                let engine = self.clone();
+                let open: Opener = Arc::new(move |listed: &Listed| {
+                    engine.table(&listed.location, listed.storage_options.clone())
+                });
+                sql::Source::Information(Information::new(&name, listing.clone(), open)?)
+            }
+        })
+    }
+}

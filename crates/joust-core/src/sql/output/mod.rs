@@ -1,0 +1,50 @@
+//! How the rows of a statement are written: as Arrow, JSON or CSV.
+
+mod cell;
+mod csv;
+mod json;
+
+use arrow::datatypes::Schema;
+
+use crate::error::{Error, Result};
+use crate::ipc::{Encode, Encoder, Format};
+
+/// Rows and bytes of an answer that is one JSON text. It is made as a whole before any of it is sent, so
+/// that a failure has a status.
+const MAX_JSON_ROWS: u64 = 10_000;
+const MAX_JSON_BYTES: usize = crate::query::FIRST_PART - (64 << 10);
+
+/// The forms of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    Arrow(Format),
+    /// One text with all rows, of bounded size.
+    Json,
+    /// One object a line, of any number.
+    JsonLines,
+    Csv,
+}
+
+impl Output {
+    /// Rows that are read, at most: one more than may be sent proves that there are too many.
+    pub fn most_rows(self) -> Option<u64> {
+        (self == Self::Json).then_some(MAX_JSON_ROWS + 1)
+    }
+
+    pub fn encoder(self, schema: &Schema) -> Result<Box<dyn Encode>> {
+        Ok(match self {
+            Self::Arrow(format) => Box::new(Encoder::new(format, schema)?),
+            Self::Json => Box::new(json::Document::new(schema)?),
+            Self::JsonLines => Box::new(json::Lines::new(schema)?),
+            Self::Csv => Box::new(csv::Csv::new(schema)),
+        })
+    }
+}
+
+fn too_large() -> Error {
+    Error::invalid(format!(
+        "the answer has more than {MAX_JSON_ROWS} rows or {} MiB as JSON; set `limit`, or ask for Arrow with \
+         the header Accept: application/vnd.apache.arrow.stream",
+        MAX_JSON_BYTES.div_ceil(1 << 20)
+    ))
+}

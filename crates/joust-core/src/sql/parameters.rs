@@ -1,0 +1,148 @@
+//! Values that a client gives beside a query. They become literals of the parsed query, never text of it,
+//! so that the same [limits](super::limits) hold for them.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Array, Expr, Statement, UnaryOperator, Value as Literal, VisitMut, VisitorMut,
+};
+use datafusion::sql::sqlparser::tokenizer::Token;
+use serde_json::{Number, Value};
+
+use crate::error::{Error, Result};
+use crate::names::short;
+
+/// Lists around a value.
+const MAX_LISTS: usize = 4;
+
+/// The values for `$1`, `$2`, ….
+pub struct Parameters {
+    values: Vec<Expr>,
+    /// Placeholders that have not been replaced yet.
+    open: usize,
+}
+
+impl Parameters {
+    /// Every placeholder needs a value, and every value a placeholder.
+    pub fn new(values: &[Value], tokens: &[Token]) -> Result<Self> {
+        let mut used = vec![false; values.len()];
+        let mut open = 0;
+        for token in tokens {
+            let name = match token {
+                Token::Placeholder(name) => name.as_str(),
+                Token::Question => "?",
+                _ => continue,
+            };
+            open += 1;
+            let place = number(name).and_then(|number| used.get_mut(number - 1));
+            match place {
+                Some(used) => *used = true,
+                None if number(name).is_some() => {
+                    return Err(Error::invalid(format!(
+                        "the query has `{}` and {}; give as many values in `parameters`",
+                        short(name),
+                        counted(values.len())
+                    )));
+                }
+                None => {
+                    return Err(Error::invalid(format!(
+                        "the query has the placeholder `{}`; placeholders are $1, $2 and so on",
+                        short(name)
+                    )));
+                }
+            }
+        }
+        if let Some(unused) = used.iter().position(|used| !used) {
+            return Err(Error::invalid(format!(
+                "`parameters` has a value that the query does not use: it has no `${}`; leave the value out or \
+                 use it",
+                unused + 1
+            )));
+        }
+        let literals = values.iter().enumerate().map(|(at, value)| {
+            literal(value, 0).map_err(|error| {
+                Error::invalid(format!("parameter {}: {}", at + 1, error.message()))
+            })
+        });
+        Ok(Self {
+            values: literals.collect::<Result<_>>()?,
+            open,
+        })
+    }
+
+    /// Replaces the placeholders of a query.
+    pub fn bind(&mut self, query: &mut Statement) -> Result<()> {
+        let _: ControlFlow<()> = query.visit(self);
+        match self.open {
+            0 => Ok(()),
+            _ => Err(Error::invalid(
+                "a parameter stands only where a value can stand in an expression",
+            )),
+        }
+    }
+}
+
+impl VisitorMut for Parameters {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expr
+            && let Literal::Placeholder(name) = &value.value
+            && let Some(bound) = number(name).and_then(|number| self.values.get(number - 1))
+        {
+            *expr = bound.clone();
+            self.open = self.open.saturating_sub(1);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// 1 of `$1`.
+fn number(placeholder: &str) -> Option<usize> {
+    let digits = placeholder.strip_prefix('$')?;
+    digits.parse().ok().filter(|number| *number > 0)
+}
+
+fn counted(values: usize) -> String {
+    match values {
+        1 => "1 parameter".to_string(),
+        many => format!("{many} parameters"),
+    }
+}
+
+fn literal(value: &Value, lists: usize) -> Result<Expr> {
+    match value {
+        Value::Null => Ok(of(Literal::Null)),
+        Value::Bool(value) => Ok(of(Literal::Boolean(*value))),
+        Value::Number(number) => Ok(signed(number)),
+        Value::String(text) => Ok(of(Literal::SingleQuotedString(text.clone()))),
+        Value::Array(_) if lists == MAX_LISTS => Err(Error::invalid(format!(
+            "it has more than {MAX_LISTS} lists around one another"
+        ))),
+        Value::Array(items) => {
+            let elem = items.iter().map(|item| literal(item, lists + 1));
+            Ok(Expr::Array(Array {
+                elem: elem.collect::<Result<_>>()?,
+                named: true,
+            }))
+        }
+        Value::Object(_) => Err(Error::invalid(
+            "an object can't be a value; give a text, number, boolean, null or list",
+        )),
+    }
+}
+
+fn signed(number: &Number) -> Expr {
+    let text = number.to_string();
+    match text.strip_prefix('-') {
+        Some(digits) => Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: Box::new(of(Literal::Number(digits.to_string(), false))),
+        },
+        None => of(Literal::Number(text, false)),
+    }
+}
+
+fn of(literal: Literal) -> Expr {
+    Expr::Value(literal.into())
+}

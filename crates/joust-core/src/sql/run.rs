@@ -1,0 +1,231 @@
+//! Plans and runs a statement.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, StringArray};
+use datafusion::catalog::TableProvider;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::dataframe::DataFrame;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use futures::future::try_join_all;
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use lance::Dataset;
+use lance::dataset::scanner::DatasetRecordBatchStream;
+use lance::io::RecordBatchStream;
+
+use super::information::Information;
+use super::output::Output;
+use super::request::Request;
+use super::session;
+use super::source::{ScanSize, SourceTable};
+use super::statement::{Explain, Statement, TableName};
+use super::thread::{Gone, interruptible, on_own_thread};
+use crate::deadline::Deadline;
+use crate::error::{Error, Result};
+use crate::json::guarded;
+use crate::memory::{Budget, Memory, Use};
+use crate::planning::planned;
+use crate::query::Answer;
+use crate::table::{ReadOptions, Table, in_memory, rows_in};
+
+/// What a statement takes besides its rows.
+const FIXED: usize = 256 << 10;
+/// Bytes of an answer that are made before any is sent, and of batches on their way to it.
+const ANSWER: usize = 8 << 20;
+/// Bytes that one scan may read ahead, at least.
+const LEAST_READ_AHEAD: usize = 1 << 20;
+/// Bytes and rows of a batch that is read.
+const BATCH_BYTES: usize = 4 << 20;
+const BATCH_ROWS: usize = 1_024;
+/// Bytes for operators that hold a few rows only.
+const SMALL: usize = 1 << 20;
+
+/// What a name in a statement stands for.
+pub enum Source {
+    Table { table: Table, options: ReadOptions },
+    Information(Information),
+}
+
+/// What a statement works with.
+pub struct Resources {
+    pub memory: Memory,
+    pub deadline: Deadline,
+    /// Bytes of its temporary files, at most.
+    pub disk: u64,
+}
+
+/// Runs the statement of a request over `sources`, in the order of [`tables`](super::tables).
+pub async fn run(
+    body: &[u8],
+    sources: Vec<Source>,
+    output: Output,
+    resources: Resources,
+) -> Result<Answer> {
+    let mut deadline = resources.deadline;
+    let work = answer(body, sources, output, &resources.memory, resources.disk);
+    let mut answer = deadline.spend(work).await?;
+    answer.set_deadline(deadline);
+    Ok(answer)
+}
+
+async fn answer(
+    body: &[u8],
+    sources: Vec<Source>,
+    output: Output,
+    memory: &Memory,
+    disk: u64,
+) -> Result<Answer> {
+    let request = Request::decode(body)?;
+    let statement = request.statement()?;
+    let names = statement.tables()?;
+    if names.len() != sources.len() {
+        return Err(Error::invalid(format!(
+            "the statement reads {} tables, and {} are given",
+            names.len(),
+            sources.len()
+        )));
+    }
+    let tables = Tables::open(names, sources, memory.budget()).await?;
+    if let Some(explain) = statement.explain {
+        let text = planned(tables.explained(statement, request.limit, explain)).await?;
+        let taken = memory.take(Use::Query, FIXED).await?;
+        let encoder = output.encoder(text.schema_ref())?;
+        return Ok(Answer::of_statement(one(text), encoder, taken));
+    }
+    let most = [request.limit, output.most_rows()];
+    let most = most.into_iter().flatten().min();
+    let reads = tables.bytes;
+    let plan = planned(tables.plan(statement, most)).await?;
+    let holding = match holds_rows(&plan)? {
+        true => memory.budget().sorting(),
+        false => SMALL,
+    };
+    let mut taken = memory
+        .take(Use::Query, FIXED + ANSWER + reads + holding)
+        .await?;
+    let gone = Gone::default();
+    let context = session::new(1, holding.min(taken.bytes()), disk)?;
+    let rows =
+        execute_stream(interruptible(plan, &gone)?, context.task_ctx()).map_err(Error::of_input)?;
+    // What is stored in a form of Lance's own, as JSON is, comes out as it came in.
+    let rows = DatasetRecordBatchStream::new(guarded(rows));
+    let encoder = output.encoder(&rows.schema())?;
+    let rows = rows.map(|batch| batch.map_err(Error::of_input)).boxed();
+    let rows = on_own_thread(rows, taken.split(holding), gone).await?;
+    Ok(Answer::of_statement(rows, encoder, taken))
+}
+
+/// The tables of a statement, open.
+struct Tables {
+    providers: Vec<(TableName, Arc<dyn TableProvider>)>,
+    /// Where each lies, and its name: plans show the name.
+    locations: Vec<(String, String)>,
+    /// Bytes that their scans hold.
+    bytes: usize,
+}
+
+impl Tables {
+    async fn open(names: Vec<TableName>, sources: Vec<Source>, budget: &Budget) -> Result<Self> {
+        let read_ahead = (budget.read_ahead() / sources.len().max(1)).max(LEAST_READ_AHEAD);
+        let mut tables = Self {
+            providers: Vec::with_capacity(sources.len()),
+            locations: Vec::new(),
+            bytes: 0,
+        };
+        let opened = sources.into_iter().map(|source| async {
+            Ok::<_, Error>(match source {
+                Source::Table { table, options } => {
+                    let dataset = table.dataset(options).await?;
+                    Opened::Table(dataset, table.handle().location().to_string())
+                }
+                Source::Information(information) => Opened::Information(information),
+            })
+        });
+        for (name, opened) in names.into_iter().zip(try_join_all(opened).await?) {
+            let provider: Arc<dyn TableProvider> = match opened {
+                Opened::Table(dataset, location) => {
+                    let size = ScanSize {
+                        read_ahead,
+                        batch: Some(rows_in(&dataset, BATCH_BYTES).min(BATCH_ROWS)),
+                    };
+                    tables.bytes += in_memory(&dataset, 2 * read_ahead + 2 * BATCH_BYTES);
+                    tables.locations.push((location, name.name.join(".")));
+                    Arc::new(SourceTable::new(dataset, size))
+                }
+                Opened::Information(information) => Arc::new(information),
+            };
+            tables.providers.push((name, provider));
+        }
+        Ok(tables)
+    }
+
+    async fn frame(self, statement: Statement, most: Option<u64>) -> Result<DataFrame> {
+        let context = session::for_planning()?;
+        let frame = statement.plan(&context, self.providers).await?;
+        match most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)) {
+            Some(most) if most < usize::MAX => frame.limit(0, Some(most)).map_err(Error::of_input),
+            _ => Ok(frame),
+        }
+    }
+
+    async fn plan(self, statement: Statement, most: Option<u64>) -> Result<Arc<dyn ExecutionPlan>> {
+        let frame = self.frame(statement, most).await?;
+        frame.create_physical_plan().await.map_err(Error::of_input)
+    }
+
+    /// The plans of a statement as rows. Where the tables lie is the server's business.
+    async fn explained(
+        self,
+        statement: Statement,
+        most: Option<u64>,
+        explain: Explain,
+    ) -> Result<RecordBatch> {
+        let locations = self.locations.clone();
+        let frame = self.frame(statement, most).await?;
+        let logical = frame.clone().into_optimized_plan();
+        let logical = logical
+            .map_err(Error::of_input)?
+            .display_indent()
+            .to_string();
+        let physical = frame
+            .create_physical_plan()
+            .await
+            .map_err(Error::of_input)?;
+        let physical = displayable(physical.as_ref())
+            .set_show_schema(explain.verbose)
+            .indent(explain.verbose)
+            .to_string();
+        let plans = [logical, physical].map(|plan| {
+            locations.iter().fold(plan, |plan, (location, name)| {
+                let path = location
+                    .split_once("://")
+                    .map_or(location.as_str(), |(_, path)| path);
+                plan.replace(location, name)
+                    .replace(path.trim_matches('/'), name)
+            })
+        });
+        let kinds = StringArray::from(vec!["logical_plan", "physical_plan"]);
+        let plans = StringArray::from(plans.to_vec());
+        Ok(RecordBatch::try_from_iter([
+            ("plan_type", Arc::new(kinds) as _),
+            ("plan", Arc::new(plans) as _),
+        ])?)
+    }
+}
+
+enum Opened {
+    Table(Arc<Dataset>, String),
+    Information(Information),
+}
+
+fn one(batch: RecordBatch) -> BoxStream<'static, Result<RecordBatch>> {
+    stream::once(async move { Ok(batch) }).boxed()
+}
+
+/// Whether a plan has operators that hold many rows at a time.
+fn holds_rows(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    const KINDS: [&str; 4] = ["Sort", "Join", "Aggregate", "Window"];
+    let found = plan.exists(|node| Ok(KINDS.iter().any(|kind| node.name().contains(kind))));
+    found.map_err(Error::of_input)
+}

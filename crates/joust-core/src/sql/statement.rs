@@ -1,0 +1,272 @@
+//! The SQL of statements and views: one query over tables that are given by name.
+//!
+//! A text is checked before it is planned, because parsing and planning walk it recursively: its
+//! length, how many SELECTs and set operations it has, its [tokens](expression::check_tokens), and what
+//! [`limits`](super::limits) finds in its parsed form, which is what is planned. DDL, DML, settings and
+//! copies are refused by what they are, and the session has nothing to read but the tables that are
+//! handed to it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::catalog::{MemoryCatalogProvider, MemorySchemaProvider, TableProvider};
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::context::SQLOptions;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::TableReference;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::{DescribeAlias, Statement as Ast, VisitMut};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace};
+use serde_json::Value;
+
+use super::names::{self, At, Names, Versions};
+use super::parameters::Parameters;
+use super::session::{CATALOG, SCHEMA};
+use super::{limits, refused};
+use crate::error::{Error, Result};
+use crate::names::short;
+use crate::schema::expression::{self, Place};
+
+/// Bytes of a query.
+const MAX_LENGTH: usize = 64 << 10;
+/// SELECTs in a query, and set operations, each of which the parser puts around those before it.
+const MAX_SELECTS: usize = 32;
+const SELECT_WORDS: &[&str] = &["select", "values"];
+const SET_OPERATION_WORDS: &[&str] = &["union", "intersect", "except", "minus"];
+
+/// A query that was checked. It has not been planned: its tables are names so far.
+pub struct Statement {
+    parsed: Parsed,
+    pub explain: Option<Explain>,
+}
+
+/// A query of which the plan is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Explain {
+    pub verbose: bool,
+}
+
+/// A table that a query names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableName {
+    /// As the query has it, in parts.
+    pub name: Vec<String>,
+    /// The newest version when absent.
+    pub at: Option<At>,
+    /// What it is registered under.
+    registered: Vec<String>,
+}
+
+impl Statement {
+    /// The query of a view, which has neither parameters nor versions of tables.
+    pub fn of_view(sql: &str) -> Result<Self> {
+        check_length(sql)?;
+        let tokens = expression::tokenize(&GenericDialect, sql)?;
+        let ast = parse(tokens)?;
+        if !matches!(ast, Ast::Query(_)) {
+            return Err(Error::invalid(
+                "a view's query is one SELECT statement and nothing else",
+            ));
+        }
+        Self::checked(ast, None)
+    }
+
+    /// A statement of a client.
+    pub fn new(sql: &str, parameters: &[Value]) -> Result<Self> {
+        check_length(sql)?;
+        let tokens = without_comments(expression::tokenize_statement(&GenericDialect, sql)?);
+        let mut parameters = Parameters::new(parameters, &tokens)?;
+        let (tokens, mut versions) = Versions::read(tokens)?;
+        let (mut ast, explain) = explained(parse(tokens)?)?;
+        if !matches!(ast, Ast::Query(_)) {
+            return Err(refused::statement(&ast));
+        }
+        parameters.bind(&mut ast)?;
+        versions.place(&mut ast)?;
+        Self::checked(ast, explain)
+    }
+
+    fn checked(mut ast: Ast, explain: Option<Explain>) -> Result<Self> {
+        limits::check(&ast)?;
+        let _: ControlFlow<()> = ast.visit(&mut Names::default());
+        Ok(Self {
+            parsed: Parsed::Statement(Box::new(ast)),
+            explain,
+        })
+    }
+
+    /// The tables that it reads, each once, always in the same order.
+    pub fn tables(&self) -> Result<Vec<TableName>> {
+        let (tables, _) = resolve_table_references(&self.parsed, false).map_err(Error::of_input)?;
+        tables.iter().map(TableName::new).collect()
+    }
+
+    /// Plans it over the tables given, in the order of [`tables`](Self::tables).
+    pub async fn plan(
+        self,
+        context: &SessionContext,
+        tables: Vec<(TableName, Arc<dyn TableProvider>)>,
+    ) -> Result<DataFrame> {
+        for (name, table) in tables {
+            register(context, &name.registered, table)?;
+        }
+        let state = context.state();
+        let plan = state
+            .statement_to_plan(self.parsed)
+            .await
+            .map_err(Error::of_input)?;
+        SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false)
+            .verify_plan(&plan)
+            .map_err(|_| Error::invalid("the query is more than a SELECT; leave INTO out"))?;
+        Ok(DataFrame::new(state, plan))
+    }
+}
+
+impl TableName {
+    fn new(table: &TableReference) -> Result<Self> {
+        let parts = [table.catalog(), table.schema(), Some(table.table())];
+        let registered: Vec<String> = parts.into_iter().flatten().map(str::to_string).collect();
+        let mut name = registered.clone();
+        let at = name.last_mut().and_then(names::take_version);
+        if name.iter().any(|part| part.contains(names::MARK)) {
+            return Err(names::misplaced());
+        }
+        Ok(Self {
+            name,
+            at,
+            registered,
+        })
+    }
+}
+
+fn check_length(sql: &str) -> Result<()> {
+    if sql.trim().is_empty() {
+        return Err(Error::invalid("the query is empty; give a SELECT"));
+    }
+    if sql.len() > MAX_LENGTH {
+        return Err(Error::invalid(format!(
+            "the query has {} bytes; it may have {MAX_LENGTH}",
+            sql.len()
+        )));
+    }
+    for (words, what) in [
+        (SELECT_WORDS, "SELECTs and VALUES"),
+        (SET_OPERATION_WORDS, "UNIONs, INTERSECTs and EXCEPTs"),
+    ] {
+        if count_words(sql, words) > MAX_SELECTS {
+            return Err(Error::invalid(format!(
+                "the query has more than {MAX_SELECTS} {what}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What was checked is what is parsed: the tokens, not the text again.
+fn parse(tokens: Vec<Token>) -> Result<Ast> {
+    expression::check_tokens(&tokens, Place::View)?;
+    let mut parser = Parser::new(&GenericDialect).with_tokens(tokens);
+    let ast = parser.parse_statement().map_err(of_parser)?;
+    let has_semicolon = parser.consume_token(&Token::SemiColon);
+    match parser.peek_token().token {
+        Token::EOF => Ok(ast),
+        _ if has_semicolon => Err(Error::invalid(
+            "the query has more than one statement; send each by itself",
+        )),
+        rest => Err(Error::invalid(format!(
+            "the query has `{}` where it should end",
+            short(&rest.to_string())
+        ))),
+    }
+}
+
+/// The query that an EXPLAIN is about.
+fn explained(ast: Ast) -> Result<(Ast, Option<Explain>)> {
+    match ast {
+        Ast::Explain {
+            describe_alias: DescribeAlias::Explain,
+            analyze: false,
+            verbose,
+            query_plan: false,
+            estimate: false,
+            statement,
+            format: None,
+            options: None,
+        } => Ok((*statement, Some(Explain { verbose }))),
+        Ast::Explain { .. } => Err(Error::invalid(
+            "only EXPLAIN and EXPLAIN VERBOSE are available, without options",
+        )),
+        other => Ok((other, None)),
+    }
+}
+
+fn without_comments(tokens: Vec<Token>) -> Vec<Token> {
+    let plain = |token| match token {
+        Token::Whitespace(
+            Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
+        ) => Token::Whitespace(Whitespace::Space),
+        other => other,
+    };
+    tokens.into_iter().map(plain).collect()
+}
+
+fn count_words(sql: &str, wanted: &[&str]) -> usize {
+    sql.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| {
+            wanted
+                .iter()
+                .any(|wanted| word.eq_ignore_ascii_case(wanted))
+        })
+        .count()
+}
+
+/// What the parser found, in words.
+fn of_parser(error: ParserError) -> Error {
+    Error::invalid(match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
+            format!("the query can't be read as a SELECT: {}", short(&text))
+        }
+        ParserError::RecursionLimitExceeded => "the query is nested too deeply".to_string(),
+    })
+}
+
+/// Makes a table known under its name in the query.
+fn register(
+    context: &SessionContext,
+    name: &[String],
+    provider: Arc<dyn TableProvider>,
+) -> Result<()> {
+    let (catalog, schema, table) = match name {
+        [table] => (CATALOG, SCHEMA, table),
+        [schema, table] => (CATALOG, schema.as_str(), table),
+        [catalog, schema, table] => (catalog.as_str(), schema.as_str(), table),
+        _ => {
+            return Err(Error::invalid(format!(
+                "`{}` has too many parts: put the table's whole identifier into quotes",
+                name.join(".")
+            )));
+        }
+    };
+    if context.catalog(catalog).is_none() {
+        context.register_catalog(catalog, Arc::new(MemoryCatalogProvider::new()));
+    }
+    let found = context
+        .catalog(catalog)
+        .ok_or_else(|| Error::invalid("the query's tables can't be named so"))?;
+    if found.schema(schema).is_none() {
+        found.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
+    }
+    let reference = TableReference::full(catalog, schema, table.as_str());
+    context.register_table(reference, provider)?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "statement_tests.rs"]
+mod tests;

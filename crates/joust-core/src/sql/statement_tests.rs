@@ -1,0 +1,213 @@
+use serde_json::json;
+
+use super::*;
+
+fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
+    let tables = Statement::of_view(sql)?.tables()?;
+    Ok(tables.into_iter().map(|table| table.name).collect())
+}
+
+#[test]
+fn a_select_names_its_tables() {
+    let names = |sql: &str| tables(sql).unwrap();
+    assert_eq!(names("SELECT 1"), Vec::<Vec<String>>::new());
+    assert_eq!(names("SELECT * FROM Items"), [["Items"]]);
+    assert_eq!(
+        names("select a.x from ns.a join `b` using (x)"),
+        [
+            vec!["b".to_string()],
+            vec!["ns".to_string(), "a".to_string()],
+        ]
+    );
+    assert_eq!(names(r#"SELECT * FROM "a$b$c" LIMIT 3"#), [["a$b$c"]]);
+    assert_eq!(
+        names("WITH w AS (SELECT * FROM t) SELECT * FROM w"),
+        [["t"]]
+    );
+    assert_eq!(
+        names("SELECT (SELECT max(x) FROM u) FROM t"),
+        [["t"], ["u"]]
+    );
+}
+
+#[test]
+fn anything_else_is_refused() {
+    for sql in [
+        "",
+        "  ",
+        "SELEC 1",
+        "SELECT 1; SELECT 2",
+        "INSERT INTO t VALUES (1)",
+        "DELETE FROM t",
+        "UPDATE t SET x = 1",
+        "DROP TABLE t",
+        "CREATE TABLE u AS SELECT * FROM t",
+        "CREATE EXTERNAL TABLE u STORED AS CSV LOCATION '/etc/passwd'",
+        "COPY t TO '/tmp/x'",
+        "SET datafusion.execution.batch_size = 1",
+        "EXPLAIN SELECT 1",
+        "SHOW TABLES",
+        "SELECT * FROM generate_series(1, 1000000000000)",
+        "SELECT repeat('x', 1000000000)",
+        "SELECT * FROM t -- all of it",
+        "SELECT * FROM t WHERE id = $1",
+        "PREPARE p AS SELECT 1",
+    ] {
+        assert!(tables(sql).is_err(), "{sql}");
+    }
+    for operation in ["UNION", "INTERSECT", "EXCEPT ALL", "MINUS"] {
+        for part in ["VALUES (1)", "VALUE (1)", "TABLE t", "(SELECT 1)"] {
+            let chain = vec![part; 2_000].join(&format!(" {operation} "));
+            assert!(tables(&chain).is_err(), "{operation} {part}");
+        }
+    }
+    let many = format!("SELECT * FROM t{}", ", t".repeat(100));
+    assert!(tables(&many).is_err());
+    let deep = vec!["SELECT 1"; 50_000 / 20].join(" UNION ALL ");
+    assert!(tables(&deep).is_err());
+    assert!(tables(&format!("SELECT 1{}", " ".repeat(100_000))).is_err());
+}
+
+fn refusal(sql: &str, parameters: &[Value]) -> String {
+    Statement::new(sql, parameters)
+        .and_then(|statement| statement.tables())
+        .err()
+        .map(|error| error.message().to_string())
+        .unwrap_or_default()
+}
+
+fn named(sql: &str) -> Vec<(String, Option<At>)> {
+    let tables = Statement::new(sql, &[]).unwrap().tables().unwrap();
+    tables
+        .into_iter()
+        .map(|table| (table.name.join("."), table.at))
+        .collect()
+}
+
+#[test]
+fn versions_and_tags_stand_behind_a_table() {
+    let at = |version| Some(At::Version(version));
+    assert_eq!(
+        named("SELECT t.x FROM t FOR VERSION AS OF 7"),
+        [("t".to_string(), at(7))]
+    );
+    assert_eq!(
+        named(
+            "SELECT a.x FROM ns.t for version as of 7 a JOIN ns.t FOR VERSION AS OF 'old' AS b \
+             ON a.x = b.x JOIN ns.t USING (x)"
+        ),
+        [
+            ("ns.t".to_string(), None),
+            ("ns.t".to_string(), Some(At::Tag("old".to_string()))),
+            ("ns.t".to_string(), at(7)),
+        ]
+    );
+    for sql in [
+        "SELECT x FOR VERSION AS OF 7 FROM t",
+        "SELECT x FROM t WHERE y FOR VERSION AS OF 7",
+        "SELECT x FROM (SELECT 1 AS x) q FOR VERSION AS OF 7",
+        "SELECT \"a\0v1\" FROM t",
+        "SELECT x FROM \"t\0v1\"",
+    ] {
+        assert_ne!(refusal(sql, &[]), "", "{sql}");
+    }
+    assert!(refusal("SELECT x FROM t FOR VERSION AS OF 1.5", &[]).contains("1.5"));
+}
+
+#[test]
+fn more_than_three_names_are_one_namespace_and_a_table() {
+    assert_eq!(
+        named("SELECT t.x FROM a.b.c.t"),
+        [("a$b$c.t".to_string(), None)]
+    );
+}
+
+#[test]
+fn parameters_are_bound_as_values() {
+    let bound = |sql: &str, parameters: &[Value]| {
+        Statement::new(sql, parameters)
+            .map(|statement| statement.parsed.to_string())
+            .map_err(|error| error.message().to_string())
+    };
+    assert_eq!(
+        bound(
+            "SELECT $1, $2, $3, $4, $5, $1 FROM t LIMIT $6",
+            &[
+                json!("it's; DROP TABLE t"),
+                json!(-9_223_372_036_854_775_808_i64),
+                json!(1.5e300),
+                json!(null),
+                json!([1, -2.5, ["a"]]),
+                json!(3)
+            ]
+        )
+        .unwrap(),
+        "SELECT 'it''s; DROP TABLE t', -9223372036854775808, 1.5e+300, NULL, \
+         ARRAY[1, -2.5, ARRAY['a']], 'it''s; DROP TABLE t' FROM t LIMIT 3"
+    );
+    for (sql, parameters, wanted) in [
+        ("SELECT $1", vec![], "$1"),
+        ("SELECT $2", vec![json!(1)], "$2"),
+        ("SELECT $1", vec![json!(1), json!(2)], "no `$2`"),
+        ("SELECT 1", vec![json!(1)], "no `$1`"),
+        ("SELECT $0", vec![json!(1)], "$0"),
+        ("SELECT $name", vec![json!(1)], "$name"),
+        ("SELECT ?", vec![json!(1)], "`?`"),
+        ("SELECT $1", vec![json!({"a": 1})], "object"),
+        ("SELECT repeat('x', $1)", vec![json!(1_000_000_000)], ""),
+        ("SELECT * FROM $1", vec![json!("t")], ""),
+    ] {
+        let refused = refusal(sql, &parameters);
+        assert!(
+            !refused.is_empty() && refused.contains(wanted),
+            "{sql}: {refused}"
+        );
+    }
+    let long = json!("x".repeat(100_000));
+    assert!(refusal("SELECT $1", &[long]).contains("bytes"));
+    let lists = (0..60).fold(json!(1), |inner, _| json!([inner]));
+    assert!(refusal("SELECT $1", &[lists]).contains("lists"));
+}
+
+#[test]
+fn other_statements_name_what_does_it() {
+    for (sql, wanted) in [
+        ("INSERT INTO t VALUES (1)", "/insert"),
+        ("DELETE FROM t", "/delete"),
+        ("UPDATE t SET x = 1", "/update"),
+        ("TRUNCATE TABLE t", "/delete"),
+        (
+            "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
+            "/merge_insert",
+        ),
+        ("CREATE TABLE u AS SELECT * FROM t", "/create"),
+        ("CREATE VIEW v AS SELECT 1", "/v1/materialized_view/"),
+        ("CREATE SCHEMA s", "/v1/namespace/"),
+        ("CREATE INDEX i ON t (a)", "/create_index"),
+        ("ALTER TABLE t ADD COLUMN a INT", "/add_columns"),
+        ("DROP TABLE t", "/drop"),
+        ("DROP SCHEMA s", "/v1/namespace/"),
+        ("SHOW TABLES", "information_schema"),
+        ("SET a = 1", "one SELECT"),
+        ("COPY t TO '/tmp/x'", "one SELECT"),
+        ("SELECT 1; SELECT 2", "more than one statement"),
+        ("EXPLAIN ANALYZE SELECT 1", "EXPLAIN"),
+        ("EXPLAIN DELETE FROM t", "/delete"),
+        ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
+        ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "read_csv"),
+    ] {
+        let refused = refusal(sql, &[]);
+        assert!(refused.contains(wanted), "{sql}: {refused}");
+    }
+    for sql in [
+        "SELECT 1;",
+        "SELECT 1 -- one",
+        "/* one */ SELECT 1",
+        "EXPLAIN SELECT 1",
+        "EXPLAIN VERBOSE SELECT x FROM t",
+        "VALUES (1)",
+    ] {
+        assert_eq!(refusal(sql, &[]), "", "{sql}");
+    }
+}

@@ -1,0 +1,189 @@
+//! Statements run on threads of their own.
+//!
+//! A join without a key compares all rows of both sides, and does so for a whole batch in one step that
+//! nothing can interrupt. On an engine thread that would hold up the requests of others. Here a step may take
+//! long: its reader's deadline ends the request in time, and the thread ends after its step, with low
+//! priority.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use arrow::array::RecordBatch;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::{DataFusionError, Result as PlanResult};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::future::select;
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::error::{Code, Error, Result};
+use crate::memory::Reservation;
+use crate::planning::{lower_priority, thread_number};
+
+/// Statements that run at the same time, and those that have not ended their last step.
+const MOST: usize = 64;
+/// Stack of a thread, bytes.
+const STACK: usize = 16 << 20;
+
+static THREADS: Semaphore = Semaphore::const_new(MOST);
+
+/// Whether the reader of a statement has gone.
+pub type Gone = Arc<AtomicBool>;
+
+/// The same plan, whose joins end when the reader has gone: a step is then no longer than what a join does
+/// with one batch.
+pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dyn ExecutionPlan>> {
+    let wrapped = plan.transform_up(|node| {
+        if !node.name().ends_with("JoinExec") {
+            return Ok(Transformed::no(node));
+        }
+        let inputs = node.children().into_iter().map(|input| {
+            Arc::new(Interruptible {
+                input: input.clone(),
+                gone: gone.clone(),
+            }) as Arc<dyn ExecutionPlan>
+        });
+        let inputs = inputs.collect();
+        node.with_new_children(inputs).map(Transformed::yes)
+    });
+    Ok(wrapped.map_err(Error::of_input)?.data)
+}
+
+/// The rows of its input, as long as somebody reads them.
+#[derive(Debug)]
+struct Interruptible {
+    input: Arc<dyn ExecutionPlan>,
+    gone: Gone,
+}
+
+impl DisplayAs for Interruptible {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interruptible")
+    }
+}
+
+impl ExecutionPlan for Interruptible {
+    fn name(&self) -> &'static str {
+        "Interruptible"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            input: children.swap_remove(0),
+            gone: self.gone.clone(),
+        }))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let rows = self.input.execute(partition, context)?;
+        let gone = self.gone.clone();
+        let rows = rows.map(move |batch| match gone.load(Ordering::Relaxed) {
+            true => Err(DataFusionError::External(Box::new(Error::new(
+                Code::ServiceUnavailable,
+                "nobody reads the answer any more",
+            )))),
+            false => batch,
+        });
+        let schema = self.input.schema();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+/// The same rows, computed on a thread of their own, a batch ahead of their reader. Dropping them ends the
+/// thread after its current step, which keeps `memory` until then.
+pub async fn on_own_thread(
+    mut rows: BoxStream<'static, Result<RecordBatch>>,
+    memory: Reservation,
+    gone: Gone,
+) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    let permit = THREADS.acquire().await.map_err(unavailable)?;
+    let (sender, receiver) = mpsc::channel(1);
+    let running = Running {
+        thread: Arc::default(),
+        gone,
+    };
+    let (runtime, thread) = (Handle::current(), running.thread.clone());
+    let work = async move {
+        let send = async {
+            while let Some(batch) = rows.next().await {
+                if sender.send(Some(batch)).await.is_err() {
+                    return;
+                }
+            }
+            let _ = sender.send(None).await;
+        };
+        select(pin!(sender.closed()), pin!(send)).await;
+    };
+    std::thread::Builder::new()
+        .name("joust-sql".to_string())
+        .stack_size(STACK)
+        .spawn(move || {
+            let _held = (permit, memory);
+            thread.store(thread_number(), Ordering::Relaxed);
+            runtime.block_on(work);
+            // The number may be another thread's from now on.
+            thread.store(0, Ordering::Relaxed);
+        })
+        .map_err(unavailable)?;
+    Ok(stream::unfold(Some((receiver, running)), next).boxed())
+}
+
+type Reading = (mpsc::Receiver<Option<Result<RecordBatch>>>, Running);
+
+async fn next(reading: Option<Reading>) -> Option<(Result<RecordBatch>, Option<Reading>)> {
+    let (mut receiver, running) = reading?;
+    match receiver.recv().await {
+        Some(Some(batch)) => Some((batch, Some((receiver, running)))),
+        Some(None) => None,
+        // It has panicked.
+        None => Some((
+            Err(Error::new(
+                Code::Internal,
+                "the engine failed; the server's log says why",
+            )),
+            None,
+        )),
+    }
+}
+
+/// The system's number of a thread that computes rows; 0: there is none.
+struct Running {
+    thread: Arc<AtomicU32>,
+    gone: Gone,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.gone.store(true, Ordering::Relaxed);
+        lower_priority(self.thread.load(Ordering::Relaxed));
+    }
+}
+
+fn unavailable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::internal("no thread could be begun", error)
+}

@@ -1,0 +1,169 @@
+//! SQL statements over the tables of a catalog.
+
+use std::collections::HashMap;
+
+use joust_core::engine::SqlSource as Source;
+use joust_core::ipc::Format;
+use joust_core::sql::{self, At, Listed, Listing, Output};
+use joust_core::table::ReadOptions;
+use joust_core::{Error, Result};
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::engine::Engine;
+use crate::promise::promise;
+use crate::query::QueryAnswer;
+use crate::running::guard;
+use crate::table::{time, version_number};
+
+/// A table that a statement names.
+#[napi(object)]
+pub struct SqlTable {
+    /// The name as the statement has it, in parts.
+    pub name: Vec<String>,
+    /// Of `FOR VERSION AS OF 7`.
+    pub version: Option<f64>,
+    /// Of `FOR VERSION AS OF 'tag'`.
+    pub tag: Option<String>,
+}
+
+/// What a name in a statement stands for: a table, or with `information` one of `information_schema`.
+#[napi(object)]
+pub struct SqlSource {
+    pub location: Option<String>,
+    pub storage_options: Option<HashMap<String, String>>,
+    /// The main branch when absent.
+    pub branch: Option<String>,
+    /// The newest version when absent.
+    pub version: Option<f64>,
+    /// `schemata`, `tables` or `columns`.
+    pub information: Option<String>,
+}
+
+/// A table as `information_schema` shows it.
+#[napi(object)]
+pub struct SqlListed {
+    pub schema: String,
+    pub name: String,
+    /// Wanted where columns are.
+    pub location: Option<String>,
+    pub storage_options: Option<HashMap<String, String>>,
+}
+
+/// How a statement is run.
+#[napi(object)]
+pub struct SqlOptions {
+    /// For each of `sqlTables`, in that order.
+    pub sources: Vec<SqlSource>,
+    /// What `information_schema` shows.
+    pub schemata: Option<Vec<String>>,
+    pub tables: Option<Vec<SqlListed>>,
+    #[napi(ts_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv'")]
+    pub format: String,
+    /// Do not answer from anything learnt before this time (ms since the epoch).
+    pub min_timestamp_millis: Option<f64>,
+    /// Do not answer from an older version of a table than this, if there is one as new.
+    pub min_version: Option<f64>,
+    /// A number that no other query has which runs in this process; `cancelQuery` ends it by it.
+    pub number: Option<f64>,
+}
+
+impl SqlOptions {
+    fn output(&self) -> Output {
+        match self.format.as_str() {
+            "file" => Output::Arrow(Format::File),
+            "json" => Output::Json,
+            "json-lines" => Output::JsonLines,
+            "csv" => Output::Csv,
+            _ => Output::Arrow(Format::Stream),
+        }
+    }
+
+    fn into_core(self) -> Result<(Vec<Source>, Listing)> {
+        let fresh = ReadOptions {
+            version: None,
+            not_before: self.min_timestamp_millis.map(time),
+            min_version: self.min_version.map(version_number),
+        };
+        let sources = self.sources.into_iter().map(|source| {
+            if let Some(name) = source.information {
+                return Ok(Source::Information(name));
+            }
+            Ok(Source::Table {
+                location: source
+                    .location
+                    .ok_or_else(|| Error::invalid("a source has neither a location nor a name"))?,
+                storage_options: source.storage_options.unwrap_or_default(),
+                branch: source.branch,
+                options: ReadOptions {
+                    version: source.version.map(version_number),
+                    ..fresh
+                },
+            })
+        });
+        let tables = self.tables.unwrap_or_default().into_iter();
+        let listing = Listing {
+            schemata: self.schemata.unwrap_or_default(),
+            tables: tables
+                .map(|listed| Listed {
+                    schema: listed.schema,
+                    name: listed.name,
+                    location: listed.location.unwrap_or_default(),
+                    storage_options: listed.storage_options.unwrap_or_default(),
+                })
+                .collect(),
+        };
+        Ok((sources.collect::<Result<_>>()?, listing))
+    }
+}
+
+#[napi]
+impl Engine {
+    /// The tables that a statement reads, each once, always in the same order. `body`: JSON
+    /// `{query, parameters, limit}`.
+    #[napi(ts_return_type = "Promise<Array<SqlTable>>")]
+    pub fn sql_tables<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+    ) -> napi::Result<PromiseRaw<'env, Vec<SqlTable>>> {
+        let body = body.to_vec();
+        promise(env, async move { sql::tables(&body) }, |tables| {
+            let tables = tables.into_iter().map(|table| {
+                let (version, tag) = match table.at {
+                    Some(At::Version(version)) => (Some(version as f64), None),
+                    Some(At::Tag(tag)) => (None, Some(tag)),
+                    None => (None, None),
+                };
+                SqlTable {
+                    name: table.name,
+                    version,
+                    tag,
+                }
+            });
+            tables.collect()
+        })
+    }
+
+    /// Runs a statement. `body`: as for `sqlTables`. Its answer has no version.
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
+    pub fn sql<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: SqlOptions,
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
+        let engine = self.inner.clone();
+        let body = body.to_vec();
+        let number = options.number;
+        let work = Box::pin(async move {
+            let output = options.output();
+            let (sources, listing) = options.into_core()?;
+            let mut answer = engine.sql(&body, sources, listing, output).await?;
+            let first = answer.first().await?;
+            Ok((first, answer))
+        });
+        promise(env, guard(number, work), QueryAnswer::from)
+    }
+}

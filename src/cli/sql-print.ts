@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import { csvRows } from "./csv.js";
+import type { Parts } from "./sql-source.js";
+
+/** Letters of a value in one line that a table shows. */
+const WIDEST = 100;
+
+/** Writes the rows as they come, no faster than stdout takes them. */
+export async function printAs(format: "csv" | "json" | "arrow", parts: Parts): Promise<void> {
+  const out = new Out();
+  if (format === "json") await printJson(parts, out);
+  else for await (const part of parts) await out.write(part);
+}
+
+/** One array, an object a line. */
+async function printJson(parts: Parts, out: Out): Promise<void> {
+  let separator = "[\n";
+  for await (const line of lines(parts)) {
+    await out.write(`${separator}  ${line}`);
+    separator = ",\n";
+  }
+  await out.write(separator === "[\n" ? "[]\n" : "\n]\n");
+}
+
+async function* lines(parts: Parts): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const part of parts) {
+    text += decoder.decode(part, { stream: true });
+    const whole = text.split("\n");
+    text = whole.pop() as string;
+    yield* whole;
+  }
+}
+
+/** The first rows, in columns. */
+export async function printTable(parts: Parts, rows: number): Promise<void> {
+  const out = new Out();
+  const chunks: Uint8Array[] = [];
+  for await (const part of parts) chunks.push(part);
+  const [header = [], ...values] = csvRows(Buffer.concat(chunks).toString());
+  await out.write(`${tableText(header, values.slice(0, rows))}${countText(values.length, rows)}\n`);
+}
+
+function countText(found: number, rows: number): string {
+  const shown = Math.min(found, rows);
+  const counted = `${shown} ${shown === 1 ? "row" : "rows"}`;
+  if (found <= rows) return `(${counted})`;
+  return `(${counted} shown, there are more: use --rows, or --format csv, json or arrow)`;
+}
+
+/** Numbers stand on the right, all else on the left. A value of several lines takes several. */
+export function tableText(
+  header: readonly (string | null)[],
+  rows: readonly (readonly (string | null)[])[],
+): string {
+  const cells = [header, ...rows].map((row) => row.map(cellLines));
+  const widths = header.map((_, column) =>
+    Math.max(0, ...cells.flatMap((row) => (row[column] ?? []).map(widthOf))),
+  );
+  const isNumber = header.map(
+    (_, column) =>
+      rows.some((row) => row[column] !== null) &&
+      rows.every((row) => row[column] === null || /^-?\d[\d.e+-]*$/.test(row[column] as string)),
+  );
+  const pad = (text: string, column: number): string => {
+    const space = " ".repeat((widths[column] as number) - widthOf(text));
+    return isNumber[column] ? space + text : text + space;
+  };
+  const shown = cells.flatMap((row) => {
+    const height = Math.max(1, ...row.map((cell) => cell.length));
+    return Array.from({ length: height }, (_, line) =>
+      row
+        .map((cell, column) => pad(cell[line] ?? "", column))
+        .join("  ")
+        .trimEnd(),
+    );
+  });
+  const rule = widths.map((width) => "-".repeat(width)).join("  ");
+  shown.splice(Math.max(1, ...(cells[0] ?? []).map((cell) => cell.length)), 0, rule);
+  return shown.map((line) => `${line}\n`).join("");
+}
+
+function cellLines(value: string | null): string[] {
+  if (value === null) return ["null"];
+  // Control characters could command the terminal.
+  const plain = value
+    .replace(/\n$/, "")
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
+  if (plain.includes("\n")) return plain.split("\n");
+  const letters = [...plain];
+  return [letters.length > WIDEST ? `${letters.slice(0, WIDEST - 1).join("")}…` : plain];
+}
+
+const widthOf = (text: string): number => [...text].length;
+
+/** Standard output. A reader that has gone, such as `head`, ends the process without an error. */
+class Out {
+  constructor() {
+    process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+      process.exit(error.code === "EPIPE" ? 0 : 1);
+    });
+  }
+
+  async write(bytes: Uint8Array | string): Promise<void> {
+    if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
+  }
+}
