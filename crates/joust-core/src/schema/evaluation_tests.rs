@@ -135,7 +135,7 @@ async fn a_change_of_few_rows_makes_little() {
     // What a row is merged with counts, too.
     let merged = "length(repeat(source.t, 50)) > 1";
     let made = Evaluation::of_change(&table, &expressions(&[merged]), 100, 1 << 20).unwrap();
-    assert!(made.bytes >= 100 * 50 << 20, "{made:?}");
+    assert!(made.bytes >= (100 * 50) << 20, "{made:?}");
 }
 
 #[tokio::test]
