@@ -87,7 +87,7 @@ async fn a_change_that_has_lost_is_the_next_to_commit() {
 #[tokio::test]
 async fn a_commit_that_ends_a_change_does_not_wait_for_it() {
     let turns = Turns::default();
-    let kept = turns.0.clone().lock_owned().await;
+    let kept = turns.lock.clone().lock_owned().await;
     let ended = turns.change(async {
         TURN.with(|turn| *turn.kept.lock() = Some(kept));
         turns.commit(async { 7 }).await
