@@ -123,7 +123,7 @@ export class Estimate {
 }
 
 /**
- * A time for people: nobody needs seconds of what is a guess.
+ * A time in minutes: an estimate is not exact to the second.
  *
  * @param {number} ms
  */

@@ -3,6 +3,7 @@ import type { CleanUps } from "../catalog/clean-ups.js";
 import type { OpenCatalog } from "../catalog/open.js";
 import type { Engine, GivenUp } from "../engine/index.js";
 import type { Logger } from "../telemetry/logger.js";
+import { repeatedly } from "./repeatedly.js";
 
 /** How often clean-ups of other servers are looked for, ms. */
 const INTERVAL = 250;
@@ -54,33 +55,27 @@ interface Known {
 
 class Watch {
   readonly #known = new Map<string, Known>();
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #stopLooking: (() => Promise<void>) | undefined;
 
   constructor(private readonly surroundings: Surroundings) {}
 
   start(): void {
-    this.#timer = setInterval(() => {
-      this.#looking ??= this.look()
-        .catch((err) =>
-          this.surroundings.log.warn({ err }, "clean-ups of other servers could not be looked for"),
-        )
-        .finally(() => {
-          this.#looking = undefined;
-        });
-    }, INTERVAL);
-    this.#timer.unref();
+    this.#stopLooking = repeatedly(
+      INTERVAL,
+      () => this.look(),
+      (err) =>
+        this.surroundings.log.warn({ err }, "clean-ups of other servers could not be looked for"),
+    );
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#looking;
+    await this.#stopLooking?.();
     await Promise.all([...this.#known.keys()].map((id) => this.#end(id)));
   }
 
   /** Ends what is over and answers what is new, or was not answered yet. */
   async look(): Promise<void> {
-    const isFirst = this.#timer === undefined;
+    const isFirst = this.#stopLooking === undefined;
     const going = new Set(await this.surroundings.cleanUps.elsewhere());
     for (const id of this.#known.keys()) if (!going.has(id)) void this.#end(id);
     const answers = [...going].map((id) => this.#answer(id));

@@ -3,6 +3,7 @@ import type { CommitPauses, Pause } from "../catalog/commit-pauses.js";
 import type { OpenCatalog } from "../catalog/open.js";
 import type { Engine } from "../engine/index.js";
 import type { Logger } from "../telemetry/logger.js";
+import { repeatedly } from "./repeatedly.js";
 
 /** How often the catalog is read for pauses that others ask for, ms. */
 const INTERVAL = 250;
@@ -36,23 +37,18 @@ class Watch {
   /** When the pauses began that others ask for. */
   #began = new Map<string, number>();
   readonly #pausing = new Set<Promise<void>>();
-  readonly #timer: NodeJS.Timeout;
-  #looking: Promise<void> | undefined;
+  readonly #stopLooking: () => Promise<void>;
 
   constructor(private readonly surroundings: Surroundings) {
-    this.#timer = setInterval(() => {
-      this.#looking ??= this.#look()
-        .catch((err) => surroundings.log.warn({ err }, "pauses of commits could not be looked for"))
-        .finally(() => {
-          this.#looking = undefined;
-        });
-    }, INTERVAL);
-    this.#timer.unref();
+    this.#stopLooking = repeatedly(
+      INTERVAL,
+      () => this.#look(),
+      (err) => surroundings.log.warn({ err }, "pauses of commits could not be looked for"),
+    );
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#looking;
+    await this.#stopLooking();
     await Promise.all(this.#pausing);
   }
 

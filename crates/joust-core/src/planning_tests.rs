@@ -55,7 +55,7 @@ async fn a_plan_is_made_on_a_thread_of_its_own() {
         name.await.unwrap().unwrap()
     };
     assert_eq!(name().await, "joust-plan");
-    // A plan's outcome is told before its thread waits for the next one.
+    // The caller has the outcome before the thread waits for the next plan.
     eventually(|| threads.0.state.lock().idle == 1).await;
     assert_eq!(name().await, "joust-plan");
     assert_eq!(threads.0.state.lock().threads, 1);

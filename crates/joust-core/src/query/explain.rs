@@ -22,9 +22,10 @@ impl Table {
         let explain = Explain::decode(body, &options.id)?;
         let query = Arc::new(explain.query.0);
         let dataset = self.queried(&query, &options).await?;
+        let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
         let caches = self.handle().caches();
-        let own = match self.plan(&dataset, &query).await? {
+        let own = match self.plan(&dataset, &query, evaluation).await? {
             Planned::Text(search) => Some(search.steps(verbose, caches).await?),
             Planned::Nearest(search) => search.steps(verbose, caches).await?,
             Planned::Reads(reads) => Some(reads.steps(verbose, None)),
@@ -33,7 +34,8 @@ impl Table {
         if let Some(own) = own {
             return Ok(self.without_location(&own.explain()));
         }
-        let plan = self.plan_of_scan(&dataset, query).await?;
+        let source = self.scanned(&dataset, evaluation);
+        let plan = self.plan_of_scan(source, query).await?;
         let text = displayable(plan.as_ref())
             .set_show_schema(verbose)
             .indent(verbose)
@@ -50,12 +52,12 @@ impl Table {
     async fn analyzed(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let query = Arc::new(Query::decode(body)?);
         let dataset = self.queried(&query, &options).await?;
-        let computes = query.computes(&dataset)?;
+        let evaluation = query.evaluation(&dataset)?;
         let _memory = self
-            .memory_for_query(&dataset, query.order_by.is_some(), &computes)
+            .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
         let caches = self.handle().caches();
-        let own = match self.plan(&dataset, &query).await? {
+        let own = match self.plan(&dataset, &query, evaluation).await? {
             Planned::Text(search) => Some(search.analyze(caches).await?),
             Planned::Nearest(search) => search.analyze(caches).await?,
             Planned::Reads(reads) => Some(reads.analyze(caches).await?),
@@ -64,7 +66,8 @@ impl Table {
         if let Some(own) = own {
             return Ok(self.without_location(&own.analyze()));
         }
-        let plan = self.plan_of_scan(&dataset, query).await?;
+        let source = self.scanned(&dataset, evaluation);
+        let plan = self.plan_of_scan(source, query).await?;
         let told = analyze_plan(plan, LanceExecutionOptions::default()).await;
         Ok(self.without_location(&told.map_err(Error::of_input)?))
     }

@@ -79,12 +79,12 @@ impl Table {
     async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let query = Arc::new(Query::decode(body)?);
         let dataset = self.queried(&query, &options).await?;
-        let computes = query.computes(&dataset)?;
+        let evaluation = query.evaluation(&dataset)?;
         let memory = self
-            .memory_for_query(&dataset, query.order_by.is_some(), &computes)
+            .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
         let caches = self.handle().caches();
-        match self.plan(&dataset, &query).await? {
+        match self.plan(&dataset, &query, evaluation).await? {
             Planned::Text(search) => {
                 let rows = Box::pin(search.rows(caches)).await?;
                 return Answer::of_rows(rows, dataset, options.format, memory);
@@ -100,18 +100,19 @@ impl Table {
             }
             Planned::Scan => {}
         }
-        Box::pin(self.scan(dataset, query, options.format, memory)).await
+        let source = self.scanned(&dataset, evaluation);
+        Box::pin(self.scan(source, query, options.format, memory)).await
     }
 
     /// Lance's answer. What it takes is large: callers box it.
     async fn scan(
         &self,
-        dataset: Arc<Dataset>,
+        source: plan::Source,
         query: Arc<Query>,
         format: Format,
         memory: Reservation,
     ) -> Result<Answer> {
-        let source = self.scanned(&dataset, &query)?;
+        let dataset = source.dataset.clone();
         let bytes = self.engine().memory().budget().sorting();
         let sorted = {
             let query = query.clone();
@@ -127,10 +128,9 @@ impl Table {
     /// Lance's plan of a query.
     async fn plan_of_scan(
         &self,
-        dataset: &Arc<Dataset>,
+        source: plan::Source,
         query: Arc<Query>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = self.scanned(dataset, &query)?;
         planned(async move {
             let scanner = plan::scanner(&source, &query).await?;
             let plan = gone::plan(&scanner, &source.dataset).await;
@@ -139,13 +139,12 @@ impl Table {
         .await
     }
 
-    fn scanned(&self, dataset: &Arc<Dataset>, query: &Query) -> Result<plan::Source> {
-        let evaluation = Evaluation::of_scan(dataset, &query.computes(dataset)?);
-        Ok(plan::Source {
+    fn scanned(&self, dataset: &Arc<Dataset>, evaluation: Option<Evaluation>) -> plan::Source {
+        plan::Source {
             dataset: dataset.clone(),
             read_ahead: self.engine().memory().budget().read_ahead(),
             rows_at_once: evaluation.map(|evaluation| evaluation.rows),
-        })
+        }
     }
 
     /// The version that a query asks.
@@ -164,10 +163,15 @@ impl Table {
             .await
     }
 
-    async fn plan(&self, dataset: &Arc<Dataset>, query: &Query) -> Result<Planned> {
+    async fn plan(
+        &self,
+        dataset: &Arc<Dataset>,
+        query: &Query,
+        evaluation: Option<Evaluation>,
+    ) -> Result<Planned> {
         let caches = self.handle().caches();
         if let Some(text) = &query.text {
-            let source = self.scanned(dataset, query)?;
+            let source = self.scanned(dataset, evaluation);
             let search = Box::pin(TextSearch::new(&source, query, text, caches));
             if let Some(search) = search.await? {
                 return Ok(Planned::Text(Box::new(search)));

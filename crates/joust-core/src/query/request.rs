@@ -14,11 +14,11 @@ use serde::Deserialize;
 
 use super::columns::Columns;
 use super::computed_condition;
-use super::expression::Expression;
 use super::hybrid::HybridRequest;
 use super::text_search::Highlight;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
+use crate::schema::Evaluation;
 
 /// A decoded query.
 #[derive(Debug, Default, Deserialize)]
@@ -166,11 +166,11 @@ impl Query {
             && !matches!(self.columns, Columns::All)
     }
 
-    /// The expressions that are evaluated over rows, but for plain comparisons.
-    pub fn computes(&self, dataset: &Dataset) -> Result<Vec<Expression>> {
+    /// What its expressions make of the rows of a scan; `None` where they are plain comparisons.
+    pub fn evaluation(&self, dataset: &Dataset) -> Result<Option<Evaluation>> {
         let mut expressions = self.columns.computed(dataset)?;
         expressions.extend(computed_condition(self.filter.as_deref().unwrap_or(""))?);
-        Ok(expressions)
+        Ok(Evaluation::of_scan(dataset, &expressions))
     }
 
     /// The rows to find before the offset is skipped.

@@ -55,7 +55,7 @@ pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dy
     Ok(wrapped.map_err(Error::of_input)?.data)
 }
 
-/// The rows of its input, as long as somebody reads them.
+/// Passes the rows of its input on until the reader has gone.
 #[derive(Debug)]
 struct Interruptible {
     input: Arc<dyn ExecutionPlan>,
@@ -105,7 +105,7 @@ impl ExecutionPlan for Interruptible {
         let rows = rows.map(move |batch| match gone.load(Ordering::Relaxed) {
             true => Err(DataFusionError::External(Box::new(Error::new(
                 Code::ServiceUnavailable,
-                "nobody reads the answer any more",
+                "the client has closed the connection",
             )))),
             false => batch,
         });

@@ -37,8 +37,9 @@ impl Table {
             return Ok(dataset.count_rows(None).await? as u64);
         };
         let computes = crate::query::computed_condition(predicate)?;
-        let _memory = self.memory_for_query(&dataset, false, &computes).await?;
-        let plan = plan(dataset, predicate.to_string());
+        let evaluation = Evaluation::of_scan(&dataset, &computes);
+        let _memory = self.memory_for_query(&dataset, false, evaluation).await?;
+        let plan = plan(dataset, predicate.to_string(), evaluation);
         let plan = crate::query::planned_condition(predicate, plan).await?;
         let counted = execute_plan(plan, LanceExecutionOptions::default());
         let mut counted = counted.map_err(Error::of_input)?;
@@ -50,8 +51,11 @@ impl Table {
 }
 
 /// The plan of a count of the rows for which a predicate is true.
-async fn plan(dataset: Arc<Dataset>, predicate: String) -> Result<Arc<dyn ExecutionPlan>> {
-    let evaluation = Evaluation::of_scan(&dataset, &crate::query::computed_condition(&predicate)?);
+async fn plan(
+    dataset: Arc<Dataset>,
+    predicate: String,
+    evaluation: Option<Evaluation>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let predicate = crate::query::predicate(&dataset, &predicate)?;
     let mut scanner = dataset.scan();
     if let Some(evaluation) = evaluation {

@@ -8,7 +8,6 @@ use super::Table;
 use crate::error::{Error, Result};
 use crate::memory::{Reservation, Use, pieces};
 use crate::schema::Evaluation;
-use crate::schema::expression::Expression;
 
 /// What a query takes besides its rows.
 const FIXED: usize = 64 << 10;
@@ -53,19 +52,19 @@ impl Table {
         })
     }
 
-    /// For a scan that answers a client. `sorts`: its rows are sorted, as far as memory goes. `computes`: the
-    /// expressions that it evaluates, but for plain comparisons. Code 13 when what they make has no room.
+    /// For a scan that answers a client. `sorts`: its rows are sorted, as far as memory goes. `computed`: what
+    /// its expressions make. Code 13 when that has no room.
     pub(crate) async fn memory_for_query(
         &self,
         dataset: &Dataset,
         sorts: bool,
-        computes: &[Expression],
+        computed: Option<Evaluation>,
     ) -> Result<Reservation> {
         let memory = self.engine().memory();
         let budget = memory.budget();
         let sorting = if sorts { budget.sorting() } else { 0 };
         let most = 2 * budget.read_ahead() + ANSWER + sorting;
-        let computed = self.bytes_of(Evaluation::of_scan(dataset, computes))?;
+        let computed = self.bytes_of(computed)?;
         memory
             .take(Use::Query, FIXED + in_memory(dataset, most) + computed)
             .await

@@ -2,7 +2,7 @@
 //!
 //! Of two processes that commit to one table the faster one commits first. A change of the schema takes longer than
 //! an insert, and loses every time to a process that inserts without a pause. The engine can't reach the other
-//! process, so it says which branches have such a change; whoever runs both asks the other one to
+//! process, so it says which branches have such a change; the server asks the other one to
 //! [pause its commits](super::Table::pause_commits).
 
 use std::collections::HashMap;

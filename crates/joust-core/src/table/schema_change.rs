@@ -4,7 +4,7 @@
 //! added since the version that it was built on, and leaves it to the caller to try again. Here the change waits
 //! for its turn among updates and deletes, and is built again on the newest version until it is committed. The
 //! second attempt and later ones are built while no other commit of this process is made. A change that still
-//! loses, to other processes, is [told of](super::outrun), so that those can pause.
+//! loses, to other processes, is [listed](super::outrun), so that those can pause.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -14,7 +14,7 @@ class Log:
     """Reads a stream to its end on a thread of its own and keeps the last lines.
 
     Args:
-        stream: the server's output. A server whose output nobody reads would stop at a full pipe.
+        stream: the server's output. The server would stop at a full pipe if its output were not read.
         on_line: is called on that thread with each line, without its line break.
     """
 
