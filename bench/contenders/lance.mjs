@@ -18,7 +18,7 @@ class Program {
 
   /** @param {string} path @param {number | undefined} cores */
   constructor(path, cores) {
-    // As many threads for computing as joust takes, and memory kept as long (src/cli/lance-environment.ts).
+    // As many threads for computing as joust takes, and memory kept as long (src/server/lance-environment.ts).
     const env = {
       LANCE_CPU_THREADS: String(cores ?? availableParallelism()),
       MIMALLOC_PURGE_DELAY: "5000",

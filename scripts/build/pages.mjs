@@ -15,10 +15,10 @@ const SWAGGER_UI = [
  * who installs joust does not install Swagger UI's package, whose set-up calls a counting service.
  */
 export function copyPages(dist) {
-  const own = join(root, "src", "openapi", "docs");
-  copy(own, readdirSync(own), join(dist, "openapi", "docs"));
+  const own = join(root, "src", "api", "openapi", "docs");
+  copy(own, readdirSync(own), join(dist, "api", "openapi", "docs"));
   const swaggerUi = join(root, "node_modules", "swagger-ui-dist");
-  copy(swaggerUi, SWAGGER_UI, join(dist, "openapi", "docs", "swagger-ui"));
+  copy(swaggerUi, SWAGGER_UI, join(dist, "api", "openapi", "docs", "swagger-ui"));
 }
 
 function copy(from, names, to) {

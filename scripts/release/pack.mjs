@@ -16,9 +16,9 @@ const MAIN = [
   "dist/cli/main.js",
   "dist/engine/index.d.ts",
   "dist/engine/index.js",
-  "dist/openapi/docs/index.html",
-  "dist/openapi/docs/swagger-ui/swagger-ui-bundle.js",
-  "dist/openapi/docs/swagger-ui/swagger-ui.css",
+  "dist/api/openapi/docs/index.html",
+  "dist/api/openapi/docs/swagger-ui/swagger-ui-bundle.js",
+  "dist/api/openapi/docs/swagger-ui/swagger-ui.css",
   "native/index.d.ts",
   "native/index.js",
 ];

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { KeyRecord, KeyStore } from "../catalog/keys.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { hashKey, looksLikeKey } from "./key.js";
 import type { Role } from "./roles.js";
 

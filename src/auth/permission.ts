@@ -1,6 +1,6 @@
-import { ErrorCode, JoustError } from "../errors.js";
-import type { Call, Operation } from "../operations/operation.js";
-import type { Services } from "../services.js";
+import type { Call, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { Identity } from "./authenticator.js";
 import { allows } from "./roles.js";
 

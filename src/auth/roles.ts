@@ -1,4 +1,4 @@
-import type { Permission } from "../operations/operation.js";
+import type { Permission } from "../api/operation.js";
 
 /** What a key may do; each role includes the ones before it. */
 export type Role = Permission;

@@ -1,4 +1,4 @@
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { NamespacePath, TableId } from "./catalog.js";
 import { shown } from "./path.js";
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import { invalidInput } from "../errors.js";
-import type { CatalogDatabase, CatalogReads } from "./database.js";
-import type { ApiKeysRow } from "./schema.js";
-import { available, violation } from "./sql-error.js";
-import { CurrentCache } from "./sqlite/reader.js";
+import type { CatalogDatabase, CatalogReads } from "../database/database.js";
+import type { ApiKeysRow } from "../database/schema.js";
+import { available, violation } from "../database/sql-error.js";
+import { CurrentCache } from "../database/sqlite/reader.js";
+import { invalidInput } from "../foundation/errors.js";
 
 /** An API key as it is kept: its hash, never the key. */
 export interface KeyRecord {

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
+import type { CatalogDatabase } from "../database/database.js";
+import { available } from "../database/sql-error.js";
 import type { NamespacePath, Page, PageRequest } from "./catalog.js";
-import type { CatalogDatabase } from "./database.js";
 import { describeNamespace } from "./lookup.js";
 import { decodePageToken, encodePageToken, pageSize, tablesListing } from "./page-token.js";
 import { decodePath, encodePath } from "./path.js";
-import { available } from "./sql-error.js";
 
 /** Names of the child namespaces, in byte order. Code 1 when the parent is absent. */
 export function listNamespaces(

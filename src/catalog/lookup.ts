@@ -1,13 +1,13 @@
 import { sql } from "kysely";
-import type { JoustError } from "../errors.js";
+import type { CatalogDatabase, CatalogReads } from "../database/database.js";
+import { available } from "../database/sql-error.js";
+import { CurrentCache } from "../database/sqlite/reader.js";
+import type { JoustError } from "../foundation/errors.js";
 import type { NamespacePath, NamespaceRecord, TableId, TableRecord } from "./catalog.js";
-import type { CatalogDatabase, CatalogReads } from "./database.js";
 import { namespaceNotFound, tableNotFound } from "./failures.js";
 import { noTableName } from "./names.js";
 import { decodePath, encodePath, splitPath } from "./path.js";
 import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
-import { available } from "./sql-error.js";
-import { CurrentCache } from "./sqlite/reader.js";
 
 /** Code 1 when absent. */
 export async function describeNamespace(

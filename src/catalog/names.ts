@@ -1,4 +1,4 @@
-import { invalidInput } from "../errors.js";
+import { invalidInput } from "../foundation/errors.js";
 
 const MAX_CHARACTERS = 128;
 const MAX_BYTES = 255;

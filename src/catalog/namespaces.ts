@@ -1,6 +1,8 @@
-import { invalidInput } from "../errors.js";
+import type { CatalogDatabase, Write } from "../database/database.js";
+import type { NamespacesRow } from "../database/schema.js";
+import { violation } from "../database/sql-error.js";
+import { invalidInput } from "../foundation/errors.js";
 import type { NamespacePath, NamespaceRecord, TableRecord } from "./catalog.js";
-import type { CatalogDatabase, Write } from "./database.js";
 import {
   namespaceChanged,
   namespaceExists,
@@ -10,9 +12,7 @@ import {
 import { checkNamespacePath } from "./names.js";
 import { descendants, encodePath, splitPath } from "./path.js";
 import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
-import type { NamespacesRow } from "./schema.js";
-import { violation } from "./sql-error.js";
-import { hideTables } from "./tables.js";
+import { hideTables } from "./tables/tables.js";
 
 export type Emptied = { namespace: NamespaceRecord; emptied: TableRecord[] };
 

@@ -1,4 +1,4 @@
-import { invalidInput } from "../errors.js";
+import { invalidInput } from "../foundation/errors.js";
 import type { NamespacePath } from "./catalog.js";
 import { encodePath } from "./path.js";
 

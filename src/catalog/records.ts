@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
+import type { NamespacesRow, TablesRow } from "../database/schema.js";
 import type { NamespaceRecord, TableRecord } from "./catalog.js";
 import { decodePath } from "./path.js";
-import type { NamespacesRow, TablesRow } from "./schema.js";
 
 export const namespaceRecord = (
   row: Pick<NamespacesRow, "path" | "properties">,

@@ -1,23 +1,24 @@
+import { takeDuty } from "../cluster/leases.js";
+import type { Servers } from "../cluster/members.js";
+import { ReferenceLocks } from "../cluster/reference-locks.js";
+import { droppedElsewhere, leaveTable, othersGone } from "../cluster/removal-acknowledgements.js";
+import { SureWrites } from "../cluster/retry-queue.js";
+import type { CatalogDatabase } from "../database/database.js";
 import type { Logger } from "../telemetry/logger.js";
-import { adoptFound, type ContentsOf, type Found } from "./adopt-found.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
-import type { CatalogDatabase } from "./database.js";
-import { droppedElsewhere, leaveTable, othersGone } from "./departures.js";
-import { takeDuty } from "./duties.js";
+import { adoptFound, type ContentsOf, type Found } from "./discovery/adopt-found.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
-import { ReferenceLocks } from "./reference-locks.js";
+import { abandonTable, claimUnfinished } from "./tables/orphaned-tables.js";
 import {
   changeTables,
   claimFirstVersion,
   confirmTable,
   registerTable,
   releaseFirstVersion,
-} from "./registration.js";
-import type { Servers } from "./servers.js";
-import { SureWrites } from "./sure-writes.js";
+} from "./tables/registration.js";
 import {
   deleteRow,
   dropTable,
@@ -27,8 +28,7 @@ import {
   reserveTable,
   setTableProperties,
   withdrawTable,
-} from "./tables.js";
-import { abandonTable, claimUnfinished } from "./unfinished.js";
+} from "./tables/tables.js";
 
 /** The catalog in SQL: each method is one statement or one transaction of the files beside this. */
 export class SqlCatalog implements Catalog {

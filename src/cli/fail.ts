@@ -1,5 +1,5 @@
 import { ConfigError } from "../config/option.js";
-import { operatorMessage } from "../errors.js";
+import { operatorMessage } from "../foundation/errors.js";
 
 /** Prints why a command ends, in one sentence, and ends it: 2 for what was asked wrongly, 1 for the rest. */
 export function failCommand(error: unknown): never {

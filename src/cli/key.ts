@@ -1,9 +1,9 @@
 import { hashKey, newKey } from "../auth/key.js";
 import { isRole, roles } from "../auth/roles.js";
 import type { KeyStore } from "../catalog/keys.js";
-import { openCatalog } from "../catalog/open.js";
 import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
+import { openCatalog } from "../server/open-catalog.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
 

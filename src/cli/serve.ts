@@ -1,6 +1,6 @@
 import { loadConfig } from "../config/load.js";
+import { setLanceEnvironment } from "../server/lance-environment.js";
 import { createLogger } from "../telemetry/logger.js";
-import { setLanceEnvironment } from "./lance-environment.js";
 
 /** `joust serve`: runs until a signal; resolves when the server has stopped. */
 export async function serve(args: readonly string[]): Promise<void> {
@@ -11,7 +11,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   setLanceEnvironment(config);
   // Before anything else that is compiled: it is the first to say what is wrong with an installation.
   await import("../engine/native.js");
-  const { start } = await import("./start.js");
+  const { start } = await import("../server/start.js");
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   const scheme = config.tls ? "https" : "http";

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { isRemote } from "../catalog/location.js";
+import { isRemote } from "../catalog/tables/location.js";
 import { apiKeyOf } from "../config/api-key.js";
 import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
-import type { SqlFormat } from "../operations/sql-statement.js";
+import type { SqlFormat } from "../operations/queries/sql-statement.js";
+import { setLanceEnvironment } from "../server/lance-environment.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
-import { setLanceEnvironment } from "./lance-environment.js";
 
 export interface SqlRequest {
   /** JSON `{query, parameters, limit}`. */
@@ -92,10 +92,10 @@ export async function* localParts(
   const log = createLogger(config.logLevel === "info" ? "warn" : config.logLevel);
   setLanceEnvironment(config);
   const { Engine } = await import("../engine/index.js");
-  const { openCatalog } = await import("../catalog/open.js");
-  const { adoptTables } = await import("../catalog/adoption.js");
-  const { answeringCleanUps } = await import("../maintenance/clean-ups-elsewhere.js");
-  const { runStatement } = await import("../operations/sql-statement.js");
+  const { openCatalog } = await import("../server/open-catalog.js");
+  const { adoptTables } = await import("../catalog/discovery/adoption.js");
+  const { answeringCleanUps } = await import("../maintenance/version-clean-up-answers.js");
+  const { runStatement } = await import("../operations/queries/sql-statement.js");
   const engine = new Engine(config);
   await engine.openRoot(root, storageOptions);
   const onLease = (leftMs: number) => engine.renewLease(leftMs);

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isRemote } from "../catalog/location.js";
-import { isLoopback } from "../loopback.js";
+import { isRemote } from "../catalog/tables/location.js";
+import { isLoopback } from "../foundation/loopback.js";
 import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
 import { ConfigError, type Option } from "./option.js";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { requireHere } from "../platform.js";
+import { requireHere } from "../foundation/platform.js";
 
 const LONGEST = 1200;
 const SHORTEST = 60;

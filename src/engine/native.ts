@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { glibcVersion, platformName } from "../platform.js";
+import { glibcVersion, platformName } from "../foundation/platform.js";
 import { loadFailure } from "./load-failure.js";
 
 type Native = typeof import("../../native/index.js");

@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { uploadTooLarge } from "./body.js";
 import type { Headers } from "./headers.js";
 import type { Route } from "./route.js";

@@ -1,4 +1,4 @@
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 
 /** The part of the memory budget that collected bodies may take, all together. */
 const share = 1 / 16;

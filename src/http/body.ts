@@ -1,5 +1,5 @@
 import type { Upload } from "../engine/index.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { BodyRoom } from "./body-room.js";
 import type { Exchange, Sink } from "./exchange.js";
 

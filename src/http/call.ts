@@ -1,5 +1,5 @@
-import type { Call, Dialect, Fresh } from "../operations/operation.js";
-import type { Attempt } from "../requests/requests.js";
+import type { Attempt } from "../api/idempotency/idempotency.js";
+import type { Call, Dialect, Fresh } from "../api/operation.js";
 import type { Exchange } from "./exchange.js";
 
 /** What a handler gets to see of its request. */

@@ -1,5 +1,5 @@
-import { ErrorCode, JoustError } from "../errors.js";
-import { isLoopback } from "../loopback.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { isLoopback } from "../foundation/loopback.js";
 import type { Headers } from "./headers.js";
 
 /** The part of the server's configuration that tells who may send requests. */

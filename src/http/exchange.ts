@@ -1,6 +1,6 @@
-import { asJoustError, type JoustError } from "../errors.js";
-import { type Flying, grounded, type InFlight } from "../in-flight.js";
-import type { Reply } from "../operations/operation.js";
+import type { Reply } from "../api/operation.js";
+import { asJoustError, type JoustError } from "../foundation/errors.js";
+import { type Flying, grounded, type InFlight } from "../foundation/in-flight.js";
 import { type Sending, slowRate } from "./answer-room.js";
 import type { BodyRoom } from "./body-room.js";
 import type { Headers } from "./headers.js";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { invalidInput } from "../errors.js";
+import { invalidInput } from "../foundation/errors.js";
 import { problem } from "./problem.js";
 import { writeHead } from "./reply.js";
 import type { TransportResponse } from "./transport/transport.js";

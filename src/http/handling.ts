@@ -1,3 +1,17 @@
+import type { Attempt } from "../api/idempotency/idempotency.js";
+import { keyOfCaller, type OnceKey, onceKey } from "../api/idempotency/key.js";
+import { type OnceBody, once } from "../api/idempotency/run.js";
+import type { RawParams, Reply } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import { contextOf, keyOf } from "../api/validation/common-members.js";
+import {
+  checkBodyId,
+  decode,
+  defaultDelimiter,
+  parseIdentifier,
+} from "../api/validation/identifier.js";
+import { parseJson } from "../api/validation/json.js";
+import { parseQuery } from "../api/validation/params.js";
 import {
   type Authenticator,
   type Identity,
@@ -6,24 +20,15 @@ import {
 } from "../auth/authenticator.js";
 import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
-import { asJoustError, invalidInput, JoustError } from "../errors.js";
-import { extended } from "../extended.js";
-import type { RawParams, Reply } from "../operations/operation.js";
-import { keyOfCaller, type OnceKey, onceKey } from "../requests/key.js";
-import { type OnceBody, once } from "../requests/once.js";
-import type { Attempt } from "../requests/requests.js";
-import type { Services } from "../services.js";
+import { asJoustError, invalidInput, JoustError } from "../foundation/errors.js";
+import { extended } from "../foundation/extended.js";
 import { UploadSink, WholeSink } from "./body.js";
 import { type BodyKind, bodyKind, wrongBody } from "./body-kind.js";
 import type { BodyRoom } from "./body-room.js";
 import { RequestCall } from "./call.js";
-import { contextOf, keyOf } from "./common-fields.js";
 import type { Exchange, Sink } from "./exchange.js";
 import { fingerprintOf } from "./fingerprint.js";
-import { checkBodyId, decode, defaultDelimiter, parseIdentifier } from "./identifier.js";
-import { parseJson } from "./json.js";
 import { DigestedUpload, wholeBody } from "./once-body.js";
-import { parseQuery } from "./params.js";
 import type { Route } from "./route.js";
 import type { Match } from "./router.js";
 

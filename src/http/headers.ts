@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { invalidInput } from "../errors.js";
-import type { Fresh } from "../operations/operation.js";
+import type { Fresh } from "../api/operation.js";
+import { invalidInput } from "../foundation/errors.js";
 import type { TransportRequest } from "./transport/transport.js";
 
 const contextPrefix = "x-ns-ctx-";

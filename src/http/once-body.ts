@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { OnceBody } from "../api/idempotency/run.js";
 import type { Upload } from "../engine/index.js";
-import type { OnceBody } from "../requests/once.js";
 import type { Exchange, Sink } from "./exchange.js";
 
 /** The body of a request that is to take effect once, complete from the start. */

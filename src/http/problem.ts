@@ -1,4 +1,4 @@
-import { ErrorCode, errorName, type JoustError } from "../errors.js";
+import { ErrorCode, errorName, type JoustError } from "../foundation/errors.js";
 
 /** The one error body: a problem object (RFC 9457) with the namespace interface's `error` and `code`. */
 export interface Problem {

@@ -1,4 +1,4 @@
-import type { Reply } from "../operations/operation.js";
+import type { Reply } from "../api/operation.js";
 import { ArrowStream } from "./arrow-stream.js";
 import { BlobBody } from "./blob-body.js";
 import type { TransportResponse } from "./transport/transport.js";

@@ -1,7 +1,7 @@
-import type { Dialect, Operation, Translation } from "../operations/operation.js";
-import { withCommonMembers } from "./common-fields.js";
-import { ParamReader } from "./params.js";
-import { BodyCheck } from "./schema.js";
+import type { Dialect, Operation, Translation } from "../api/operation.js";
+import { BodyCheck } from "../api/validation/body-check.js";
+import { withCommonMembers } from "../api/validation/common-members.js";
+import { ParamReader } from "../api/validation/params.js";
 
 /** One method and path of one dialect, with everything about it worked out beforehand. */
 export interface Route {

@@ -1,7 +1,7 @@
+import type { Operation, Reply, Translation } from "../api/operation.js";
 import { type Authenticator, known } from "../auth/authenticator.js";
-import { ErrorCode, JoustError } from "../errors.js";
-import { InFlight } from "../in-flight.js";
-import type { Operation, Reply, Translation } from "../operations/operation.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { InFlight } from "../foundation/in-flight.js";
 import type { AnswerRoom } from "./answer-room.js";
 import { Callers } from "./callers.js";
 import { type Draining, drain } from "./drain.js";

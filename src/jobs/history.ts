@@ -1,4 +1,4 @@
-import type { Write } from "../catalog/database.js";
+import type { Write } from "../database/database.js";
 import { ENDED } from "./record.js";
 
 /** Ended jobs are forgotten after this time, ms. */

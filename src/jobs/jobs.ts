@@ -1,5 +1,5 @@
 import type { Page, PageRequest, TableRecord } from "../catalog/catalog.js";
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode } from "../foundation/errors.js";
 
 /** The kind of job that runs beside another one of its table: it leaves alone what the other is at work on. */
 export const CLEAN_UP = "clean_up";

@@ -1,6 +1,6 @@
-import type { CleanUps } from "../catalog/clean-ups.js";
+import type { CleanUps } from "../cluster/version-clean-ups.js";
 import type { CompactOptions, Engine } from "../engine/index.js";
-import type { Uploads } from "../uploads/uploads.js";
+import type { Uploads } from "../multipart/multipart.js";
 import { given } from "./given.js";
 import { CLEAN_UP, type JobKind } from "./jobs.js";
 import { withTask } from "./task.js";

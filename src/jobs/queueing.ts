@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Insertable, Selectable } from "kysely";
-import type { Write } from "../catalog/database.js";
-import type { JobsRow } from "../catalog/schema.js";
-import { violation } from "../catalog/sql-error.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import type { Write } from "../database/database.js";
+import type { JobsRow } from "../database/schema.js";
+import { violation } from "../database/sql-error.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { forgetOlder } from "./history.js";
 import type { JobRecord, JobRequest, JobState } from "./jobs.js";
 import { ACTIVE, jobRecord } from "./record.js";

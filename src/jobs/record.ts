@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import type { JobsRow } from "../catalog/schema.js";
-import type { ErrorCode } from "../errors.js";
+import type { JobsRow } from "../database/schema.js";
+import type { ErrorCode } from "../foundation/errors.js";
 import type { JobRecord } from "./jobs.js";
 
 /** States of a job that may still change what is in its table. */

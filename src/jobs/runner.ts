@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { Logger } from "../telemetry/logger.js";
 import type {
   JobCount,

@@ -1,13 +1,13 @@
 import { type Selectable, sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
-import type { CatalogDatabase } from "../catalog/database.js";
-import { keepOutcomes } from "../catalog/outcomes.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
-import type { JobsRow } from "../catalog/schema.js";
-import type { Servers } from "../catalog/servers.js";
-import { available, violation } from "../catalog/sql-error.js";
-import { ErrorCode } from "../errors.js";
+import { keepOutcomes } from "../catalog/tables/job-outcomes.js";
+import type { Servers } from "../cluster/members.js";
+import type { CatalogDatabase } from "../database/database.js";
+import type { JobsRow } from "../database/schema.js";
+import { available, violation } from "../database/sql-error.js";
+import { ErrorCode } from "../foundation/errors.js";
 import { forgetLongEnded } from "./history.js";
 import {
   CLEAN_UP,

@@ -1,9 +1,9 @@
 import type { Catalog } from "../catalog/catalog.js";
-import type { CommitPauses, Pause } from "../catalog/commit-pauses.js";
-import type { OpenCatalog } from "../catalog/open.js";
+import type { CommitPauses, Pause } from "../cluster/commit-pauses.js";
 import type { Engine } from "../engine/index.js";
+import { repeatedly } from "../foundation/poll-loop.js";
+import type { OpenCatalog } from "../server/open-catalog.js";
 import type { Logger } from "../telemetry/logger.js";
-import { repeatedly } from "./repeatedly.js";
 
 /** How often the catalog is read for pauses that others ask for, ms. */
 const INTERVAL = 250;

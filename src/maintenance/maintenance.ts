@@ -4,7 +4,7 @@ import type { Engine, Table } from "../engine/index.js";
 import { CLEAN_UP, type Jobs } from "../jobs/jobs.js";
 import type { CleanUpResult } from "../jobs/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
-import { queueCleanUp, queueMaintenance } from "./chores.js";
+import { queueCleanUp, queueMaintenance } from "./maintenance-jobs.js";
 import { type Settings, settingsOf } from "./settings.js";
 
 /** How often written tables are looked at, ms. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode } from "../foundation/errors.js";
 
 /** Whether a failure, the engine's or ours, has that code. */
 export const hasCode = (error: unknown, code: ErrorCode): boolean =>

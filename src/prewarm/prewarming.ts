@@ -1,4 +1,4 @@
-import { ErrorCode, JoustError } from "../errors.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 
 /** Works that may wait for their turn. */
 const MAX_WAITING = 256;

@@ -1,7 +1,7 @@
+import type { Services } from "../api/services.js";
 import type { Prewarmed } from "../engine/index.js";
-import { onTable } from "../operations/open-table.js";
-import { branchName, onBranch } from "../operations/target.js";
-import type { Services } from "../services.js";
+import { onTable } from "../tables/open-table.js";
+import { branchName, onBranch } from "../tables/target.js";
 
 /** Loads a table's indexes and columns in its turn, as far as they fit. @throws code 1, 4 or 22 when it is not there */
 export function prewarmTable(

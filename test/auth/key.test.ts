@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { makeFirstKey } from "../../src/auth/first-key.js";
 import { hashKey, looksLikeKey, newKey } from "../../src/auth/key.js";
 import { allows } from "../../src/auth/roles.js";
-import { openCatalog } from "../../src/catalog/open.js";
+import { openCatalog } from "../../src/server/open-catalog.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { tempDir } from "../harness/temp.js";
 

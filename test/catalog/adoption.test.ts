@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { adoptTables } from "../../src/catalog/adoption.js";
-import type { OpenCatalog } from "../../src/catalog/open.js";
+import { adoptTables } from "../../src/catalog/discovery/adoption.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
 
 /** A root whose content the test decides on; what the engine finds in real ones is tested over HTTP. */

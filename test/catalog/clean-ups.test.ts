@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { OpenCatalog } from "../../src/catalog/open.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { eventually } from "../harness/eventually.js";
 import { onEachDatabase } from "./each-database.js";
 

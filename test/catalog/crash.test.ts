@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import type { TableRecord } from "../../src/catalog/catalog.js";
-import type { CatalogDatabase } from "../../src/catalog/database.js";
 import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
-import { removeUnfinished } from "../../src/catalog/unfinished.js";
+import { removeUnfinished } from "../../src/catalog/tables/orphaned-tables.js";
+import type { CatalogDatabase } from "../../src/database/database.js";
 import { makeTable, onEachDatabase, quiet } from "./each-database.js";
 
 /** Lets all writes of a catalog fail, until it is restored. */

@@ -1,7 +1,11 @@
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
-import { type CatalogOptions, type OpenCatalog, openCatalog } from "../../src/catalog/open.js";
+import {
+  type CatalogOptions,
+  type OpenCatalog,
+  openCatalog,
+} from "../../src/server/open-catalog.js";
 import { type Postgres, postgresMissing, startPostgres } from "../harness/postgres.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { OpenCatalog } from "../../src/catalog/open.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase } from "./each-database.js";
 
 /** What a catalog must do, without SQL: namespaces and tables by their path, written as JSON. */

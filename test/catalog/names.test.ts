@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { newLocation } from "../../src/catalog/location.js";
 import { checkName } from "../../src/catalog/names.js";
 import { decodePath, descendants, encodePath } from "../../src/catalog/path.js";
+import { newLocation } from "../../src/catalog/tables/location.js";
 
 const allowed = (name: string, where = { delimiter: "$", root: true }) =>
   expect(() => checkName("table", name, where), JSON.stringify(name)).not.toThrow();

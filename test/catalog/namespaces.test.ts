@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ErrorCode } from "../../src/errors.js";
+import { ErrorCode } from "../../src/foundation/errors.js";
 import { makeTable, onEachDatabase } from "./each-database.js";
 
 const restrict = { missing: "fail", behavior: "restrict" } as const;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { clientLocation } from "../../src/catalog/client-location.js";
-import type { OpenCatalog } from "../../src/catalog/open.js";
+import { clientLocation } from "../../src/catalog/tables/client-location.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase } from "./each-database.js";
 
 const declare = async ({ catalog }: OpenCatalog, id: string[], location?: string) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { openCatalog } from "../../src/catalog/open.js";
+import { openCatalog } from "../../src/server/open-catalog.js";
 import { eventually } from "../harness/eventually.js";
 import { onEachDatabase } from "./each-database.js";
 

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openCatalog } from "../../src/catalog/open.js";
-import { SqliteConnection } from "../../src/catalog/sqlite/connection.js";
-import { openSqlite } from "../../src/catalog/sqlite/open.js";
+import { SqliteConnection } from "../../src/database/sqlite/connection.js";
+import { openSqlite } from "../../src/database/sqlite/open.js";
+import { openCatalog } from "../../src/server/open-catalog.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { quiet } from "./each-database.js";
 

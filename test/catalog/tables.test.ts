@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ErrorCode } from "../../src/errors.js";
+import { ErrorCode } from "../../src/foundation/errors.js";
 import { makeTable, onEachDatabase } from "./each-database.js";
 
 const nothing = { properties: {}, storageOptions: {} };

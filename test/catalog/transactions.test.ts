@@ -1,10 +1,10 @@
 import type { Kysely } from "kysely";
 import { afterEach, expect, it, vi } from "vitest";
-import { isPostgres, type OpenCatalog } from "../../src/catalog/open.js";
-import { openPostgres } from "../../src/catalog/postgres/open.js";
-import type { CatalogSchema } from "../../src/catalog/schema.js";
-import { openSqlite } from "../../src/catalog/sqlite/open.js";
-import { timedId } from "../../src/catalog/timed-id.js";
+import { openPostgres } from "../../src/database/postgres/open.js";
+import type { CatalogSchema } from "../../src/database/schema.js";
+import { openSqlite } from "../../src/database/sqlite/open.js";
+import { timedId } from "../../src/foundation/timed-id.js";
+import { isPostgres, type OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
 
 const DAY = 24 * 3_600_000;

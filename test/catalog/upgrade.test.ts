@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { expect, it } from "vitest";
-import { openPostgres } from "../../src/catalog/postgres/open.js";
-import { openSqlite } from "../../src/catalog/sqlite/open.js";
+import { openPostgres } from "../../src/database/postgres/open.js";
+import { openSqlite } from "../../src/database/sqlite/open.js";
 import { onEachDatabase, quiet } from "./each-database.js";
 
 onEachDatabase((newCatalog, kind) => {

@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config/load.js";
 import { machineMemory } from "../../src/config/machine-memory.js";
 import { ConfigError } from "../../src/config/option.js";
 import { serverOptions } from "../../src/config/options.js";
-import { isLoopback } from "../../src/loopback.js";
+import { isLoopback } from "../../src/foundation/loopback.js";
 import { tempDir } from "../harness/temp.js";
 
 const cwd = tempDir("config");

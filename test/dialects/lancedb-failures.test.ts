@@ -1,9 +1,9 @@
 /** The SDKs send a request again that is answered 409 or 5xx: what fails for good must not be. */
 import type { TSchema } from "@sinclair/typebox";
 import { beforeAll, describe, expect, it } from "vitest";
-import { lancedb } from "../../src/dialects/lancedb.js";
+import { lancedb } from "../../src/api/dialects/lancedb.js";
+import type { Operation } from "../../src/api/operation.js";
 import { operations } from "../../src/operations/index.js";
-import type { Operation } from "../../src/operations/operation.js";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
 import { expectFailure } from "../harness/failure.js";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Engine, type Table, Upload } from "../../src/engine/index.js";
-import { ErrorCode } from "../../src/errors.js";
+import { ErrorCode } from "../../src/foundation/errors.js";
 import { items } from "../harness/arrow.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 

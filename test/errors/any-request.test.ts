@@ -1,10 +1,10 @@
 import type { TSchema } from "@sinclair/typebox";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { lancedb } from "../../src/dialects/lancedb.js";
+import { lancedb } from "../../src/api/dialects/lancedb.js";
+import type { Operation } from "../../src/api/operation.js";
+import { commonMembers } from "../../src/api/schemas.js";
 import { operations } from "../../src/operations/index.js";
-import type { Operation } from "../../src/operations/operation.js";
-import { commonMembers } from "../../src/operations/schemas.js";
 import { items } from "../harness/arrow.js";
 import { broken } from "../harness/broken-values.js";
 import { ARROW_STREAM, type Json, type RequestOptions } from "../harness/client.js";

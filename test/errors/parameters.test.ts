@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Operation } from "../../src/api/operation.js";
+import { commonMembers } from "../../src/api/schemas.js";
 import { contract } from "../../src/operations/index.js";
-import type { Operation } from "../../src/operations/operation.js";
-import { commonMembers } from "../../src/operations/schemas.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
 import { expectFailure } from "../harness/failure.js";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { expect, it } from "vitest";
+import { operation } from "../../src/api/operation.js";
 import { BodyRoom } from "../../src/http/body-room.js";
-import { operation } from "../../src/operations/operation.js";
 import { eventually } from "../harness/eventually.js";
 import { useSmallServer } from "./small-server.js";
 

@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Operation } from "../../src/api/operation.js";
 import { operations } from "../../src/operations/index.js";
-import type { Operation } from "../../src/operations/operation.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
 import { expectFailure } from "../harness/failure.js";

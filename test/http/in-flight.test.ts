@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Flying, grounded, InFlight } from "../../src/in-flight.js";
+import { type Flying, grounded, InFlight } from "../../src/foundation/in-flight.js";
 
 const members = (): Flying[] => Array.from({ length: 8 }, () => ({ place: grounded }));
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { isTooDeep, MAX_DEPTH, parseJson } from "../../src/http/json.js";
+import { isTooDeep, MAX_DEPTH, parseJson } from "../../src/api/validation/json.js";
 import { items } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { head, sendRaw } from "../harness/socket.js";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { KeyAuthenticator } from "../../src/auth/authenticator.js";
 import { hashKey, newKey } from "../../src/auth/key.js";
 import type { Role } from "../../src/auth/roles.js";
-import { openCatalog } from "../../src/catalog/open.js";
+import { openCatalog } from "../../src/server/open-catalog.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { tempDir } from "../harness/temp.js";
 import { plain, useSmallServer } from "./small-server.js";

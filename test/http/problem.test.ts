@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { asJoustError, ErrorCode, JoustError } from "../../src/errors.js";
+import { asJoustError, ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { problem } from "../../src/http/problem.js";
 
 describe("a failure", () => {

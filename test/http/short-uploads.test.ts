@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ArrowBody, Upload } from "../../src/engine/index.js";
-import { invalidInput } from "../../src/errors.js";
+import { invalidInput } from "../../src/foundation/errors.js";
 import { BodyRoom } from "../../src/http/body-room.js";
 import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";

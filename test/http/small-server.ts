@@ -1,11 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { afterAll, beforeAll } from "vitest";
-import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
-import type { Config } from "../../src/config/config.js";
-import { Engine, Upload } from "../../src/engine/index.js";
-import { AnswerRoom } from "../../src/http/answer-room.js";
-import { BodyRoom } from "../../src/http/body-room.js";
-import { Server } from "../../src/http/server.js";
 import {
   type Body,
   type Fresh,
@@ -13,8 +7,14 @@ import {
   operation,
   type Reply,
   type Translation,
-} from "../../src/operations/operation.js";
-import type { Services } from "../../src/services.js";
+} from "../../src/api/operation.js";
+import type { Services } from "../../src/api/services.js";
+import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
+import type { Config } from "../../src/config/config.js";
+import { Engine, Upload } from "../../src/engine/index.js";
+import { AnswerRoom } from "../../src/http/answer-room.js";
+import { BodyRoom } from "../../src/http/body-room.js";
+import { Server } from "../../src/http/server.js";
 import { createLogger, type Logger } from "../../src/telemetry/logger.js";
 import { Client } from "../harness/client.js";
 

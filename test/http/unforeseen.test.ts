@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Operation, Reply, Translation } from "../../src/operations/operation.js";
+import type { Operation, Reply, Translation } from "../../src/api/operation.js";
 import type { Logger } from "../../src/telemetry/logger.js";
 import { expectFailure } from "../harness/failure.js";
 import { plain, useSmallServer } from "./small-server.js";

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { readyIndex } from "./waiting.js";
 
 const serving = useServer();
 const post = (path: string, body?: object, params?: Record<string, string>) =>

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { OpenCatalog } from "../../src/catalog/open.js";
-import { JoustError } from "../../src/errors.js";
+import { JoustError } from "../../src/foundation/errors.js";
 import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startJobs } from "../../src/jobs/runner.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase, quiet } from "../catalog/each-database.js";
 import { eventually } from "../harness/eventually.js";
 

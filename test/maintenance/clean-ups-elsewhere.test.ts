@@ -1,6 +1,9 @@
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
-import { type Surroundings, watchCleanUps } from "../../src/maintenance/clean-ups-elsewhere.js";
+import {
+  type Surroundings,
+  watchCleanUps,
+} from "../../src/maintenance/version-clean-up-answers.js";
 import { eventually } from "../harness/eventually.js";
 
 /** A server that needs version 2 of each table, and others that clean up as `going` says. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { openApiDocument } from "../../src/openapi/document.js";
+import { openApiDocument } from "../../src/api/openapi/document.js";
 import { contract } from "../../src/operations/index.js";
 import { differences } from "./compare.js";
 

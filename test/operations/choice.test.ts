@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { JoustError } from "../../src/errors.js";
-import { choice } from "../../src/operations/choice.js";
+import { choice } from "../../src/api/validation/choice.js";
+import { JoustError } from "../../src/foundation/errors.js";
 
 describe("an enum-like string", () => {
   it.each(["exist_ok", "ExistOk", "EXIST_OK", "existok", "Exist_Ok", '"ExistOk"'])(

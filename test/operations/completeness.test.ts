@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { lancedb } from "../../src/api/dialects/lancedb.js";
 import { isRole } from "../../src/auth/roles.js";
-import { lancedb } from "../../src/dialects/lancedb.js";
 import { contract, operations } from "../../src/operations/index.js";
-import { lancedbOnly } from "../../src/operations/lancedb/index.js";
-import { unserved } from "../../src/operations/lancedb/unserved.js";
+import { lancedbOnly } from "../../src/operations/lancedb-only.js";
+import { unserved } from "../../src/operations/server/unserved.js";
 
 /** The interface as clients know it: operation, methods, path. */
 const expected: [string, string, string][] = [

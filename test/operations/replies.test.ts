@@ -1,7 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { expect, it } from "vitest";
+import type { Operation } from "../../src/api/operation.js";
 import { contract } from "../../src/operations/index.js";
-import type { Operation } from "../../src/operations/operation.js";
 import { items } from "../harness/arrow.js";
 import type { Answer, Json } from "../harness/client.js";
 import { useServer } from "../harness/use-server.js";

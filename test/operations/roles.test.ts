@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { lancedb } from "../../src/api/dialects/lancedb.js";
+import type { Operation } from "../../src/api/operation.js";
 import { roles } from "../../src/auth/roles.js";
-import { lancedb } from "../../src/dialects/lancedb.js";
 import { operations } from "../../src/operations/index.js";
-import type { Operation } from "../../src/operations/operation.js";
 import { joust } from "../cli/run.js";
 import { items } from "../harness/arrow.js";
 import type { Answer, Client } from "../harness/client.js";

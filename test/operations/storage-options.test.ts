@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { checkStorageOptions, publicStorageOptions } from "../../src/operations/storage-options.js";
+import {
+  checkStorageOptions,
+  publicStorageOptions,
+} from "../../src/operations/tables/storage-options.js";
 
 const root = "s3://bucket/tables";
 

@@ -2,7 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { native } from "../../src/engine/native.js";
-import { queryRequest } from "../../src/operations/query-request.js";
+import { queryRequest } from "../../src/operations/queries/query-request.js";
 import { broken, containers } from "../harness/broken-values.js";
 import type { Json } from "../harness/client.js";
 import { valuesOf } from "../harness/schema-values.js";

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { ErrorCode, JoustError } from "../../src/errors.js";
-import type { Services } from "../../src/services.js";
-import { removeRemains } from "../../src/uploads/clean-up.js";
+import type { Services } from "../../src/api/services.js";
+import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
+import { removeRemains } from "../../src/multipart/clean-up.js";
 
 /** What is done to an upload that was being committed a day ago; `made`: what its table says. */
 async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import type { Completion } from "../../src/uploads/uploads.js";
+import type { Completion } from "../../src/multipart/multipart.js";
 import { makeTable, onEachDatabase } from "../catalog/each-database.js";
 
 const HOUR = 3_600_000;

@@ -81,11 +81,11 @@ describe("the check of packed packages", () => {
     ];
     const paths = files.map(({ path }) => path);
     expect(contentFaults({ name: "joust" }, paths)).toEqual([]);
-    const bare = paths.filter((path) => !path.startsWith("dist/openapi/docs/"));
+    const bare = paths.filter((path) => !path.startsWith("dist/api/openapi/docs/"));
     expect(contentFaults({ name: "joust" }, bare)).toEqual([
-      "joust lacks dist/openapi/docs/index.html",
-      "joust lacks dist/openapi/docs/swagger-ui/swagger-ui-bundle.js",
-      "joust lacks dist/openapi/docs/swagger-ui/swagger-ui.css",
+      "joust lacks dist/api/openapi/docs/index.html",
+      "joust lacks dist/api/openapi/docs/swagger-ui/swagger-ui-bundle.js",
+      "joust lacks dist/api/openapi/docs/swagger-ui/swagger-ui.css",
     ]);
   });
 

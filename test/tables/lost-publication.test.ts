@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { Services } from "../../src/api/services.js";
 import { Engine, Upload } from "../../src/engine/index.js";
-import { ErrorCode, JoustError } from "../../src/errors.js";
-import { writeReserved } from "../../src/operations/new-table.js";
-import { tableHandle } from "../../src/operations/open-table.js";
-import type { Services } from "../../src/services.js";
+import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
+import { writeReserved } from "../../src/operations/tables/new-table.js";
+import { tableHandle } from "../../src/tables/open-table.js";
 import { onEachDatabase, quiet } from "../catalog/each-database.js";
 import { items } from "../harness/arrow.js";
 

@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { timedId } from "../../src/catalog/timed-id.js";
-import { SealedIds } from "../../src/transactions/sealed-ids.js";
+import { SealedIds } from "../../src/api/transactions/signed-ids.js";
+import { timedId } from "../../src/foundation/timed-id.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 const ids = new SealedIds(randomBytes(32));

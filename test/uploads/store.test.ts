@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { OpenCatalog } from "../../src/catalog/open.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase } from "../catalog/each-database.js";
 
 const HOUR = 3_600_000;

@@ -1,5 +1,5 @@
+import type { Operation } from "../../../src/api/operation.js";
 import { contract } from "../../../src/operations/index.js";
-import type { Operation } from "../../../src/operations/operation.js";
 import { items } from "../../harness/arrow.js";
 import { type Case, errors, failure } from "../case.js";
 

@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import { Server as NetServer, type Socket } from "node:net";
-import { ErrorCode, JoustError } from "../../../errors.js";
+import { ErrorCode, JoustError } from "../../../foundation/errors.js";
 import { problem } from "../../problem.js";
 import { addressError } from "../address.js";
 import { readPair } from "../tls.js";

@@ -1,4 +1,4 @@
-import { platformPackage, requireHere } from "../../../platform.js";
+import { platformPackage, requireHere } from "../../../foundation/platform.js";
 import type { Uws } from "./types.js";
 
 /** A build of uWebSockets.js. */

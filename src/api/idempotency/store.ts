@@ -1,0 +1,168 @@
+import type { Selectable } from "kysely";
+import type { Servers } from "../../cluster/members.js";
+import type { CatalogDatabase, Write } from "../../database/database.js";
+import type { RequestsRow } from "../../database/schema.js";
+import { available } from "../../database/sql-error.js";
+import type { Attempt, KeptReply, KnownRequest, Requests } from "./idempotency.js";
+
+/** Answers are kept for this time, ms. */
+export const KEPT = 24 * 3600 * 1000;
+/** Requests begun between two looks for old ones. */
+const PRUNE_EVERY = 1_000;
+
+/** Requests in the catalog's database. */
+export class RequestStore implements Requests {
+  #sincePruning = PRUNE_EVERY;
+  /** Attempts that this process is at. A row of ours that is not among them was lost track of. */
+  readonly #running = new Set<string>();
+
+  constructor(
+    private readonly db: CatalogDatabase,
+    private readonly servers: Servers,
+  ) {}
+
+  async find(id: string, keptMillis: number): Promise<KnownRequest | undefined> {
+    const row = await available(
+      this.db.read
+        .selectFrom("requests")
+        .selectAll()
+        .select((e) => e(e.ref("owner"), "in", this.servers.alive()).as("owned"))
+        .where("id", "=", id)
+        .where("created_at", ">=", Date.now() - keptMillis)
+        .executeTakeFirst(),
+    );
+    return row && known(row, this.#isRunning(row, Boolean(row.owned)));
+  }
+
+  #isRunning({ owner, attempt }: Selectable<RequestsRow>, owned: boolean): boolean {
+    return owner === this.servers.self ? this.#running.has(attempt) : owned;
+  }
+
+  async begin(
+    { id, fingerprint, attempt }: Pick<KnownRequest, "id" | "fingerprint" | "attempt">,
+    keptMillis: number,
+  ): Promise<boolean> {
+    const now = Date.now();
+    // Before the row is there: it must not look lost.
+    this.#running.add(attempt);
+    try {
+      const begun = await this.db.write(async (t) => {
+        await this.#prune(t, now);
+        await t
+          .deleteFrom("requests")
+          .where("id", "=", id)
+          .where("created_at", "<", now - keptMillis)
+          .execute();
+        return t
+          .insertInto("requests")
+          .values({
+            id,
+            fingerprint,
+            attempt,
+            owner: this.servers.self,
+            reply: null,
+            created_at: now,
+          })
+          .onConflict((c) => c.doNothing())
+          .returning("id")
+          .executeTakeFirst();
+      });
+      if (!begun) this.#running.delete(attempt);
+      return begun !== undefined;
+    } catch (error) {
+      this.#running.delete(attempt);
+      throw error;
+    }
+  }
+
+  async takeOver({ id, attempt }: KnownRequest): Promise<boolean> {
+    if (this.#running.has(attempt)) return false;
+    this.#running.add(attempt);
+    try {
+      const taken = await this.db.write((t) =>
+        t
+          .updateTable("requests")
+          .set({ owner: this.servers.self })
+          .where("id", "=", id)
+          .where("attempt", "=", attempt)
+          .where("reply", "is", null)
+          .where((e) =>
+            e.or([
+              e("owner", "is", null),
+              // Lost track of, or a lease that nobody renews.
+              e("owner", "=", this.servers.self),
+              e("owner", "not in", this.servers.alive()),
+            ]),
+          )
+          .returning("id")
+          .executeTakeFirst(),
+      );
+      if (!taken) this.#running.delete(attempt);
+      return taken !== undefined;
+    } catch (error) {
+      this.#running.delete(attempt);
+      throw error;
+    }
+  }
+
+  done(attempt: Attempt, id: string, reply: KeptReply): Promise<void> {
+    return this.#end(attempt, (t) =>
+      t
+        .updateTable("requests")
+        .set({ owner: null, reply: JSON.stringify(reply) })
+        .where("id", "=", id)
+        .where("attempt", "=", attempt.id)
+        .execute(),
+    );
+  }
+
+  forget(attempt: Attempt, id: string): Promise<void> {
+    return this.#end(attempt, (t) =>
+      t
+        .deleteFrom("requests")
+        .where("id", "=", id)
+        .where("attempt", "=", attempt.id)
+        .where("reply", "is", null)
+        .execute(),
+    );
+  }
+
+  doubt(attempt: Attempt, id: string): Promise<void> {
+    return this.#end(attempt, (t) =>
+      t
+        .updateTable("requests")
+        .set({ owner: null })
+        .where("id", "=", id)
+        .where("attempt", "=", attempt.id)
+        .execute(),
+    );
+  }
+
+  async #end({ id }: Attempt, change: (t: Write) => Promise<unknown>): Promise<void> {
+    try {
+      await this.db.write(change);
+    } finally {
+      // Also where it failed: what the row says is not true any more.
+      this.#running.delete(id);
+    }
+  }
+
+  async #prune(t: Write, now: number): Promise<void> {
+    if (++this.#sincePruning <= PRUNE_EVERY) return;
+    this.#sincePruning = 0;
+    await t
+      .deleteFrom("requests")
+      .where("created_at", "<", now - KEPT)
+      .execute();
+  }
+}
+
+const known = (row: Selectable<RequestsRow>, running: boolean): KnownRequest => ({
+  id: row.id,
+  fingerprint: row.fingerprint,
+  attempt: row.attempt,
+  beganMillis: row.created_at,
+  ...(row.reply === null
+    ? { state: running ? "running" : "doubtful" }
+    : { state: "done", reply: JSON.parse(row.reply) }),
+});

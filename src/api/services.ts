@@ -1,0 +1,26 @@
+import type { Engine } from "../../native/index.js";
+import type { Catalog } from "../catalog/catalog.js";
+import type { Config } from "../config/config.js";
+import type { Jobs } from "../jobs/jobs.js";
+import type { Maintenance } from "../maintenance/maintenance.js";
+import type { Uploads } from "../multipart/multipart.js";
+import type { Prewarming } from "../prewarm/prewarming.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { Threads } from "../threads/threads.js";
+import type { Requests } from "./idempotency/idempotency.js";
+import type { Transactions } from "./transactions/transactions.js";
+
+/** What operations work with; made once at start. */
+export interface Services {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly catalog: Catalog;
+  readonly jobs: Jobs;
+  readonly transactions: Transactions;
+  readonly uploads: Uploads;
+  readonly requests: Requests;
+  readonly maintenance: Maintenance;
+  readonly prewarming: Prewarming;
+  readonly threads: Threads;
+  readonly log: Logger;
+}

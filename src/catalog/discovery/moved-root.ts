@@ -1,0 +1,97 @@
+import { existsSync, realpathSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import { sql } from "kysely";
+import type { Servers } from "../../cluster/members.js";
+import type { CatalogDatabase, Write } from "../../database/database.js";
+
+const SETTING = "root";
+
+/**
+ * Brings the locations in a SQLite catalog up to date after its local root was moved or copied: they are
+ * absolute and would lead to the former place. Returns that place,
+ * undefined when nothing was changed.
+ *
+ * @throws Error with one sentence when another server uses the root by another path
+ */
+export async function followMovedRoot(
+  db: CatalogDatabase,
+  servers: Servers,
+  root: string,
+): Promise<string | undefined> {
+  return db.write(async (t) => {
+    const former = (await recordedRoot(t)) ?? (await guessedRoot(t, root));
+    const moved = former !== undefined && !isSamePlace(former, root);
+    if (moved) {
+      if (await othersAlive(t, servers)) {
+        throw new Error(
+          `another server uses this root as ${former}: give both the same path, or stop that server first`,
+        );
+      }
+      await rewrite(t, "tables", former, root);
+      await rewrite(t, "deregistered_locations", former, root);
+    }
+    if (moved || former === undefined) await record(t, root);
+    return moved ? former : undefined;
+  });
+}
+
+async function recordedRoot(t: Write): Promise<string | undefined> {
+  const row = await t
+    .selectFrom("settings")
+    .select("value")
+    .where("name", "=", SETTING)
+    .executeTakeFirst();
+  return row?.value;
+}
+
+const record = (t: Write, root: string) =>
+  t
+    .insertInto("settings")
+    .values({ name: SETTING, value: root })
+    .onConflict((c) => c.column("name").doUpdateSet({ value: root }))
+    .execute();
+
+/**
+ * Catalogs of 0.1.0 do not record their root. Nearly all of their tables lie directly in it: a table that is
+ * here by its name, but is recorded elsewhere, tells the former root.
+ */
+async function guessedRoot(t: Write, root: string): Promise<string | undefined> {
+  const rows = await t.selectFrom("tables").select("location").execute();
+  const elsewhere = rows
+    .map(({ location }) => location)
+    .filter((location) => !location.startsWith(root + sep));
+  const moved = elsewhere.find((location) => existsSync(join(root, basename(location))));
+  return moved && dirname(moved);
+}
+
+async function othersAlive(t: Write, servers: Servers): Promise<boolean> {
+  const { rows } = await sql`
+    select id from servers where id <> ${servers.self} and id in ${servers.alive()} limit 1`.execute(
+    t,
+  );
+  return rows.length > 0;
+}
+
+async function rewrite(
+  t: Write,
+  table: "tables" | "deregistered_locations",
+  from: string,
+  to: string,
+): Promise<void> {
+  const current = sql`${to} || substr(location, length(${from}) + 1)`;
+  await sql`
+    update ${sql.table(table)} set location = ${current}
+    where substr(location, 1, length(${from}) + 1) = ${from + sep}
+    -- A table that was adopted at its new place has the location already.
+    and ${current} not in (select location from ${sql.table(table)})`.execute(t);
+}
+
+/** Whether two paths lead to one directory, as a symbolic link and its target do. */
+function isSamePlace(a: string, b: string): boolean {
+  if (a === b) return true;
+  try {
+    return realpathSync(a) === realpathSync(b);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,193 @@
+import { randomUUID } from "node:crypto";
+import type { Servers } from "../../cluster/members.js";
+import type { CatalogDatabase, Write } from "../../database/database.js";
+import type { Declaration, TableId, TableRecord } from "../catalog.js";
+import { locationTaken, tableGone } from "../failures.js";
+import { missingTable } from "../lookup.js";
+import { checkTableId } from "../names.js";
+import { splitPath } from "../path.js";
+import { TABLE_COLUMNS, tableRecord } from "../records.js";
+import { insertTable, type TableRow } from "./insert-table.js";
+import { keepOutcomes } from "./job-outcomes.js";
+import { liveTable } from "./live-table.js";
+import { newLocation, unusedLocation } from "./location.js";
+
+/** Thrown inside a transaction; why the table is missing is found out after it. */
+class Missing extends Error {
+  constructor(readonly id: TableId) {
+    super();
+  }
+}
+
+/** See `Catalog.changeTables`. */
+export async function changeTables(
+  db: CatalogDatabase,
+  self: string,
+  root: string,
+  changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] },
+): Promise<{ declared: TableRecord[]; deregistered: TableRecord[] }> {
+  const { declare = [], deregister = [] } = changes;
+  const places: string[] = [];
+  for (const { id, location, taken } of declare) {
+    checkTableId(id);
+    places.push(location ?? (await unusedLocation(root, id, taken)));
+  }
+  return db
+    .write(async (t) => {
+      const result = { declared: [] as TableRecord[], deregistered: [] as TableRecord[] };
+      for (const id of deregister) result.deregistered.push(await deregisterOne(db, t, id));
+      for (const [at, declaration] of declare.entries()) {
+        const place = places[at] as string;
+        result.declared.push(await declareOne(t, self, root, declaration, place));
+      }
+      return result;
+    })
+    .catch(async (error) => {
+      throw error instanceof Missing ? await missingTable(db, error.id) : error;
+    });
+}
+
+/** See `Catalog.registerTable`. */
+export async function registerTable(
+  db: CatalogDatabase,
+  self: string,
+  table: Declaration & { location: string },
+  { replace }: { replace: boolean },
+): Promise<{ table: TableRecord; replaced?: TableRecord }> {
+  const { id, location } = table;
+  checkTableId(id);
+  return db.write(async (t) => {
+    const existing = replace ? await liveTable(db, t, id) : undefined;
+    if (existing?.location === location) {
+      return { table: tableRecord(await replaceProperties(t, existing.key, table.properties)) };
+    }
+    if (existing) await forgetRow(t, existing);
+    await t.deleteFrom("deregistered_locations").where("location", "=", location).execute();
+    const row = await insertLive(t, self, table, location, 0);
+    if (!row) throw locationTaken();
+    return { table: tableRecord(row), ...(existing && { replaced: tableRecord(existing) }) };
+  });
+}
+
+/** See `Catalog.confirmTable`. */
+export async function confirmTable(db: CatalogDatabase, key: string): Promise<void> {
+  const { numUpdatedRows } = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ declared: 0 })
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .executeTakeFirst(),
+  );
+  if (numUpdatedRows === 0n) throw tableGone();
+}
+
+/** See `Catalog.claimFirstVersion`. */
+export async function claimFirstVersion(
+  db: CatalogDatabase,
+  servers: Servers,
+  key: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ declared: 2, owner: servers.self })
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .where((e) =>
+        e.or([
+          e("declared", "=", 1),
+          e.and([e("declared", "=", 2), e("owner", "not in", servers.alive())]),
+        ]),
+      )
+      .executeTakeFirst(),
+  );
+  return numUpdatedRows > 0n;
+}
+
+/** See `Catalog.releaseFirstVersion`. */
+export async function releaseFirstVersion(
+  db: CatalogDatabase,
+  servers: Servers,
+  key: string,
+): Promise<void> {
+  await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ declared: 1 })
+      .where("key", "=", key)
+      .where("declared", "=", 2)
+      .where("owner", "=", servers.self)
+      .execute(),
+  );
+}
+
+async function declareOne(
+  t: Write,
+  self: string,
+  root: string,
+  declaration: Declaration,
+  place: string,
+): Promise<TableRecord> {
+  const chosen = declaration.location === undefined;
+  for (let location = place; ; location = newLocation(root, declaration.id, true)) {
+    const row = await insertLive(t, self, declaration, location, 1);
+    if (row) return tableRecord(row);
+    if (!chosen) throw locationTaken();
+  }
+}
+
+/** See `insertTable`. */
+function insertLive(
+  t: Write,
+  owner: string,
+  { id, properties }: Declaration,
+  location: string,
+  declared: 0 | 1,
+): Promise<TableRow | undefined> {
+  const { parent, name } = splitPath(id);
+  return insertTable(t, id, {
+    key: randomUUID(),
+    namespace: parent,
+    name,
+    location,
+    state: "live",
+    properties: JSON.stringify(properties),
+    storage_options: "{}",
+    declared,
+    owner,
+    created_at: Date.now(),
+  });
+}
+
+async function deregisterOne(db: CatalogDatabase, t: Write, id: TableId): Promise<TableRecord> {
+  const row = await liveTable(db, t, id);
+  if (!row) throw new Missing(id);
+  await forgetRow(t, row);
+  return tableRecord(row);
+}
+
+/** Takes a table out of the catalog. Its files are not to be adopted, nor to become a new table's. */
+async function forgetRow(t: Write, { key, location, declared }: TableRow): Promise<void> {
+  await keepOutcomes(t, key);
+  await t.deleteFrom("tables").where("key", "=", key).execute();
+  if (declared) return;
+  await t
+    .insertInto("deregistered_locations")
+    .values({ location })
+    .onConflict((c) => c.doNothing())
+    .execute();
+}
+
+function replaceProperties(
+  t: Write,
+  key: string,
+  properties: Record<string, string>,
+): Promise<TableRow> {
+  return t
+    .updateTable("tables")
+    .set({ properties: JSON.stringify(properties), declared: 0 })
+    .where("key", "=", key)
+    .returning(TABLE_COLUMNS)
+    .executeTakeFirstOrThrow();
+}

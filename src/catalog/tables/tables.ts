@@ -1,0 +1,207 @@
+import { randomUUID } from "node:crypto";
+import type { Selectable } from "kysely";
+import type { CatalogDatabase, Write } from "../../database/database.js";
+import type { TablesRow } from "../../database/schema.js";
+import { violation } from "../../database/sql-error.js";
+import type { TableId, TableRecord } from "../catalog.js";
+import { namespaceNotFound, tableExists, tableGone } from "../failures.js";
+import { findTable, missingTable } from "../lookup.js";
+import { checkTableId } from "../names.js";
+import { encodePath, splitPath } from "../path.js";
+import { TABLE_COLUMNS, tableRecord } from "../records.js";
+import { insertTable } from "./insert-table.js";
+import { keepOutcomes } from "./job-outcomes.js";
+import { liveTable } from "./live-table.js";
+import { newLocation, unusedLocation } from "./location.js";
+
+export async function reserveTable(
+  db: CatalogDatabase,
+  self: string,
+  root: string,
+  id: TableId,
+  options: {
+    properties: Record<string, string>;
+    storageOptions: Record<string, string>;
+    key?: string;
+    taken?: boolean;
+  },
+): Promise<TableRecord> {
+  checkTableId(id);
+  const { parent, name } = splitPath(id);
+  const row: Selectable<TablesRow> = {
+    key: options.key ?? randomUUID(),
+    namespace: parent,
+    name,
+    location: await unusedLocation(root, id, options.taken),
+    state: "reserved",
+    properties: JSON.stringify(options.properties),
+    storage_options: JSON.stringify(options.storageOptions),
+    declared: 0,
+    owner: self,
+    created_at: Date.now(),
+  };
+  while (!(await db.write((t) => insertTable(t, id, row))))
+    row.location = newLocation(root, id, true);
+  return tableRecord(row);
+}
+
+export async function publishTable(db: CatalogDatabase, key: string): Promise<void> {
+  const { numUpdatedRows } = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ state: "live" })
+      .where("key", "=", key)
+      .where("state", "=", "reserved")
+      .executeTakeFirst(),
+  );
+  if (numUpdatedRows === 0n) throw tableGone();
+}
+
+/**
+ * Takes a table that is not live out of its namespace; false when it is live, or not `self`'s any more:
+ * another server may have removed it, and its location may be another table's by now.
+ */
+export async function withdrawTable(
+  db: CatalogDatabase,
+  self: string,
+  key: string,
+): Promise<boolean> {
+  return db.write(async (t) => {
+    const own = await t
+      .selectFrom("tables")
+      .select("key")
+      .where("key", "=", key)
+      .where("state", "<>", "live")
+      .where("owner", "=", self)
+      .$if(db.kind === "postgres", (query) => query.forUpdate())
+      .executeTakeFirst();
+    if (!own) return false;
+    await hideTables(t, self, [key]);
+    return true;
+  });
+}
+
+/** Deletes the row of a table that is not live. */
+export async function deleteRow(db: CatalogDatabase, key: string): Promise<void> {
+  await db.write(async (t) => {
+    const gone = await t
+      .selectFrom("tables")
+      .select("key")
+      .where("key", "=", key)
+      .where("state", "<>", "live")
+      .executeTakeFirst();
+    if (!gone) return;
+    await keepOutcomes(t, key);
+    await t.deleteFrom("tables").where("key", "=", key).execute();
+  });
+}
+
+export async function setTableProperties(
+  db: CatalogDatabase,
+  key: string,
+  properties: Record<string, string>,
+): Promise<void> {
+  const { numUpdatedRows } = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ properties: JSON.stringify(properties) })
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .executeTakeFirst(),
+  );
+  if (numUpdatedRows === 0n) throw tableGone();
+}
+
+/** See `Catalog.mergeTableProperties`. */
+export async function mergeTableProperties(
+  db: CatalogDatabase,
+  key: string,
+  properties: Record<string, string>,
+): Promise<Record<string, string>> {
+  return db.write(async (t) => {
+    const row = await t
+      .selectFrom("tables")
+      .select("properties")
+      .where("key", "=", key)
+      .where("state", "=", "live")
+      .$if(db.kind === "postgres", (query) => query.forUpdate())
+      .executeTakeFirst();
+    if (!row) throw tableGone();
+    const merged = { ...JSON.parse(row.properties), ...properties };
+    await t
+      .updateTable("tables")
+      .set({ properties: JSON.stringify(merged) })
+      .where("key", "=", key)
+      .execute();
+    return merged;
+  });
+}
+
+export async function dropTable(
+  db: CatalogDatabase,
+  self: string,
+  id: TableId,
+  key?: string,
+): Promise<TableRecord> {
+  const dropped = await db.write(async (t) => {
+    const row = await liveTable(db, t, id);
+    if (!row || row.key !== (key ?? row.key)) return undefined;
+    await hideTables(t, self, [row.key]);
+    return row;
+  });
+  if (!dropped) throw await missingTable(db, id);
+  return tableRecord(dropped);
+}
+
+/**
+ * Takes tables out of their namespaces and cancels their jobs; the files are `self`'s to remove, those
+ * of a table in the making its maker's.
+ */
+export async function hideTables(t: Write, self: string, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return;
+  await t
+    .updateTable("tables")
+    .set((e) => ({
+      state: "dropped",
+      namespace: null,
+      owner: e.case().when("state", "=", "live").then(self).else(e.ref("owner")).end(),
+    }))
+    .where("key", "in", keys)
+    .execute();
+  await t
+    .updateTable("jobs")
+    .set({ state: "CANCELLED", updated_at: Date.now() })
+    .where("table_key", "in", keys)
+    .where("state", "in", ["QUEUED", "RUNNING"])
+    .execute();
+}
+
+export async function renameTable(
+  db: CatalogDatabase,
+  id: TableId,
+  target: TableId,
+): Promise<TableRecord> {
+  checkTableId(target);
+  if (encodePath(id) === encodePath(target)) {
+    await findTable(db, id);
+    throw tableExists(target);
+  }
+  const from = splitPath(id);
+  const to = splitPath(target);
+  const renamed = await db.write((t) =>
+    t
+      .updateTable("tables")
+      .set({ namespace: to.parent, name: to.name })
+      .where("namespace", "=", from.parent)
+      .where("name", "=", from.name)
+      .where("state", "=", "live")
+      .returning(TABLE_COLUMNS)
+      .executeTakeFirst()
+      .catch((error) => {
+        if (violation(error) === "unique") throw tableExists(target);
+        throw violation(error) === "foreign-key" ? namespaceNotFound(target.slice(0, -1)) : error;
+      }),
+  );
+  if (!renamed) throw await missingTable(db, id);
+  return tableRecord(renamed);
+}

@@ -1,0 +1,133 @@
+import type { Catalog } from "../catalog/catalog.js";
+import type { CleanUps } from "../cluster/version-clean-ups.js";
+import type { Engine, GivenUp } from "../engine/index.js";
+import { repeatedly } from "../foundation/poll-loop.js";
+import type { OpenCatalog } from "../server/open-catalog.js";
+import type { Logger } from "../telemetry/logger.js";
+
+/** How often clean-ups of other servers are looked for, ms. */
+const INTERVAL = 250;
+
+export interface Surroundings {
+  readonly cleanUps: Pick<CleanUps, "elsewhere" | "wanted" | "answer">;
+  readonly catalog: Pick<Catalog, "tableByKey">;
+  readonly engine: Pick<Engine, "table">;
+  /** What reaching the root needs; a table's own options come on top. */
+  readonly storageOptions: Record<string, string>;
+  readonly log: Logger;
+}
+
+/**
+ * Tells other servers that clean up which versions this one needs, and lets nobody have the others meanwhile.
+ * Resolves when those that had begun before this server was there are answered; gives back how to stop, when
+ * nothing here uses versions any more.
+ */
+export async function watchCleanUps(surroundings: Surroundings): Promise<() => Promise<void>> {
+  const watch = new Watch(surroundings);
+  await watch.look();
+  watch.start();
+  return () => watch.stop();
+}
+
+/** An open catalog, with the clean-ups of other servers answered until it is closed. */
+export async function answeringCleanUps(
+  opened: OpenCatalog,
+  own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
+): Promise<OpenCatalog> {
+  const { catalog, cleanUps } = opened;
+  try {
+    const stop = await watchCleanUps({ ...own, catalog, cleanUps });
+    const close = () => stop().finally(() => opened.close());
+    return { ...opened, close };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+/** A clean-up of another server. */
+interface Known {
+  /** What of it was given up here, once that is decided; it stays so until the clean-up has ended. */
+  givenUp: Promise<GivenUp | undefined> | undefined;
+  answering: Promise<void> | undefined;
+  answered: boolean;
+}
+
+class Watch {
+  readonly #known = new Map<string, Known>();
+  #stopLooking: (() => Promise<void>) | undefined;
+
+  constructor(private readonly surroundings: Surroundings) {}
+
+  start(): void {
+    this.#stopLooking = repeatedly(
+      INTERVAL,
+      () => this.look(),
+      (err) =>
+        this.surroundings.log.warn({ err }, "clean-ups of other servers could not be looked for"),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopLooking?.();
+    await Promise.all([...this.#known.keys()].map((id) => this.#end(id)));
+  }
+
+  /** Ends what is over and answers what is new, or was not answered yet. */
+  async look(): Promise<void> {
+    const isFirst = this.#stopLooking === undefined;
+    const going = new Set(await this.surroundings.cleanUps.elsewhere());
+    for (const id of this.#known.keys()) if (!going.has(id)) void this.#end(id);
+    const answers = [...going].map((id) => this.#answer(id));
+    // Later on, a table that takes long to look at keeps no other one waiting.
+    if (isFirst) await Promise.all(answers);
+  }
+
+  async #end(id: string): Promise<void> {
+    const known = this.#known.get(id);
+    this.#known.delete(id);
+    await known?.answering;
+    (await known?.givenUp?.catch(() => undefined))?.end();
+  }
+
+  #answer(id: string): Promise<void> {
+    let known = this.#known.get(id);
+    if (!known) {
+      known = { givenUp: undefined, answering: undefined, answered: false };
+      this.#known.set(id, known);
+    }
+    const one = known;
+    if (!one.answered) {
+      one.answering ??= this.#tryAnswer(id, one).finally(() => {
+        one.answering = undefined;
+      });
+    }
+    return one.answering ?? Promise.resolve();
+  }
+
+  /** Does not fail: what could not be told is told at the next look. */
+  async #tryAnswer(id: string, known: Known): Promise<void> {
+    try {
+      // Decided once: of an answer that seemed to fail the other server may know.
+      known.givenUp ??= this.#giveUp(id);
+      const givenUp = await known.givenUp.catch((error) => {
+        known.givenUp = undefined;
+        throw error;
+      });
+      await this.surroundings.cleanUps.answer(id, givenUp?.kept ?? []);
+      known.answered = true;
+    } catch (err) {
+      this.surroundings.log.warn({ err }, "another server's clean-up could not be answered");
+    }
+  }
+
+  /** Nothing of a table that is gone. */
+  async #giveUp(id: string): Promise<GivenUp | undefined> {
+    const { cleanUps, catalog, engine, storageOptions } = this.surroundings;
+    const wanted = await cleanUps.wanted(id);
+    const record = wanted && (await catalog.tableByKey(wanted.table));
+    if (!record) return undefined;
+    const options = { ...storageOptions, ...record.storageOptions };
+    return engine.table(record.location, options).giveUp(wanted.versions);
+  }
+}

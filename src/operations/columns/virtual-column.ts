@@ -1,0 +1,150 @@
+/**
+ * Columns that a function outside the server computes. The server keeps the declaration where the
+ * clients that make them look for it, in the field's metadata; it never runs or unpickles a function.
+ */
+import { createHash } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
+import { stringMap } from "../../api/schemas.js";
+import type { NewColumn, Table } from "../../engine/index.js";
+import { invalidInput } from "../../foundation/errors.js";
+
+const maybe = <T extends ReturnType<typeof Type.Unsafe>>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()]));
+const text = (description: string) =>
+  Type.Optional(Type.Union([Type.String({ description }), Type.Null()]));
+
+/** A type: `{"type": "float32"}` and so on, or the name alone. */
+export const dataType = Type.Union([Type.Object({ type: Type.String() }), Type.String()]);
+
+const output = Type.Object({
+  column: Type.String({ minLength: 1 }),
+  struct_field: Type.Optional(Type.String({ description: "field of the function's struct" })),
+  data_type: dataType,
+  nullable: Type.Optional(Type.Boolean()),
+  metadata: Type.Optional(stringMap),
+});
+
+/** What a declaration may say of the function, beside what it computes. */
+const described = {
+  image: text("image the function runs in"),
+  udf_version: text("version of the function"),
+  udf_backend: text("how the function is packed"),
+  auto_backfill: maybe(Type.Boolean()),
+  manifest: text("environment of the function, JSON"),
+  manifest_checksum: text("SHA-256 of the manifest, hex"),
+  field_metadata: maybe(stringMap),
+};
+
+export const virtualColumn = Type.Object({
+  ...described,
+  input_columns: Type.Array(Type.String({ minLength: 1 }), { description: "field paths" }),
+  udf: Type.String({ minLength: 1, description: "the function, base64" }),
+  udf_name: Type.String({ minLength: 1 }),
+  outputs: maybe(Type.Array(output, { minItems: 1 })),
+  data_type: maybe(dataType),
+});
+
+export const virtualColumnChange = Type.Object({
+  ...described,
+  input_columns: maybe(Type.Array(Type.String({ minLength: 1 }))),
+  udf: text("the function, base64"),
+  udf_name: text("name of the function"),
+});
+
+type Change = Static<typeof virtualColumnChange>;
+
+const KEY = "virtual_column";
+
+/** The columns that a declaration adds: one, or one for each output. */
+export async function declare(
+  table: Table,
+  name: string,
+  column: Static<typeof virtualColumn>,
+): Promise<NewColumn[]> {
+  const outputs = column.outputs ?? [];
+  if (outputs.length > 0 === (column.data_type != null)) {
+    throw invalidInput(`virtual column ${JSON.stringify(name)} needs outputs or a data_type`);
+  }
+  if (outputs.some((output) => output.nullable === false)) {
+    throw invalidInput("a virtual column is null until it is filled: its outputs must be nullable");
+  }
+  const shared = { [KEY]: "true", ...(await metadataOf(table, column)) };
+  if (column.data_type != null) {
+    return [
+      {
+        name,
+        dataType: JSON.stringify(column.data_type),
+        inputs: column.input_columns,
+        metadata: { ...column.field_metadata, ...shared },
+      },
+    ];
+  }
+  return outputs.map(({ column: of, struct_field, data_type, metadata }) => ({
+    name: of,
+    dataType: JSON.stringify(data_type),
+    inputs: column.input_columns,
+    metadata: {
+      ...column.field_metadata,
+      ...metadata,
+      ...shared,
+      ...(struct_field !== undefined && { [`${KEY}.struct_field`]: struct_field }),
+    },
+  }));
+}
+
+/** Metadata that says what the members given say. The function itself is kept in a file of the table. */
+export async function metadataOf(table: Table, column: Change): Promise<Record<string, string>> {
+  checkManifest(column);
+  const members = {
+    udf: column.udf == null ? undefined : await keep(table, column.udf),
+    udf_name: column.udf_name,
+    udf_version: column.udf_version,
+    udf_backend: column.udf_backend,
+    udf_inputs: column.input_columns == null ? undefined : JSON.stringify(column.input_columns),
+    image: column.image,
+    auto_backfill: column.auto_backfill?.toString(),
+    manifest: column.manifest,
+    manifest_checksum: column.manifest == null ? undefined : sha256(column.manifest),
+  };
+  const set = Object.entries(members).filter(([, value]) => value != null);
+  return Object.fromEntries(set.map(([member, value]) => [`${KEY}.${member}`, value as string]));
+}
+
+const sha256 = (data: string | Uint8Array): string =>
+  createHash("sha256").update(data).digest("hex");
+
+function checkManifest({ manifest, manifest_checksum }: Change): void {
+  if (manifest_checksum == null) return;
+  if (manifest == null) throw invalidInput("manifest_checksum is given without a manifest");
+  if (manifest_checksum.toLowerCase() !== sha256(manifest)) {
+    throw invalidInput("manifest_checksum is not the SHA-256 of the manifest");
+  }
+}
+
+async function keep(table: Table, udf: string): Promise<string> {
+  const payload = fromBase64("udf", udf);
+  checkEnvelope(payload);
+  return table.keepFunction(sha256(payload), payload);
+}
+
+function fromBase64(member: string, encoded: string): Buffer {
+  const bytes = Buffer.from(encoded, "base64");
+  if (bytes.toString("base64") === encoded) return bytes;
+  throw invalidInput(`${member} must be base64`);
+}
+
+/** A payload may be a JSON envelope that holds the pickle and its checksum: they must agree. */
+function checkEnvelope(payload: Buffer): void {
+  let envelope: { udf_pickle?: unknown; udf_checksum?: unknown } | null;
+  try {
+    envelope = JSON.parse(payload.toString());
+  } catch {
+    return;
+  }
+  const { udf_pickle, udf_checksum } = envelope ?? {};
+  if (typeof udf_pickle !== "string" || typeof udf_checksum !== "string") return;
+  const pickle = fromBase64("udf_pickle", udf_pickle);
+  if (![sha256(pickle), sha256(udf_pickle)].includes(udf_checksum.toLowerCase())) {
+    throw invalidInput("udf_checksum is not the SHA-256 of udf_pickle");
+  }
+}

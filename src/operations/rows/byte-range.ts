@@ -1,0 +1,31 @@
+import { invalidInput } from "../../foundation/errors.js";
+
+/**
+ * The bytes, from the first to before the second, that a `Range` header asks of a value of `size`
+ * bytes; undefined when there is no such header. @throws code 13 when it does not name one range of
+ * bytes
+ */
+export function byteRange(
+  header: string,
+  size: number,
+): [start: number, end: number] | "unsatisfiable" | undefined {
+  if (header === "") return undefined;
+  const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header.trim()) ?? [];
+  if (first === "" && last === "") {
+    throw invalidInput(
+      `the Range header is ${JSON.stringify(header.slice(0, 80))}: ask for one range, such as bytes=0-99`,
+    );
+  }
+  if (first === "") {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? "unsatisfiable" : [size - length, size];
+  }
+  const start = Number(first);
+  const end = last === "" ? size : Math.min(Number(last) + 1, size);
+  if (last !== "" && Number(last) < start) {
+    throw invalidInput(
+      `the Range header ${JSON.stringify(header.slice(0, 80))} ends before it begins`,
+    );
+  }
+  return start >= size ? "unsatisfiable" : [start, end];
+}

@@ -1,0 +1,106 @@
+/**
+ * What LanceDB SDKs can ask of products beside a table server. Each answer says so, in a way that no
+ * SDK repeats the request for (406, code 0).
+ */
+import { Type } from "@sinclair/typebox";
+import { type Operation, operation } from "../../api/operation.js";
+import { nothing } from "../../api/schemas.js";
+import { ErrorCode, JoustError } from "../../foundation/errors.js";
+
+const object = (kind: string, calls: readonly string[]): string[] => [
+  ...calls.map((call) => `POST /v1/${kind}/{id}/${call}`),
+  `GET /v1/namespace/{id}/${kind}/list`,
+];
+
+const ofTable = (calls: readonly string[]): string[] =>
+  calls.map((call) => `POST /v1/table/{id}/${call}/`);
+
+const authorization = [
+  ...["acl", "role_binding"].flatMap((kind) =>
+    ["list", "add", "delete"].map((call) => `${kind}/${call}`),
+  ),
+  "principal",
+  "group",
+];
+
+/** Methods and paths, by the sentence that answers them. */
+const routes: Record<string, readonly string[]> = {
+  "this server keeps no secrets: give storage options when it is started": object("secret", [
+    "create",
+    "alter",
+    "drop",
+    "describe",
+  ]),
+  "this server runs no registered functions: declare a column with computed or virtual_column":
+    object("function", ["create", "describe", "drop"]),
+  "this server has no logical views: create a materialized view, or query the table": object(
+    "view",
+    ["create", "describe", "drop"],
+  ),
+  "this server has no real-time engine: every write is visible when it is answered": ofTable([
+    "flush_rte",
+    "compact_rte",
+    "enable_rte",
+    "disable_rte",
+    "flush_lsm",
+    "compact_lsm",
+    "set_lsm_write_spec",
+    "unset_lsm_write_spec",
+  ]),
+  "this server grants rights through keys: use `joust key`": authorization.flatMap((path) => [
+    `GET /admin/authz/${path}`,
+    `POST /admin/authz/${path}`,
+  ]),
+};
+
+/** `PostV1SecretIdCreate` for `POST /v1/secret/{id}/create`. */
+const words = (text: string): string =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join("");
+
+const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths]) =>
+  paths.map((route) => {
+    const [method = "POST", path = ""] = route.split(" ");
+    return operation({
+      id: `Unserved${words(route)}`,
+      dialect: "lancedb",
+      methods: [method as "GET" | "POST"],
+      path,
+      summary: "Of another product: refused",
+      tag: "Table",
+      params: nothing,
+      body: { kind: "none" },
+      permission: "read",
+      handle() {
+        throw new JoustError(ErrorCode.Unsupported, sentence);
+      },
+    });
+  }),
+);
+
+/** A table without a real-time engine has none of its statistics, which is an answer and no failure. */
+const absent: Operation[] = Object.entries({
+  get_rte_stats: "rte_stats",
+  get_rte_spec: "rte_spec",
+  get_lsm_stats: "lsm_stats",
+  get_lsm_write_spec: "lsm_write_spec",
+}).map(([call, member]) =>
+  operation({
+    id: words(call),
+    dialect: "lancedb",
+    methods: ["POST"],
+    path: `/v1/table/{id}/${call}/`,
+    summary: "Tell that the table has no real-time engine",
+    tag: "Table",
+    params: nothing,
+    body: { kind: "none" },
+    reply: Type.Object({ [member]: Type.Null() }),
+    permission: "read",
+    handle: () => ({ kind: "json", value: { [member]: null } }),
+  }),
+);
+
+export const unserved: readonly Operation[] = [...refusals, ...absent];

@@ -1,0 +1,53 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { count } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import type { TableRecord } from "../../catalog/catalog.js";
+import type { Table } from "../../engine/index.js";
+import { CLEAN_UP, type JobRecord } from "../../jobs/jobs.js";
+import { chores } from "../../maintenance/maintenance-jobs.js";
+import { settingsOf } from "../../maintenance/settings.js";
+
+/** How a table's maintenance stands, as its statistics tell. */
+export const maintenanceSchema = Type.Object({
+  state: Type.Union(
+    ["off", "idle", "due", "queued", "running", "failed"].map((state) => Type.Literal(state)),
+    { description: "due: noticed soon; failed: the last attempt, there will be others" },
+  ),
+  compaction_due: Type.Boolean({
+    description: "small fragments or deleted rows are worth a rewrite",
+  }),
+  num_unindexed_rows: count,
+  keep_versions_ms: count,
+  last_maintained_millis: Type.Optional(count),
+  last_cleaned_up_millis: Type.Optional(count),
+});
+
+/** Reads it off the table's main branch and its jobs. */
+export async function maintenanceState(
+  { config, jobs }: Pick<Services, "config" | "jobs">,
+  record: TableRecord,
+  table: Table,
+): Promise<Static<typeof maintenanceSchema>> {
+  const { on, keepVersionsMs } = settingsOf(record, config.maintenance);
+  const [due, all] = await Promise.all([table.upkeep(), jobs.list(record.key)]);
+  const own = all.filter(({ kind }) => chores.has(kind));
+  const compaction_due = due.compactBelow !== undefined;
+  const last = (kind: string) =>
+    own.filter((job) => job.kind === kind && job.state === "DONE").at(-1);
+  const [maintained, cleaned] = [last("maintenance"), last(CLEAN_UP)];
+  return {
+    state: on ? stateOf(own, compaction_due || due.unindexedRows > 0) : "off",
+    compaction_due,
+    num_unindexed_rows: due.unindexedRows,
+    keep_versions_ms: keepVersionsMs,
+    ...(maintained && { last_maintained_millis: maintained.updatedMillis }),
+    ...(cleaned && { last_cleaned_up_millis: cleaned.updatedMillis }),
+  };
+}
+
+function stateOf(jobs: readonly JobRecord[], due: boolean): string {
+  if (jobs.some(({ state }) => state === "RUNNING")) return "running";
+  if (jobs.some(({ state }) => state === "QUEUED")) return "queued";
+  if (jobs.at(-1)?.state === "FAILED") return "failed";
+  return due ? "due" : "idle";
+}

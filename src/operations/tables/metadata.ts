@@ -1,0 +1,98 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
+import { checkBodyId } from "../../api/validation/identifier.js";
+import { parseJson } from "../../api/validation/json.js";
+import type { FieldMetadataUpdate } from "../../engine/index.js";
+import { invalidInput } from "../../foundation/errors.js";
+import { writing } from "../../tables/table-writes.js";
+import { onBranch, versionHeader } from "../../tables/target.js";
+
+const updateFieldMetadata = operation({
+  id: "UpdateFieldMetadata",
+  methods: ["POST"],
+  path: "/v1/table/{id}/update_field_metadata",
+  summary: "Change the metadata of fields, all in one commit",
+  tag: "Column",
+  params: nothing,
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      branch,
+      updates: Type.Array(
+        Type.Object({
+          path: Type.String({ minLength: 1, description: "field path" }),
+          metadata: mapOf(Type.Union([Type.String(), Type.Null()]), {
+            description: "what to set; null removes a key",
+          }),
+          replace: Type.Optional(
+            Type.Union([Type.Boolean(), Type.Null()], {
+              description: "drop all other keys; default: false",
+            }),
+          ),
+        }),
+        { minItems: 1 },
+      ),
+    }),
+  },
+  reply: Type.Object({
+    version: count,
+    fields: mapOf(stringMap, {
+      description: "what each changed field has now, by its path",
+    }),
+    transaction_id: transactionId,
+  }),
+  permission: "write",
+  async handle(services, { id, payload }) {
+    const updates = payload.updates.map(({ path, metadata, replace }): FieldMetadataUpdate => {
+      const entries = Object.entries(metadata);
+      return {
+        path,
+        set: Object.fromEntries(entries.filter(isSet)),
+        unset: entries.filter((entry) => !isSet(entry)).map(([key]) => key),
+        replace: replace ?? false,
+      };
+    });
+    const { version, fields } = await writing(services, id, undefined, ({ table }) =>
+      onBranch(table, payload.branch).updateFieldMetadata(updates),
+    );
+    return { kind: "json", value: { version, fields }, headers: versionHeader(version) };
+  },
+});
+
+const isSet = (entry: [string, string | null]): entry is [string, string] => entry[1] !== null;
+
+const updateTableSchemaMetadata = operation({
+  id: "UpdateTableSchemaMetadata",
+  methods: ["POST"],
+  path: "/v1/table/{id}/schema_metadata/update",
+  summary: "Replace the metadata of a table's schema",
+  tag: "Column",
+  params: Type.Object({ branch }),
+  // The body is the metadata: its keys may be those that other bodies keep for `identity` and the like.
+  body: { kind: "raw-json", schema: stringMap },
+  reply: stringMap,
+  permission: "write",
+  async handle(services, { id, params, payload }) {
+    const metadata = readMetadata(payload, id);
+    const version = await writing(services, id, undefined, ({ table }) =>
+      onBranch(table, params.branch).replaceSchemaMetadata(metadata),
+    );
+    return { kind: "json", value: metadata, headers: versionHeader(version) };
+  },
+});
+
+/** Strings are metadata; the members that any body may have are told by not being strings. */
+function readMetadata(body: Uint8Array, id: readonly string[]): Record<string, string> {
+  const metadata: [string, string][] = [];
+  for (const [key, value] of Object.entries(parseJson(body))) {
+    if (typeof value === "string") metadata.push([key, value]);
+    else if (key === "id") checkBodyId(value, id);
+    else if (key !== "identity" && key !== "context") {
+      throw invalidInput(`the value of \`${key.slice(0, 80)}\` must be a string`);
+    }
+  }
+  return Object.fromEntries(metadata);
+}
+
+export const metadata = [updateFieldMetadata, updateTableSchemaMetadata];

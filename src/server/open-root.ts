@@ -1,0 +1,16 @@
+import { isRemote } from "../catalog/tables/location.js";
+import type { Config } from "../config/config.js";
+import type { Engine } from "../engine/index.js";
+import { diskFault } from "../foundation/disk-fault.js";
+
+/** Opens the root in the engine. Throws one sentence that says what is wrong with its disk. */
+export async function openRoot(
+  engine: Engine,
+  { root, storageOptions }: Pick<Config, "root" | "storageOptions">,
+): Promise<void> {
+  try {
+    await engine.openRoot(root, storageOptions);
+  } catch (error) {
+    throw isRemote(root) ? error : diskFault(error, root, `the root ${root}`);
+  }
+}

@@ -1,0 +1,66 @@
+/** A thread beside the first that takes requests: what the `Worker` of workers.ts runs. */
+import "../threads/young-generation.js";
+import { parentPort, workerData } from "node:worker_threads";
+import { lancedb } from "../api/dialects/lancedb.js";
+import { docsPage } from "../api/openapi/docs.js";
+import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
+import type { Config } from "../config/config.js";
+import { Engine, Upload } from "../engine/index.js";
+import { AnswerRoom } from "../http/answer-room.js";
+import { BodyRoom } from "../http/body-room.js";
+import { Server } from "../http/server.js";
+import { operations } from "../operations/index.js";
+import { leaveTable } from "../tables/table-writes.js";
+import { createLogger } from "../telemetry/logger.js";
+import { forwarded } from "../threads/forwarded-operations.js";
+import { Shared } from "../threads/shared.js";
+import { Peer, type Port } from "../threads/thread-rpc.js";
+import { servicesOf } from "./worker-services.js";
+
+/** What the first thread gives with it. */
+export interface Given {
+  /** The thread's name, for the log. */
+  readonly name: string;
+  readonly config: Config;
+  /** The number of the first thread's engine. */
+  readonly engine: number;
+  readonly shared: SharedArrayBuffer;
+}
+
+/** What the first thread calls. */
+export interface WorkerTargets {
+  readonly server: Server;
+  readonly thread: { leaveTable(key: string): Promise<void> };
+}
+
+const given = workerData as Given;
+const { config } = given;
+const log = createLogger(config.logLevel, { thread: given.name });
+process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
+
+const shared = new Shared(given.shared);
+const engine = Engine.attach(given.engine);
+const targets = {
+  thread: { leaveTable: (key: string) => leaveTable({ engine }, key) },
+} as { -readonly [Name in keyof WorkerTargets]: WorkerTargets[Name] };
+const first = new Peer(parentPort as Port, targets);
+const { services, keys } = servicesOf({ config, engine, log, shared, first });
+targets.server = new Server({
+  services,
+  operations: forwarded(operations, first),
+  translations: lancedb,
+  page: docsPage,
+  isWarming: shared.warming.get,
+  authenticator: config.auth === "none" ? anyone : new KeyAuthenticator(keys, config.apiKey),
+  openUpload: () => new Upload(engine),
+  bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
+  unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
+  answerRoom: AnswerRoom.of(engine.memory().work, config.httpThreads),
+});
+
+// With an open socket the thread could not end, and the first one would not be told.
+process.on("uncaughtException", (err) => {
+  log.error({ err }, "a thread that takes requests has failed");
+  targets.server.cut();
+  process.exit(1);
+});

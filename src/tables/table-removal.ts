@@ -1,0 +1,94 @@
+import { Type } from "@sinclair/typebox";
+import { stringMap, transactionId } from "../api/schemas.js";
+import type { Services } from "../api/services.js";
+import type { DroppedTable, TableRecord } from "../catalog/catalog.js";
+import { removeFiles } from "../catalog/tables/table-files.js";
+import { concurrently } from "../foundation/concurrently.js";
+import { letGo } from "./table-writes.js";
+
+/** What a dropped table was. */
+export const droppedTable = Type.Object({
+  transaction_id: transactionId,
+  id: Type.Array(Type.String()),
+  location: Type.String(),
+  properties: stringMap,
+});
+
+/** Drops a table and removes its files; with a key, only the table of that key. */
+export async function drop(services: Services, id: readonly string[], key?: string) {
+  const record = await services.catalog.dropTable(id, key);
+  await removeHidden(services, [record]);
+  const { location, properties } = record;
+  return { kind: "json" as const, value: { id: record.id, location, properties } };
+}
+
+/** Tables whose files are removed at the same time. */
+const CONCURRENCY = 16;
+
+/**
+ * Removes the files of tables that the catalog has already hidden. What cannot be removed now is
+ * logged and left to the clean-up of unfinished tables: for the client the tables are gone.
+ */
+export async function removeHidden(
+  services: Services,
+  records: readonly TableRecord[],
+): Promise<void> {
+  await concurrently(records, CONCURRENCY, (record) => removeOne(services, record));
+}
+
+/** How often tables are looked for that other servers dropped, ms. */
+const INTERVAL = 250;
+
+/** Ends this server's work on tables that others drop; gives back how to stop. */
+export function watchDrops(
+  services: Pick<Services, "catalog" | "jobs" | "engine" | "threads" | "log">,
+): () => Promise<void> {
+  const { catalog, log } = services;
+  // One that is written to for long keeps nobody waiting for the others.
+  const leaving = new Map<string, Promise<void>>();
+  const leave = async (table: DroppedTable) => {
+    try {
+      await letGo(services, table);
+      await catalog.leaveTable(table.key);
+    } catch (err) {
+      log.warn({ err }, "a table that another server dropped could not be left");
+    } finally {
+      leaving.delete(table.key);
+    }
+  };
+  const look = async () => {
+    try {
+      for (const table of await catalog.droppedElsewhere()) {
+        if (!leaving.has(table.key)) leaving.set(table.key, leave(table));
+      }
+    } catch (err) {
+      log.warn({ err }, "tables that other servers dropped could not be looked for");
+    }
+  };
+  let looking: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+  }, INTERVAL);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await looking;
+    await Promise.all(leaving.values());
+  };
+}
+
+async function removeOne(services: Services, record: TableRecord): Promise<void> {
+  const { catalog, config, log } = services;
+  try {
+    // What still writes would put files back after the removal.
+    await letGo(services, record);
+    await catalog.othersGone(record.key);
+    await removeFiles(services, record, config.storageOptions);
+    await catalog.forgetTable(record.key);
+  } catch (error) {
+    log.warn({ err: error, table: record.id }, "files of a dropped table remain for now");
+    await catalog.abandonTable(record.key);
+  }
+}

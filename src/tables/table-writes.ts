@@ -1,0 +1,116 @@
+/**
+ * Writes in flight. A write that ended after its table was dropped would bring files, and
+ * with them a table, back: so who drops one stops its writes, waits for them, and only then removes
+ * the files.
+ */
+
+import type { Services } from "../api/services.js";
+import type { DroppedTable } from "../catalog/catalog.js";
+import { tableNotFound } from "../catalog/failures.js";
+import { type ArrowBody, Upload } from "../engine/index.js";
+import { type Flying, grounded, InFlight } from "../foundation/in-flight.js";
+import { checkLive, forgetHandle, type OpenTable, onTableAtHand } from "./open-table.js";
+
+class Write implements Flying {
+  place = grounded;
+  stopped = false;
+  #ended: Promise<void> | undefined;
+  #end: (() => void) | undefined;
+
+  constructor(
+    readonly key: string,
+    private readonly body: ArrowBody | undefined,
+  ) {}
+
+  /** An upload that is still coming ends at once; other writes come to their own end. Resolves then. */
+  stop(): Promise<void> {
+    this.stopped = true;
+    if (this.body instanceof Upload) this.body.abort();
+    this.#ended ??= new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    return this.#ended;
+  }
+
+  end(): void {
+    this.#end?.();
+  }
+}
+
+const inFlight = new InFlight<Write>();
+
+type OnTable = <T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+) => Promise<T>;
+
+/** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
+export function writing<T>(
+  services: Services,
+  id: readonly string[],
+  body: ArrowBody | undefined,
+  work: (open: OpenTable) => Promise<T>,
+  open: OnTable = onTableAtHand,
+): Promise<T> {
+  return open(services, id, async (open) => {
+    const { key } = open.record;
+    const write = new Write(key, body);
+    inFlight.add(write);
+    try {
+      // Whoever drops the table from here on sees this write.
+      const check = checkLive(services, open.record);
+      if (check) await check;
+      const done = await work(open);
+      services.maintenance.touched(key);
+      return done;
+    } catch (error) {
+      throw write.stopped ? tableNotFound(id) : error;
+    } finally {
+      inFlight.delete(write);
+      write.end();
+    }
+  });
+}
+
+/**
+ * As `writing`, for a change of the table's tags or branches, or one that must see them as they are: one
+ * server of the catalog at a time.
+ */
+export function changingReferences<T>(
+  services: Services,
+  id: readonly string[],
+  work: (open: OpenTable) => Promise<T>,
+): Promise<T> {
+  return writing(services, id, undefined, async (open) => {
+    const { catalog } = services;
+    const { key } = open.record;
+    await catalog.lockReferences(key);
+    try {
+      return await work(open);
+    } finally {
+      void catalog.unlockReferences(key);
+    }
+  });
+}
+
+/** Stops the writes of a table that was dropped; resolves when none is left. */
+async function stopWrites(key: string): Promise<void> {
+  const writes = inFlight.all().filter((write) => write.key === key);
+  await Promise.all(writes.map((write) => write.stop()));
+}
+
+/** Ends what this thread does with a table that is not the server's own any more. */
+export async function leaveTable(services: Pick<Services, "engine">, key: string): Promise<void> {
+  await stopWrites(key);
+  forgetHandle(services, key);
+}
+
+/** Ends what this server does with a table that is not its own any more. */
+export async function letGo(
+  services: Pick<Services, "jobs" | "engine" | "threads">,
+  { key, location }: DroppedTable,
+): Promise<void> {
+  await Promise.all([services.threads.leaveTable(key), services.jobs.cancelTable(key)]);
+  services.engine.closeTable(location);
+}

@@ -1,0 +1,29 @@
+import type { Call, Operation, Reply } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import type { Peer } from "./thread-rpc.js";
+
+/** What the handler of an operation is told in another thread than the one that has the request. */
+type Told = Omit<Call<unknown, unknown>, "header" | "signal">;
+
+/** The same operations in a thread beside the first: some of them are done there. */
+export const forwarded = (operations: readonly Operation[], first: Peer): readonly Operation[] =>
+  operations.map((operation) => {
+    if (!operation.inFirstThread) return operation;
+    const handle = (_: Services, call: Call<unknown, unknown>) => {
+      const { dialect, requestId, id, path, params, payload, context, fresh, attempt } = call;
+      const told = { dialect, requestId, id, path, params, payload, context, fresh, attempt };
+      return first.call("operations", "handle", [operation.id, told]) as Promise<Reply>;
+    };
+    return { ...operation, handle };
+  });
+
+/** The first thread's end of it. */
+export function handling(services: Services, operations: readonly Operation[]) {
+  const byId = new Map(operations.map((operation) => [operation.id, operation]));
+  return {
+    async handle(id: string, told: Told): Promise<Reply> {
+      const call = { ...told, header: () => "", signal: new AbortController().signal };
+      return (byId.get(id) as Operation).handle(services, call);
+    },
+  };
+}
