@@ -33,49 +33,32 @@ export const RUST_LAYERS = [
   { layer: "engine", modules: ["engine"] },
 ];
 
-/** What every folder may import: errors, small functions of the language, the engine's types. */
-const FOUNDATION = [
-  "errors",
-  "extended",
-  "in-flight",
-  "concurrently",
-  "loopback",
-  "native",
-  "platform",
-  "telemetry",
-];
-const SERVICES = ["catalog", "cluster", "jobs", "maintenance", "engine", "transactions", "uploads"];
-const API = ["api", "requests", "dialects", "openapi"];
+/** Folders of `src/`, the lowest first, with the other ones that each may import. */
+const FOUNDATION = ["foundation", "native", "telemetry"];
+const NAMES = [...FOUNDATION, "config", "engine", "database", "cluster", "catalog"];
+const WORK = [...NAMES, "tables", "multipart", "jobs"];
 
-/** Folders (and single files) of `src/` with the other ones that each may import. */
 export const TYPESCRIPT_IMPORTS = new Map([
-  ["errors", []],
-  ["extended", []],
-  ["in-flight", []],
-  ["concurrently", []],
-  ["loopback", []],
+  ["foundation", []],
   ["native", []],
-  ["platform", []],
-  ["telemetry", FOUNDATION],
-  ["engine", FOUNDATION],
-  ["catalog", FOUNDATION],
-  ["cluster", [...FOUNDATION, "catalog"]],
-  ["transactions", [...FOUNDATION, "catalog"]],
-  ["uploads", [...FOUNDATION, "catalog", "engine"]],
-  ["jobs", [...FOUNDATION, "catalog", "cluster", "engine"]],
-  ["maintenance", [...FOUNDATION, "catalog", "cluster", "jobs", "engine"]],
-  ["prewarm", [...FOUNDATION, "catalog", "jobs", "engine"]],
-  ["api", [...FOUNDATION, ...SERVICES]],
-  ["requests", [...FOUNDATION, "api", "catalog"]],
-  ["dialects", [...FOUNDATION, "api", "operations"]],
-  ["openapi", [...FOUNDATION, "api"]],
-  ["operations", [...FOUNDATION, ...SERVICES, ...API, "prewarm"]],
-  ["auth", [...FOUNDATION, "catalog"]],
-  ["http", [...FOUNDATION, ...API, "auth"]],
-  ["threads", [...FOUNDATION, ...API, "http"]],
+  ["telemetry", ["foundation"]],
   ["config", FOUNDATION],
+  ["engine", FOUNDATION],
+  ["database", FOUNDATION],
+  ["cluster", [...FOUNDATION, "database"]],
+  ["catalog", [...FOUNDATION, "database", "cluster"]],
+  ["tables", NAMES],
+  ["multipart", [...NAMES, "tables"]],
+  ["jobs", [...NAMES, "multipart"]],
+  ["maintenance", WORK],
+  ["prewarm", [...NAMES, "tables"]],
+  ["api", [...WORK, "maintenance", "prewarm"]],
+  ["auth", [...FOUNDATION, "catalog", "api"]],
+  ["operations", [...WORK, "maintenance", "prewarm", "api"]],
+  ["http", [...FOUNDATION, "config", "engine", "tables", "auth", "api"]],
+  ["threads", [...FOUNDATION, "api"]],
   ["demo", FOUNDATION],
 ]);
 
 /** Folders that put the others together and may import all of them. */
-export const TYPESCRIPT_TOP = ["cli", "services"];
+export const TYPESCRIPT_TOP = ["cli", "server"];

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
-import type { BlobRange } from "../http/blob-body.js";
+import type { Freshness } from "../tables/target.js";
 import type { Attempt } from "./idempotency/idempotency.js";
 import type { Services } from "./services.js";
 
@@ -24,14 +24,6 @@ export type Body<S extends TSchema = TSchema> =
   | { kind: "arrow" }
   | { kind: "none" };
 
-/** How new an answer must be: members of the engine's options of reads. */
-export interface Fresh {
-  /** From `x-lancedb-min-timestamp`: not from anything learnt before, ms since the epoch. */
-  readonly minTimestampMillis?: number;
-  /** From `x-lancedb-min-version` and `x-lancedb-min-read-version`: not from an older version. */
-  readonly minVersion?: number;
-}
-
 /** What a handler is given. Names are already split; parameters are already validated. */
 export interface Call<Params, Payload> {
   readonly dialect: Dialect;
@@ -45,13 +37,28 @@ export interface Call<Params, Payload> {
   /** `x-ns-ctx-*` headers and the body's `context`, merged. */
   readonly context: Readonly<Record<string, string>>;
   /** How new an answer must be. */
-  readonly fresh: Fresh;
+  readonly fresh: Freshness;
   /** Of a request that is to take effect once; see src/requests. */
   readonly attempt: Attempt | undefined;
   /** One request header, lower-case name; "" when absent. */
   header(name: string): string;
   /** Runs `work` when the client goes away before it has the answer. */
   onAbort(work: () => void): void;
+}
+
+/** Where the bytes of a long answer come from. */
+export interface BlobSource {
+  /** The bytes from `start` to before `end`. */
+  read(start: number, end: number): Promise<Uint8Array>;
+  /** Nothing more is read. */
+  end(): void;
+}
+
+/** The bytes of a source that are to be sent. */
+export interface BlobRange {
+  readonly source: BlobSource;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** What a handler gives back. */

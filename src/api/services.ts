@@ -5,8 +5,8 @@ import type { Jobs } from "../jobs/jobs.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { Uploads } from "../multipart/multipart.js";
 import type { Prewarming } from "../prewarm/prewarming.js";
+import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Threads } from "../threads/threads.js";
 import type { Requests } from "./idempotency/idempotency.js";
 import type { Transactions } from "./transactions/transactions.js";
 

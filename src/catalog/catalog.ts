@@ -1,3 +1,5 @@
+import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
+
 /** The names joust knows: namespaces, tables, jobs and keys, kept in SQL (SQLite or Postgres). */
 
 export type NamespacePath = readonly string[];
@@ -39,9 +41,6 @@ export interface Page<T> {
   items: T[];
   pageToken?: string;
 }
-
-/** A table that is in no namespace any more. */
-export type DroppedTable = Pick<TableRecord, "key" | "location">;
 
 export interface Catalog {
   /** mode exist_ok keeps what is there; overwrite empties it first: `emptied` are the tables whose files the caller must remove. */

@@ -36,9 +36,3 @@ export const locationTaken = (): JoustError =>
     ErrorCode.TableAlreadyExists,
     "another table already exists at that location, around it or inside it: choose another location",
   );
-
-export const tableGone = (): JoustError =>
-  new JoustError(
-    ErrorCode.ConcurrentModification,
-    "the table was dropped, or its namespace was, while this request was at work",
-  );

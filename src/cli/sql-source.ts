@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { isRemote } from "../catalog/tables/location.js";
 import { apiKeyOf } from "../config/api-key.js";
 import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
+import { isRemote } from "../foundation/addresses.js";
 import type { SqlFormat } from "../operations/queries/sql-statement.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
 import { createLogger } from "../telemetry/logger.js";

@@ -12,9 +12,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
-import { tableGone } from "../catalog/failures.js";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
+import { tableGone } from "../database/table-gone.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { LEASE, type Servers } from "./members.js";
 import type { SureWrites } from "./retry-queue.js";

@@ -7,11 +7,16 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
-import type { DroppedTable } from "../catalog/catalog.js";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { Servers } from "./members.js";
+
+/** A table whose name is removed from the catalog and whose files may still exist. */
+export interface DroppedTable {
+  readonly key: string;
+  readonly location: string;
+}
 
 /** How long a drop waits for other servers, ms, and how often it looks. */
 const PATIENCE = 10_000;

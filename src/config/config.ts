@@ -1,5 +1,11 @@
-import type { Settings } from "../maintenance/settings.js";
 import type { LogLevel } from "../telemetry/logger.js";
+
+/** Whether and how joust maintains a table. */
+export interface MaintenanceSettings {
+  readonly on: boolean;
+  /** How long versions are kept that no tag and no branch refers to, ms. */
+  readonly keepVersionsMs: number;
+}
 
 /** What a server is told; paths are absolute, sizes in bytes, times in ms. */
 export interface Config {
@@ -24,7 +30,7 @@ export interface Config {
   /** 0 is no limit. */
   readonly maxUploadBytes: number;
   /** How tables are kept fit that have no settings of their own. */
-  readonly maintenance: Settings;
+  readonly maintenance: MaintenanceSettings;
   /** Tables below a local root may be reached through symbolic links. */
   readonly followLinks: boolean;
   /** An answered write on a local disk survives a power cut. */

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isRemote } from "../catalog/tables/location.js";
+import { isPostgres, isRemote } from "../foundation/addresses.js";
 import { isLoopback } from "../foundation/loopback.js";
 import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
@@ -133,8 +133,6 @@ function catalogOf(given: string | undefined, root: string, cwd: string): string
   if (given !== undefined) return isPostgres(given) ? given : resolve(cwd, given);
   return isRemote(root) ? resolve(cwd, "joust-catalog.db") : join(root, ".joust", "catalog.db");
 }
-
-const isPostgres = (catalog: string): boolean => /^postgres(ql)?:\/\//.test(catalog);
 
 /** Beside the catalog's own file, which other users of the host have no business with either. */
 function firstKeyFile(root: string, catalog: string, cwd: string): string {

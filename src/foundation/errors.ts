@@ -87,3 +87,7 @@ export function asJoustError(error: unknown): JoustError {
     { cause: error },
   );
 }
+
+/** Whether an error, of the engine or of joust, has that code. */
+export const hasCode = (error: unknown, code: ErrorCode): boolean =>
+  error instanceof Error && "code" in error && error.code === code;

@@ -1,19 +1,5 @@
+import type { BlobRange } from "../api/operation.js";
 import type { Outgoing } from "./reply.js";
-
-/** Where the bytes of a long answer come from. */
-export interface BlobSource {
-  /** The bytes from `start` to before `end`. */
-  read(start: number, end: number): Promise<Uint8Array>;
-  /** Nothing more is read. */
-  end(): void;
-}
-
-/** The bytes of a source that are to be sent. */
-export interface BlobRange {
-  readonly source: BlobSource;
-  readonly start: number;
-  readonly end: number;
-}
 
 /** Bytes read ahead of the peer. */
 const partBytes = 4 * 1024 * 1024;

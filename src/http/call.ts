@@ -1,5 +1,6 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
-import type { Call, Dialect, Fresh } from "../api/operation.js";
+import type { Call, Dialect } from "../api/operation.js";
+import type { Freshness } from "../tables/target.js";
 import type { Exchange } from "./exchange.js";
 
 /** What a handler gets to see of its request. */
@@ -16,7 +17,7 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly params: unknown,
     readonly payload: unknown,
     readonly context: Readonly<Record<string, string>>,
-    readonly fresh: Fresh,
+    readonly fresh: Freshness,
   ) {
     this.#exchange = exchange;
     this.requestId = exchange.requestId;

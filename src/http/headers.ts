@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
-import type { Fresh } from "../api/operation.js";
 import { invalidInput } from "../foundation/errors.js";
+import type { Freshness } from "../tables/target.js";
 import type { TransportRequest } from "./transport/transport.js";
 
 const contextPrefix = "x-ns-ctx-";
 const freshPrefix = "x-lancedb-min-";
 const minTimestampHeader = `${freshPrefix}timestamp`;
 const minVersionHeaders = [`${freshPrefix}version`, `${freshPrefix}read-version`];
-const anyAge: Fresh = Object.freeze({});
+const anyAge: Freshness = Object.freeze({});
 
 /** Headers that a request must not repeat: proxies differ in which of the values they use. */
 const single = ["content-length", "transfer-encoding", "host"];
@@ -112,7 +112,7 @@ export class Headers {
   }
 
   /** @throws JoustError (code 13) when a header is not what its name says. */
-  fresh(): Fresh {
+  fresh(): Freshness {
     if (!this.#asksForFresh) return anyAge;
     const minTimestampMillis = this.#minTimestampMillis();
     const versions = minVersionHeaders.map((name) => this.#minVersion(name));

@@ -2,7 +2,6 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { CommitPauses, Pause } from "../cluster/commit-pauses.js";
 import type { Engine } from "../engine/index.js";
 import { repeatedly } from "../foundation/poll-loop.js";
-import type { OpenCatalog } from "../server/open-catalog.js";
 import type { Logger } from "../telemetry/logger.js";
 
 /** How often the catalog is read for pauses that others ask for, ms. */
@@ -22,11 +21,13 @@ export interface Surroundings {
   readonly log: Logger;
 }
 
+type Closable = Pick<Surroundings, "catalog" | "commitPauses"> & { close(): Promise<void> };
+
 /** An open catalog, with commits paused as servers ask one another until it is closed. */
-export function pausingCommits(
-  opened: OpenCatalog,
+export function pausingCommits<T extends Closable>(
+  opened: T,
   own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
-): OpenCatalog {
+): T {
   const { catalog, commitPauses } = opened;
   const watch = new Watch({ ...own, catalog, commitPauses });
   const close = () => watch.stop().finally(() => opened.close());

@@ -1,7 +1,7 @@
 import type { TableRecord } from "../catalog/catalog.js";
 import { CLEAN_UP, type JobRecord, type Jobs } from "../jobs/jobs.js";
 import type { CleanUpSpec } from "../jobs/maintenance.js";
-import { specName } from "../operations/jobs/job-request.js";
+import { specName } from "../jobs/spec-name.js";
 
 /** Kinds of the jobs that keep tables fit. */
 export const chores: ReadonlySet<string> = new Set(["maintenance", CLEAN_UP]);

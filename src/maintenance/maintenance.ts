@@ -1,11 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
+import type { MaintenanceSettings } from "../config/config.js";
 import type { Engine, Table } from "../engine/index.js";
 import { CLEAN_UP, type Jobs } from "../jobs/jobs.js";
 import type { CleanUpResult } from "../jobs/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
 import { queueCleanUp, queueMaintenance } from "./maintenance-jobs.js";
-import { type Settings, settingsOf } from "./settings.js";
+import { settingsOf } from "./settings.js";
 
 /** How often written tables are looked at, ms. */
 const INTERVAL = 1_000;
@@ -45,7 +46,7 @@ export interface MaintenanceOptions {
   readonly catalog: Pick<Catalog, "table" | "tableByKey" | "listAllTables" | "takeDuty">;
   readonly jobs: Pick<Jobs, "enqueue" | "list">;
   readonly storageOptions: Readonly<Record<string, string>>;
-  readonly settings: Settings;
+  readonly settings: MaintenanceSettings;
   readonly log: Logger;
 }
 
@@ -174,7 +175,7 @@ class Watch implements Maintenance {
   async #mayCleanUp(
     { key }: TableRecord,
     table: Table,
-    { keepVersionsMs }: Settings,
+    { keepVersionsMs }: MaintenanceSettings,
     now: number,
   ): Promise<boolean> {
     const interval = Math.min(

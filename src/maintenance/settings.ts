@@ -1,4 +1,5 @@
 import type { TableRecord } from "../catalog/catalog.js";
+import type { MaintenanceSettings } from "../config/config.js";
 import { duration } from "../config/option.js";
 
 /** Table properties that set a table's own maintenance. */
@@ -13,14 +14,11 @@ export const properties = {
 export const steersServer = (properties: Readonly<Record<string, string>> | undefined): boolean =>
   Object.keys(properties ?? {}).some((name) => name.startsWith("joust."));
 
-/** How one table is maintained. */
-export interface Settings {
-  readonly on: boolean;
-  readonly keepVersionsMs: number;
-}
-
 /** A table's own settings where it has some, else the server's. A value that means nothing is none. */
-export function settingsOf(table: Pick<TableRecord, "properties">, server: Settings): Settings {
+export function settingsOf(
+  table: Pick<TableRecord, "properties">,
+  server: MaintenanceSettings,
+): MaintenanceSettings {
   const { [properties.maintenance]: own, [properties.keepVersions]: kept } = table.properties;
   return {
     on: own === undefined ? server.on : own.toLowerCase() !== "off",

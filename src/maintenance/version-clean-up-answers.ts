@@ -2,7 +2,6 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { CleanUps } from "../cluster/version-clean-ups.js";
 import type { Engine, GivenUp } from "../engine/index.js";
 import { repeatedly } from "../foundation/poll-loop.js";
-import type { OpenCatalog } from "../server/open-catalog.js";
 import type { Logger } from "../telemetry/logger.js";
 
 /** How often clean-ups of other servers are looked for, ms. */
@@ -29,11 +28,13 @@ export async function watchCleanUps(surroundings: Surroundings): Promise<() => P
   return () => watch.stop();
 }
 
+type Closable = Pick<Surroundings, "catalog" | "cleanUps"> & { close(): Promise<void> };
+
 /** An open catalog, with the clean-ups of other servers answered until it is closed. */
-export async function answeringCleanUps(
-  opened: OpenCatalog,
+export async function answeringCleanUps<T extends Closable>(
+  opened: T,
   own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
-): Promise<OpenCatalog> {
+): Promise<T> {
   const { catalog, cleanUps } = opened;
   try {
     const stop = await watchCleanUps({ ...own, catalog, cleanUps });

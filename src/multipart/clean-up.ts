@@ -1,15 +1,22 @@
-import type { Services } from "../api/services.js";
-import { ErrorCode } from "../foundation/errors.js";
-import { hasCode } from "../operations/has-code.js";
-import { tableHandle } from "../tables/open-table.js";
+import type { Catalog } from "../catalog/catalog.js";
+import { ErrorCode, hasCode } from "../foundation/errors.js";
+import { type Opening, tableHandle } from "../tables/open-table.js";
 import { onBranch } from "../tables/target.js";
-import type { Remains } from "./multipart.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { Remains, Uploads } from "./multipart.js";
+
+/** What the removal of parts takes. */
+interface Removing extends Opening {
+  readonly catalog: Opening["catalog"] & Pick<Catalog, "tableByKey">;
+  readonly uploads: Pick<Uploads, "committed" | "remains">;
+  readonly log: Logger;
+}
 
 /** How often what was left behind is looked for, ms. */
 const INTERVAL = 15 * 60 * 1000;
 
 /** Removes the files of parts that were not committed. What fails is logged and left for later. */
-export async function removeRemains(services: Services, remains: Remains): Promise<void> {
+export async function removeRemains(services: Removing, remains: Remains): Promise<void> {
   const { upload, parts } = remains;
   try {
     const record = await services.catalog.tableByKey(upload.table);
@@ -37,7 +44,7 @@ export async function removeRemains(services: Services, remains: Remains): Promi
 }
 
 /** Removes what was left behind, now and from time to time; gives back how to stop. */
-export function watchUploads(services: Services): () => Promise<void> {
+export function watchUploads(services: Removing): () => Promise<void> {
   const clean = async () => {
     for (const remains of await services.uploads.remains()) await removeRemains(services, remains);
   };

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
-import { tableGone } from "../catalog/failures.js";
 import type { Servers } from "../cluster/members.js";
 import type { CatalogDatabase, Write } from "../database/database.js";
 import type { UploadsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
+import { tableGone } from "../database/table-gone.js";
 import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
 import { firstIdAt, timedId, timeOf } from "../foundation/timed-id.js";
 import type {

@@ -1,4 +1,5 @@
-import type { Operation } from "../api/operation.js";
+import { lancedbTranslations } from "../api/dialects/lancedb.js";
+import type { Operation, Translation } from "../api/operation.js";
 import { recorded } from "../api/transactions/recorded.js";
 import { branches } from "./branches/branches.js";
 import { alterTableAddColumns } from "./columns/add-columns.js";
@@ -63,6 +64,12 @@ export const contract: readonly Operation[] = (
     ...jobs,
   ] as const
 ).map(recorded);
+
+/** What the operations look like to LanceDB SDKs. */
+export const translations: readonly Translation[] = lancedbTranslations([
+  ...contract,
+  ...lancedbOnly,
+]);
 
 /** Everything the server answers, apart from the probes of its health. */
 export const operations: readonly Operation[] = [

@@ -1,11 +1,17 @@
-import type { Services } from "../api/services.js";
 import type { Prewarmed } from "../engine/index.js";
-import { onTable } from "../tables/open-table.js";
+import { type Opening, onTable } from "../tables/open-table.js";
 import { branchName, onBranch } from "../tables/target.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { Prewarming } from "./prewarming.js";
+
+/** What prewarming takes. */
+export interface PrewarmDependencies extends Opening {
+  readonly prewarming: Prewarming;
+}
 
 /** Loads a table's indexes and columns in its turn, as far as they fit. @throws code 1, 4 or 22 when it is not there */
 export function prewarmTable(
-  services: Services,
+  services: PrewarmDependencies,
   id: readonly string[],
   branch?: string,
 ): Promise<Prewarmed> {
@@ -18,7 +24,7 @@ export function prewarmTable(
 
 /** Loads the tables that were named at the start. One that can't be loaded is told of and left. */
 export async function prewarmTables(
-  services: Services,
+  services: PrewarmDependencies & { readonly log: Logger },
   ids: readonly (readonly string[])[],
 ): Promise<void> {
   const { log } = services;

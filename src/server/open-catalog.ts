@@ -7,7 +7,6 @@ import type { Transactions } from "../api/transactions/transactions.js";
 import { followMovedRoot } from "../catalog/discovery/moved-root.js";
 import { type KeyStore, SqlKeyStore } from "../catalog/keys.js";
 import { SqlCatalog } from "../catalog/sql-catalog.js";
-import { isRemote } from "../catalog/tables/location.js";
 import { CommitPauses } from "../cluster/commit-pauses.js";
 import { Servers } from "../cluster/members.js";
 import { Members } from "../cluster/process-locks.js";
@@ -17,6 +16,7 @@ import { secret } from "../database/secret.js";
 import { rethrow } from "../database/sql-error.js";
 import { openSqlite } from "../database/sqlite/open.js";
 import type { Epoch } from "../database/sqlite/reader.js";
+import { isPostgres, isRemote } from "../foundation/addresses.js";
 import { diskFault } from "../foundation/disk-fault.js";
 import { JobStore } from "../jobs/store.js";
 import type { Uploads } from "../multipart/multipart.js";
@@ -51,8 +51,6 @@ export interface OpenCatalog {
   readonly commitPauses: CommitPauses;
   close(): Promise<void>;
 }
-
-export const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(url);
 
 /** Its driver is loaded where it is needed: that takes a tenth of a start. */
 const openPostgres = async (url: string, log: Logger) =>

@@ -1,6 +1,6 @@
-import { isRemote } from "../catalog/tables/location.js";
 import type { Config } from "../config/config.js";
 import type { Engine } from "../engine/index.js";
+import { isRemote } from "../foundation/addresses.js";
 import { diskFault } from "../foundation/disk-fault.js";
 
 /** Opens the root in the engine. Throws one sentence that says what is wrong with its disk. */

@@ -1,13 +1,12 @@
-import { lancedb } from "../api/dialects/lancedb.js";
 import { docsPage } from "../api/openapi/docs.js";
 import type { Services } from "../api/services.js";
 import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
 import { makeFirstKey } from "../auth/first-key.js";
 import { adoptTables } from "../catalog/discovery/adoption.js";
-import { isRemote } from "../catalog/tables/location.js";
 import { removeUnfinished, watchUnfinished } from "../catalog/tables/orphaned-tables.js";
 import type { Config } from "../config/config.js";
 import { Engine, Upload } from "../engine/index.js";
+import { isRemote } from "../foundation/addresses.js";
 import { AnswerRoom } from "../http/answer-room.js";
 import { BodyRoom } from "../http/body-room.js";
 import { drain } from "../http/drain.js";
@@ -25,9 +24,8 @@ import { startMaintenance } from "../maintenance/maintenance.js";
 import { chores } from "../maintenance/maintenance-jobs.js";
 import { answeringCleanUps } from "../maintenance/version-clean-up-answers.js";
 import { watchUploads } from "../multipart/clean-up.js";
-import { operations } from "../operations/index.js";
+import { operations, translations } from "../operations/index.js";
 import { Prewarming } from "../prewarm/prewarming.js";
-import { Rehearsal } from "../prewarm/rehearsal.js";
 import { prewarmTables } from "../prewarm/table.js";
 import { watchDrops } from "../tables/table-removal.js";
 import { leaveTable, letGo } from "../tables/table-writes.js";
@@ -37,6 +35,7 @@ import { Shared } from "../threads/shared.js";
 import type { Targets } from "../threads/thread-rpc.js";
 import { type OpenCatalog, openCatalog } from "./open-catalog.js";
 import { openRoot } from "./open-root.js";
+import { Rehearsal } from "./rehearsal.js";
 import { Workers } from "./workers.js";
 
 /** A server that takes requests. */
@@ -144,7 +143,7 @@ async function startOn(
   const server = new Server({
     services,
     operations,
-    translations: lancedb,
+    translations,
     page: docsPage,
     isWarming: shared.warming.get,
     authenticator: rehearsal ?? authenticator,

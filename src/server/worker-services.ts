@@ -7,11 +7,11 @@ import { encodePath } from "../catalog/path.js";
 import type { Config } from "../config/config.js";
 import { openReader } from "../database/sqlite/open.js";
 import type { Engine } from "../engine/index.js";
+import { isPostgres } from "../foundation/addresses.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Shared } from "../threads/shared.js";
 import type { Peer } from "../threads/thread-rpc.js";
-import { isPostgres } from "./open-catalog.js";
 
 /** What a thread beside the first works with. */
 interface Surroundings {

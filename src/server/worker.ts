@@ -1,7 +1,6 @@
 /** A thread beside the first that takes requests: what the `Worker` of workers.ts runs. */
 import "../threads/young-generation.js";
 import { parentPort, workerData } from "node:worker_threads";
-import { lancedb } from "../api/dialects/lancedb.js";
 import { docsPage } from "../api/openapi/docs.js";
 import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
 import type { Config } from "../config/config.js";
@@ -9,7 +8,7 @@ import { Engine, Upload } from "../engine/index.js";
 import { AnswerRoom } from "../http/answer-room.js";
 import { BodyRoom } from "../http/body-room.js";
 import { Server } from "../http/server.js";
-import { operations } from "../operations/index.js";
+import { operations, translations } from "../operations/index.js";
 import { leaveTable } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { forwarded } from "../threads/forwarded-operations.js";
@@ -48,7 +47,7 @@ const { services, keys } = servicesOf({ config, engine, log, shared, first });
 targets.server = new Server({
   services,
   operations: forwarded(operations, first),
-  translations: lancedb,
+  translations,
   page: docsPage,
   isWarming: shared.warming.get,
   authenticator: config.auth === "none" ? anyone : new KeyAuthenticator(keys, config.apiKey),

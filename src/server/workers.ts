@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Draining } from "../http/drain.js";
+import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import { Peer, type Targets } from "../threads/thread-rpc.js";
-import type { Threads } from "../threads/threads.js";
 import type { Given, WorkerTargets } from "./worker.js";
 
 /** The server of another thread, as this one calls it. */

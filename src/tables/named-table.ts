@@ -1,5 +1,4 @@
-import { ErrorCode } from "../foundation/errors.js";
-import { hasCode } from "../operations/has-code.js";
+import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { type Opening, type OpenTable, onTable } from "./open-table.js";
 
 /** Joins the components of an identifier in SQL. */

@@ -1,13 +1,16 @@
-import type { Services } from "../api/services.js";
-import type { TableRecord } from "../catalog/catalog.js";
+import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
 import { shown } from "../catalog/path.js";
+import type { Config } from "../config/config.js";
 import type { Engine, Table } from "../engine/index.js";
-import { ErrorCode, JoustError } from "../foundation/errors.js";
-import { hasCode } from "../operations/has-code.js";
+import { ErrorCode, hasCode, JoustError } from "../foundation/errors.js";
 
 /** What opening a table takes. */
-export type Opening = Pick<Services, "catalog" | "engine" | "config">;
+export interface Opening {
+  readonly catalog: Pick<Catalog, "table" | "tableSync" | "confirmTable">;
+  readonly engine: Engine;
+  readonly config: Pick<Config, "storageOptions">;
+}
 
 /** A live table: what the catalog knows of it, and the engine's handle. */
 export interface OpenTable {
@@ -130,7 +133,7 @@ export function tableHandle(services: Opening, record: TableRecord): Table {
 }
 
 /** A dropped table's handle is of no more use in this thread. */
-export function forgetHandle({ engine }: Pick<Services, "engine">, key: string): void {
+export function forgetHandle({ engine }: Pick<Opening, "engine">, key: string): void {
   handlesOf(engine).delete(key);
 }
 
@@ -145,6 +148,6 @@ function handlesOf(engine: Engine): Map<string, Table> {
 
 /** What the engine needs to reach a table's files: the root's options, then the table's own. */
 export const storageOptions = (
-  services: Pick<Services, "config">,
+  services: Pick<Opening, "config">,
   record: Pick<TableRecord, "storageOptions">,
 ): Record<string, string> => ({ ...services.config.storageOptions, ...record.storageOptions });

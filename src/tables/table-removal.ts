@@ -1,21 +1,20 @@
-import { Type } from "@sinclair/typebox";
-import { stringMap, transactionId } from "../api/schemas.js";
-import type { Services } from "../api/services.js";
-import type { DroppedTable, TableRecord } from "../catalog/catalog.js";
+import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import { removeFiles } from "../catalog/tables/table-files.js";
+import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
+import type { Config } from "../config/config.js";
 import { concurrently } from "../foundation/concurrently.js";
-import { letGo } from "./table-writes.js";
+import type { Logger } from "../telemetry/logger.js";
+import { letGo, type Releasing } from "./table-writes.js";
 
-/** What a dropped table was. */
-export const droppedTable = Type.Object({
-  transaction_id: transactionId,
-  id: Type.Array(Type.String()),
-  location: Type.String(),
-  properties: stringMap,
-});
+/** What the removal of dropped tables takes. */
+export interface Removing extends Releasing {
+  readonly catalog: Pick<Catalog, "abandonTable" | "dropTable" | "forgetTable" | "othersGone">;
+  readonly config: Pick<Config, "storageOptions">;
+  readonly log: Logger;
+}
 
 /** Drops a table and removes its files; with a key, only the table of that key. */
-export async function drop(services: Services, id: readonly string[], key?: string) {
+export async function drop(services: Removing, id: readonly string[], key?: string) {
   const record = await services.catalog.dropTable(id, key);
   await removeHidden(services, [record]);
   const { location, properties } = record;
@@ -30,7 +29,7 @@ const CONCURRENCY = 16;
  * logged and left to the clean-up of unfinished tables: for the client the tables are gone.
  */
 export async function removeHidden(
-  services: Services,
+  services: Removing,
   records: readonly TableRecord[],
 ): Promise<void> {
   await concurrently(records, CONCURRENCY, (record) => removeOne(services, record));
@@ -41,7 +40,10 @@ const INTERVAL = 250;
 
 /** Ends this server's work on tables that others drop; gives back how to stop. */
 export function watchDrops(
-  services: Pick<Services, "catalog" | "jobs" | "engine" | "threads" | "log">,
+  services: Releasing & {
+    readonly catalog: Pick<Catalog, "droppedElsewhere" | "leaveTable">;
+    readonly log: Logger;
+  },
 ): () => Promise<void> {
   const { catalog, log } = services;
   // One that is written to for long keeps nobody waiting for the others.
@@ -79,7 +81,7 @@ export function watchDrops(
   };
 }
 
-async function removeOne(services: Services, record: TableRecord): Promise<void> {
+async function removeOne(services: Removing, record: TableRecord): Promise<void> {
   const { catalog, config, log } = services;
   try {
     // What still writes would put files back after the removal.

@@ -4,12 +4,18 @@
  * the files.
  */
 
-import type { Services } from "../api/services.js";
-import type { DroppedTable } from "../catalog/catalog.js";
+import type { Catalog } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
-import { type ArrowBody, Upload } from "../engine/index.js";
+import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
+import { type ArrowBody, type Engine, Upload } from "../engine/index.js";
 import { type Flying, grounded, InFlight } from "../foundation/in-flight.js";
-import { checkLive, forgetHandle, type OpenTable, onTableAtHand } from "./open-table.js";
+import {
+  checkLive,
+  forgetHandle,
+  type Opening,
+  type OpenTable,
+  onTableAtHand,
+} from "./open-table.js";
 
 class Write implements Flying {
   place = grounded;
@@ -39,15 +45,38 @@ class Write implements Flying {
 
 const inFlight = new InFlight<Write>();
 
+/** What a change of a table takes. */
+export interface Writing extends Opening {
+  readonly maintenance: { touched(key: string): void };
+}
+
+/** What a change of tags and branches takes. */
+export interface ChangingReferences extends Writing {
+  readonly catalog: Opening["catalog"] & Pick<Catalog, "lockReferences" | "unlockReferences">;
+}
+
+/** The threads that answer requests, as one of them sees them. */
+export interface Threads {
+  /** Ends what any of them does with a table that is not the server's own any more. */
+  leaveTable(key: string): Promise<void>;
+}
+
+/** What it takes to end the work on a table that is not the server's own any more. */
+export interface Releasing {
+  readonly engine: Engine;
+  readonly threads: Threads;
+  readonly jobs: { cancelTable(key: string): Promise<void> };
+}
+
 type OnTable = <T>(
-  services: Services,
+  services: Opening,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ) => Promise<T>;
 
 /** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
 export function writing<T>(
-  services: Services,
+  services: Writing,
   id: readonly string[],
   body: ArrowBody | undefined,
   work: (open: OpenTable) => Promise<T>,
@@ -78,7 +107,7 @@ export function writing<T>(
  * server of the catalog at a time.
  */
 export function changingReferences<T>(
-  services: Services,
+  services: ChangingReferences,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
@@ -101,16 +130,13 @@ async function stopWrites(key: string): Promise<void> {
 }
 
 /** Ends what this thread does with a table that is not the server's own any more. */
-export async function leaveTable(services: Pick<Services, "engine">, key: string): Promise<void> {
+export async function leaveTable(services: Pick<Releasing, "engine">, key: string): Promise<void> {
   await stopWrites(key);
   forgetHandle(services, key);
 }
 
 /** Ends what this server does with a table that is not its own any more. */
-export async function letGo(
-  services: Pick<Services, "jobs" | "engine" | "threads">,
-  { key, location }: DroppedTable,
-): Promise<void> {
+export async function letGo(services: Releasing, { key, location }: DroppedTable): Promise<void> {
   await Promise.all([services.threads.leaveTable(key), services.jobs.cancelTable(key)]);
   services.engine.closeTable(location);
 }

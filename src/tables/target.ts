@@ -1,6 +1,13 @@
-import type { Fresh } from "../api/operation.js";
 import type { ReadOptions, Table } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
+
+/** How new an answer must be: members of the engine's options of reads. */
+export interface Freshness {
+  /** From `x-lancedb-min-timestamp`: not from anything learnt before, ms since the epoch. */
+  readonly minTimestampMillis?: number;
+  /** From `x-lancedb-min-version` and `x-lancedb-min-read-version`: not from an older version. */
+  readonly minVersion?: number;
+}
 
 interface Wanted {
   version?: number | undefined;
@@ -34,7 +41,7 @@ export function checkVersion(version: number): number {
 }
 
 /** Which state of a table a request is about. @throws code 11 or 13 for a version that cannot exist */
-export function readOptions({ version }: Wanted, fresh: Fresh): ReadOptions {
+export function readOptions({ version }: Wanted, fresh: Freshness): ReadOptions {
   return {
     ...(version !== undefined && { version: checkVersion(version) }),
     ...fresh,

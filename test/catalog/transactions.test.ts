@@ -3,8 +3,9 @@ import { afterEach, expect, it, vi } from "vitest";
 import { openPostgres } from "../../src/database/postgres/open.js";
 import type { CatalogSchema } from "../../src/database/schema.js";
 import { openSqlite } from "../../src/database/sqlite/open.js";
+import { isPostgres } from "../../src/foundation/addresses.js";
 import { timedId } from "../../src/foundation/timed-id.js";
-import { isPostgres, type OpenCatalog } from "../../src/server/open-catalog.js";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
 
 const DAY = 24 * 3_600_000;

@@ -1,9 +1,8 @@
 /** The SDKs send a request again that is answered 409 or 5xx: what fails for good must not be. */
 import type { TSchema } from "@sinclair/typebox";
 import { beforeAll, describe, expect, it } from "vitest";
-import { lancedb } from "../../src/api/dialects/lancedb.js";
 import type { Operation } from "../../src/api/operation.js";
-import { operations } from "../../src/operations/index.js";
+import { operations, translations } from "../../src/operations/index.js";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
 import { expectFailure } from "../harness/failure.js";
@@ -22,7 +21,7 @@ function expectLasting(answer: Answer, what: string): void {
   }
 }
 
-const routes = lancedb.map((translation) => {
+const routes = translations.map((translation) => {
   const operation = operations.find((one) => one.id === translation.operation) as Operation;
   const own = operation.dialect ? operation.path : `${operation.path}/`;
   const method = (translation.methods ?? operation.methods)[0] ?? "POST";

@@ -1,10 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { lancedb } from "../../src/api/dialects/lancedb.js";
 import type { Operation } from "../../src/api/operation.js";
 import { commonMembers } from "../../src/api/schemas.js";
-import { operations } from "../../src/operations/index.js";
+import { operations, translations } from "../../src/operations/index.js";
 import { items } from "../harness/arrow.js";
 import { broken } from "../harness/broken-values.js";
 import { ARROW_STREAM, type Json, type RequestOptions } from "../harness/client.js";
@@ -185,7 +184,7 @@ const paths = (path: string, own: string): fc.Arbitrary<string> => {
 
 /** Where an operation is served, in each dialect that has it. */
 const places = operations.flatMap((operation) => {
-  const translated = lancedb.filter((one) => one.operation === operation.id);
+  const translated = translations.filter((one) => one.operation === operation.id);
   const ends = translated.map(
     ({ path }) => path ?? (operation.dialect ? operation.path : `${operation.path}/`),
   );

@@ -2,7 +2,6 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { afterAll, beforeAll } from "vitest";
 import {
   type Body,
-  type Fresh,
   type Operation,
   operation,
   type Reply,
@@ -15,6 +14,7 @@ import { Engine, Upload } from "../../src/engine/index.js";
 import { AnswerRoom } from "../../src/http/answer-room.js";
 import { BodyRoom } from "../../src/http/body-room.js";
 import { Server } from "../../src/http/server.js";
+import type { Freshness } from "../../src/tables/target.js";
 import { createLogger, type Logger } from "../../src/telemetry/logger.js";
 import { Client } from "../harness/client.js";
 
@@ -84,7 +84,7 @@ export function plain<P extends TSchema, B extends Body>(
     payload: any;
     context: Readonly<Record<string, string>>;
     requestId: string;
-    fresh: Fresh;
+    fresh: Freshness;
     header(name: string): string;
     onAbort(work: () => void): void;
   }) => Reply | Promise<Reply>,

@@ -2,9 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { lancedb } from "../../src/api/dialects/lancedb.js";
 import { isRole } from "../../src/auth/roles.js";
-import { contract, operations } from "../../src/operations/index.js";
+import { contract, operations, translations } from "../../src/operations/index.js";
 import { lancedbOnly } from "../../src/operations/lancedb-only.js";
 import { unserved } from "../../src/operations/server/unserved.js";
 
@@ -182,14 +181,14 @@ const ofLancedb: [string, string, string, string][] = [
 ];
 
 describe("the LanceDB dialect", () => {
-  const byId = new Map(lancedb.map((translation) => [translation.operation, translation]));
+  const byId = new Map(translations.map((translation) => [translation.operation, translation]));
 
   it("has every operation under the same path and a slash, and its own listing of the root", () => {
     for (const [id] of expected) {
       if (id === "ListAllTables") expect(byId.has(id)).toBe(false);
       else expect(byId.get(id)?.path).toBe(id === "ListTables" ? "/v1/table/" : undefined);
     }
-    expect(lancedb).toHaveLength(expected.length - 1 + lancedbOnly.length);
+    expect(translations).toHaveLength(expected.length - 1 + lancedbOnly.length);
   });
 
   it("has operations of its own, under paths as they are and in no other dialect", () => {

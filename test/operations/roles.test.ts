@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { lancedb } from "../../src/api/dialects/lancedb.js";
 import type { Operation } from "../../src/api/operation.js";
 import { roles } from "../../src/auth/roles.js";
-import { operations } from "../../src/operations/index.js";
+import { operations, translations } from "../../src/operations/index.js";
 import { joust } from "../cli/run.js";
 import { items } from "../harness/arrow.js";
 import type { Answer, Client } from "../harness/client.js";
@@ -47,7 +46,7 @@ describe("every operation", () => {
   );
 
   it("has the same permission in the LanceDB dialect", async () => {
-    for (const translation of lancedb) {
+    for (const translation of translations) {
       const canonical = operations.find(({ id }) => id === translation.operation) as Operation;
       const path = translation.path ?? (canonical.dialect ? canonical.path : `${canonical.path}/`);
       const operation = { ...canonical, path, methods: translation.methods ?? canonical.methods };

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { TYPESCRIPT_IMPORTS } from "../../scripts/layers/rules.mjs";
 import { rustImports } from "../../scripts/layers/rust-imports.mjs";
 import { typescriptImports } from "../../scripts/layers/typescript-imports.mjs";
 import { violations } from "../../scripts/layers/violations.mjs";
@@ -38,14 +39,14 @@ mod tests {
     const source = `
 import { a } from "./own.js";
 import type { B } from "../catalog/b.js";
-import { failure } from "../errors.js";
+import { failure } from "../foundation/errors.js";
 import { native } from "../../native/index.js";
 import pino from "pino";
 export { c } from "../jobs/c.js";
-const later = () => import("../openapi/docs.js");
+const later = () => import("../api/openapi/docs.js");
 `;
     expect([...typescriptImports(source, "src/http/router.ts")].sort()).toEqual(
-      ["catalog", "errors", "native", "jobs", "openapi"].sort(),
+      ["catalog", "foundation", "native", "jobs", "api"].sort(),
     );
   });
 
@@ -59,7 +60,7 @@ const later = () => import("../openapi/docs.js");
     write("crates/joust-core/src/table/mod.rs", "use crate::error::Error;");
     write("crates/joust-core/src/table/open.rs", "use crate::query::Plan;");
     write("crates/joust-core/src/table/open_tests.rs", "use crate::engine::Engine;");
-    write("src/catalog/names.ts", 'import { failure } from "../errors.js";');
+    write("src/catalog/names.ts", 'import { failure } from "../foundation/errors.js";');
     write("src/catalog/tables.ts", 'import { handler } from "../operations/tables.js";');
     write("src/surprise/a.ts", "");
     const seen = violations(root).map(({ file, target }) => [file, target]);
@@ -71,5 +72,13 @@ const later = () => import("../openapi/docs.js");
     expect(violations(root)[0]?.rule).toBe(
       '`table` is in the layer "tables", below "query" of `query`',
     );
+  });
+
+  it("lets a folder of src/ import only folders that stand above it in the list", () => {
+    const names = [...TYPESCRIPT_IMPORTS.keys()];
+    for (const [at, name] of names.entries()) {
+      const allowed = TYPESCRIPT_IMPORTS.get(name) ?? [];
+      expect(allowed.filter((other) => names.indexOf(other) >= at)).toEqual([]);
+    }
   });
 });

@@ -4,9 +4,7 @@
  */
 import { tablesPageToken } from "../../catalog/page-token.js";
 import { ErrorCode, JoustError } from "../../foundation/errors.js";
-import { contract } from "../../operations/index.js";
-import { lancedbOnly } from "../../operations/lancedb-only.js";
-import type { RawParams, Translation } from "../operation.js";
+import type { Operation, RawParams, Translation } from "../operation.js";
 import { changes } from "./lancedb-changes.js";
 import { onValue } from "./on-value.js";
 
@@ -92,6 +90,8 @@ const different: Record<string, Omit<Translation, "operation">> = {
 /** Their own listing of all tables is the root's. */
 const absent = new Set(["ListAllTables"]);
 
-export const lancedb: readonly Translation[] = [...contract, ...lancedbOnly]
-  .filter((operation) => !absent.has(operation.id))
-  .map(({ id }) => ({ failure, ...different[id], operation: id }));
+/** The translations of the operations that the LanceDB SDKs call. */
+export const lancedbTranslations = (operations: readonly Operation[]): readonly Translation[] =>
+  operations
+    .filter((operation) => !absent.has(operation.id))
+    .map(({ id }) => ({ failure, ...different[id], operation: id }));

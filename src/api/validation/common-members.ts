@@ -1,6 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
 import { invalidInput } from "../../foundation/errors.js";
-import type { Headers } from "../../http/headers.js";
 import { commonMembers } from "../schemas.js";
 
 /** The members that every JSON body may have beside its own: `identity` and `context`. (`id`: see identifier.ts.) */
@@ -28,7 +27,7 @@ export function keyOf(body: Readonly<Record<string, unknown>>): string {
 
 /** The body's `context` and the `x-ns-ctx-*` headers; of two entries with one key the header's counts. */
 export function contextOf(
-  headers: Headers,
+  headers: { readonly context: Readonly<Record<string, string>> | undefined },
   body: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, string>> {
   const inBody = body?.context;

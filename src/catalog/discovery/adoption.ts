@@ -1,10 +1,11 @@
 import type { Engine } from "../../../native/index.js";
+import { isRemote } from "../../foundation/addresses.js";
 import { ErrorCode, JoustError, operatorMessage } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "../catalog.js";
 import { shown } from "../path.js";
 import type { SqlCatalog } from "../sql-catalog.js";
-import { isRemote, mayExist, newLocation } from "../tables/location.js";
+import { mayExist, newLocation } from "../tables/location.js";
 
 /** Least time between two looks at a root because a name was not found, ms. */
 const MISS_INTERVAL = 1_000;

@@ -1,7 +1,7 @@
 import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isRemote } from "../../foundation/addresses.js";
 import { invalidInput, type JoustError } from "../../foundation/errors.js";
-import { isRemote } from "./location.js";
 
 /** Beginnings of names that the server and Lance tools keep for their own files in a root. */
 const RESERVED = ["_joust", "__manifest", "."];

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
+import { isRemote } from "../../foundation/addresses.js";
 
 /** Long enough to tell names apart, short enough for every file system. */
 const MAX_READABLE = 160;
 const PLAIN = /^[A-Za-z0-9._-]+$/;
-
-export const isRemote = (root: string): boolean => /^[a-z][a-z0-9+.-]+:\/\//i.test(root);
 
 /**
  * Where a new table's files go.

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Servers } from "../../cluster/members.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
+import { tableGone } from "../../database/table-gone.js";
 import type { Declaration, TableId, TableRecord } from "../catalog.js";
-import { locationTaken, tableGone } from "../failures.js";
+import { locationTaken } from "../failures.js";
 import { missingTable } from "../lookup.js";
 import { checkTableId } from "../names.js";
 import { splitPath } from "../path.js";

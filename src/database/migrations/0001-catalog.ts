@@ -1,5 +1,4 @@
 import { type Kysely, type Migration, sql } from "kysely";
-import { ROOT } from "../../catalog/path.js";
 import type { CatalogSchema } from "../schema.js";
 
 /** Namespaces, tables, jobs, API keys and the servers that work on them. */
@@ -33,7 +32,7 @@ export function catalogTables(kind: "sqlite" | "postgres"): Migration {
       await db
         .insertInto("namespaces")
         .values({
-          path: ROOT,
+          path: "",
           parent: null,
           name: "",
           properties: "{}",

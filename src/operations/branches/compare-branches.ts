@@ -2,10 +2,9 @@ import { Type } from "@sinclair/typebox";
 import { operation, type Reply } from "../../api/operation.js";
 import { count, nothing } from "../../api/schemas.js";
 import type { BranchDifference, Table } from "../../engine/index.js";
-import { ErrorCode } from "../../foundation/errors.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
 import { writing } from "../../tables/table-writes.js";
-import { hasCode } from "../has-code.js";
 import { branchDifference, differenceEntry, obstacles } from "./branch-difference.js";
 
 const fromBranch = Type.String({ minLength: 1, description: "name of the branch" });

@@ -3,9 +3,10 @@ import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { type BackfillSpec, backfillOptions } from "../../jobs/backfill.js";
 import { given } from "../../jobs/given.js";
+import { specName } from "../../jobs/spec-name.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, checkVersion, onBranch } from "../../tables/target.js";
-import { specName, tuning, whole } from "../jobs/job-request.js";
+import { tuning, whole } from "../jobs/job-request.js";
 
 const request = Type.Object({
   branch,

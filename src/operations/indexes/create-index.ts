@@ -2,11 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { operation, type Reply } from "../../api/operation.js";
 import { nothing, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { ErrorCode, invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
-import { hasCode } from "../has-code.js";
 import {
   buildName,
   buildOptions,

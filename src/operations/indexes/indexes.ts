@@ -14,12 +14,11 @@ import {
 import type { Services } from "../../api/services.js";
 import { encodePath } from "../../catalog/path.js";
 import type { IndexStats, Table } from "../../engine/index.js";
-import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { onTable } from "../../tables/open-table.js";
 import { writing } from "../../tables/table-writes.js";
 import { branchName, onBranch, readOptions, versionHeader } from "../../tables/target.js";
-import { hasCode } from "../has-code.js";
 import { createTableIndex, createTableScalarIndex } from "./create-index.js";
 import { buildsOn, type IndexEntry, indexEntries, isActive, specOf } from "./index-entries.js";
 import { buildName } from "./index-request.js";

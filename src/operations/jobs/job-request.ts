@@ -1,5 +1,4 @@
 /** What the requests that begin jobs have in common. */
-import { createHash } from "node:crypto";
 import { type TSchema, Type } from "@sinclair/typebox";
 
 /** A whole number, null for the default. */
@@ -11,7 +10,3 @@ export const tuning = <T extends TSchema>(schema: T) =>
   Type.Optional(
     Type.Union([schema, Type.Null()], { description: "taken; has no effect on this server" }),
   );
-
-/** A job's name: the same for the same wish, so that one that is asked for twice runs once. */
-export const specName = (kind: string, spec: string): string =>
-  `${kind}:${createHash("sha256").update(spec).digest("hex")}`;

@@ -1,12 +1,16 @@
 /** `information_schema`: what the catalog knows, as SQL shows it. */
 
-import type { Fresh } from "../../api/operation.js";
-import type { NamespacePath, Page, PageRequest, TableId } from "../../catalog/catalog.js";
+import type { Catalog, NamespacePath, Page, PageRequest, TableId } from "../../catalog/catalog.js";
 import type { SqlListed, SqlSource } from "../../engine/index.js";
-import { ErrorCode, invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { ROOT_SCHEMA } from "../../tables/named-table.js";
 import { type Opening, storageOptions } from "../../tables/open-table.js";
-import { hasCode } from "../has-code.js";
+import type { Freshness } from "../../tables/target.js";
+
+/** What a listing for a statement takes. */
+export interface Listing extends Opening {
+  readonly catalog: Opening["catalog"] & Pick<Catalog, "listAllTables" | "listNamespaces">;
+}
 
 const PAGE = 1_000;
 /** Names of the catalog that a statement may have listed. */
@@ -22,9 +26,9 @@ export function informationName([schema, table, ...more]: readonly string[]): st
 
 /** What the tables of `information_schema` among some sources show. */
 export async function listingFor(
-  services: Opening,
+  services: Listing,
   sources: readonly SqlSource[],
-  fresh: Fresh,
+  fresh: Freshness,
 ): Promise<{ schemata?: string[]; tables?: SqlListed[] }> {
   const wanted = new Set(sources.map((source) => source.information));
   wanted.delete(undefined);
@@ -68,7 +72,7 @@ async function placeOf(
 }
 
 /** The root first, each namespace before those inside it. */
-async function allNamespaces({ catalog }: Opening, fresh: Fresh): Promise<NamespacePath[]> {
+async function allNamespaces({ catalog }: Listing, fresh: Freshness): Promise<NamespacePath[]> {
   const found: NamespacePath[] = [[]];
   for (let at = 0; at < found.length; at++) {
     const parent = found[at] as NamespacePath;
@@ -84,12 +88,12 @@ async function allNamespaces({ catalog }: Opening, fresh: Fresh): Promise<Namesp
   return found;
 }
 
-const allTables = ({ catalog }: Opening, fresh: Fresh): Promise<TableId[]> =>
+const allTables = ({ catalog }: Listing, fresh: Freshness): Promise<TableId[]> =>
   every((page) => catalog.listAllTables(page, { declared: true }), fresh);
 
 async function every<T>(
   list: (page: PageRequest) => Promise<Page<T>>,
-  { minTimestampMillis }: Fresh,
+  { minTimestampMillis }: Freshness,
 ): Promise<T[]> {
   const all: T[] = [];
   let pageToken: string | undefined;

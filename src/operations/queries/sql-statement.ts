@@ -1,11 +1,10 @@
-import type { Fresh } from "../../api/operation.js";
 import {
   cancelQuery,
   type QueryAnswer,
   type SqlSource,
   type SqlTable,
 } from "../../engine/index.js";
-import { ErrorCode } from "../../foundation/errors.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { extended } from "../../foundation/extended.js";
 import { onNamedTable } from "../../tables/named-table.js";
 import {
@@ -14,16 +13,16 @@ import {
   type OpenTable,
   storageOptions,
 } from "../../tables/open-table.js";
-import { hasCode } from "../has-code.js";
+import type { Freshness } from "../../tables/target.js";
 import { queryNumber } from "./query-number.js";
-import { informationName, listingFor } from "./sql-information.js";
+import { informationName, type Listing, listingFor } from "./sql-information.js";
 
 /** How the rows of a statement are written. */
 export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
 
 export interface SqlRun {
   readonly format: SqlFormat;
-  readonly fresh: Fresh;
+  readonly fresh: Freshness;
   /** Runs `work` when nobody waits for the answer any more. */
   onAbort(work: () => void): void;
 }
@@ -34,7 +33,7 @@ export interface SqlRun {
  * @throws code 13 for what is no query, 0 for another statement, 1 or 4 for a table that does not exist
  */
 export async function runStatement(
-  services: Opening,
+  services: Listing,
   body: Uint8Array,
   { format, fresh, onAbort }: SqlRun,
 ): Promise<QueryAnswer> {

@@ -3,9 +3,10 @@ import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import type { CompactionSpec } from "../../jobs/compaction.js";
 import { given } from "../../jobs/given.js";
+import { specName } from "../../jobs/spec-name.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
-import { specName, whole } from "../jobs/job-request.js";
+import { whole } from "../jobs/job-request.js";
 
 export const compactTable = operation({
   id: "CompactTable",

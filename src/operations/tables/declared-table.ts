@@ -3,10 +3,9 @@ import type { Call } from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import type { ArrowBody, Table } from "../../engine/index.js";
-import { ErrorCode, JoustError } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, JoustError } from "../../foundation/errors.js";
 import { isOnlyDeclared, onDeclared, tableHandle } from "../../tables/open-table.js";
 import { writing } from "../../tables/table-writes.js";
-import { hasCode } from "../has-code.js";
 
 /** The table of that name if it is only declared; undefined when it has a version or does not exist. */
 export function findDeclared(

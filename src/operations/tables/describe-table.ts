@@ -1,12 +1,12 @@
 import { pathToFileURL } from "node:url";
 import { Type } from "@sinclair/typebox";
-import { type Dialect, type Fresh, operation, type Reply } from "../../api/operation.js";
+import { type Dialect, operation, type Reply } from "../../api/operation.js";
 import { branch, count, stringMap, version } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { tableNotFound } from "../../catalog/failures.js";
-import { isRemote } from "../../catalog/tables/location.js";
 import type { ReadOptions, TableDescription } from "../../engine/index.js";
+import { isRemote } from "../../foundation/addresses.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import {
   isOnlyDeclared,
@@ -15,6 +15,7 @@ import {
   storageOptions,
   tableHandle,
 } from "../../tables/open-table.js";
+import type { Freshness } from "../../tables/target.js";
 import { branchName, onBranch, readOptions, versionHeader } from "../../tables/target.js";
 import { arrowSchema } from "./arrow-schema.js";
 import { recall, remember } from "./description-cache.js";
@@ -98,7 +99,7 @@ interface Form {
 }
 
 /** Whether a request says how new its answer must be. */
-const wantsFresh = ({ minTimestampMillis, minVersion }: Fresh): boolean =>
+const wantsFresh = ({ minTimestampMillis, minVersion }: Freshness): boolean =>
   minTimestampMillis !== undefined || minVersion !== undefined;
 
 /** Whether a request is about the newest version of the main branch. */

@@ -3,10 +3,9 @@ import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { removeFiles } from "../../catalog/tables/table-files.js";
 import type { Table } from "../../engine/index.js";
-import { ErrorCode } from "../../foundation/errors.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { forgetHandle, storageOptions, tableHandle } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
-import { hasCode } from "../has-code.js";
 import { publicStorageOptions } from "./storage-options.js";
 
 /** A table to make. */

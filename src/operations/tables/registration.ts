@@ -6,11 +6,10 @@ import { choice } from "../../api/validation/choice.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { locationTaken } from "../../catalog/failures.js";
 import { clientLocation, placesAbove } from "../../catalog/tables/client-location.js";
-import { ErrorCode, invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { steersServer } from "../../maintenance/settings.js";
 import { storageOptions } from "../../tables/open-table.js";
 import { letGo } from "../../tables/table-writes.js";
-import { hasCode } from "../has-code.js";
 import { managedVersioning } from "./managed-versioning.js";
 import { publicStorageOptions } from "./storage-options.js";
 

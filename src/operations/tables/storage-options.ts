@@ -1,4 +1,4 @@
-import { isRemote } from "../../catalog/tables/location.js";
+import { isRemote } from "../../foundation/addresses.js";
 import { invalidInput } from "../../foundation/errors.js";
 
 /** What a client may know of the operator's options; it needs them to open a table's location itself. */

@@ -4,10 +4,11 @@ import { branch, count, delimiter, nothing, transactionId } from "../../api/sche
 import { defaultDelimiter } from "../../api/validation/identifier.js";
 import { checkName } from "../../catalog/names.js";
 import { onTable } from "../../tables/open-table.js";
-import { drop, droppedTable } from "../../tables/table-removal.js";
+import { drop } from "../../tables/table-removal.js";
 import { onBranch, readOptions } from "../../tables/target.js";
 import { createTable } from "./create-table.js";
 import { describeTable, tableExists } from "./describe-table.js";
+import { droppedTable } from "./dropped-table.js";
 import { listAllTables, listTables } from "./list-tables.js";
 import { maintenanceSchema, maintenanceState } from "./maintenance-state.js";
 

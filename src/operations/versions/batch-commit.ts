@@ -6,11 +6,10 @@ import type { TableRecord } from "../../catalog/catalog.js";
 import { tableExists } from "../../catalog/failures.js";
 import { checkTableId } from "../../catalog/names.js";
 import type { VersionRange } from "../../engine/index.js";
-import { ErrorCode, invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { onDeclared, onTable } from "../../tables/open-table.js";
 import { changingReferences, letGo } from "../../tables/table-writes.js";
 import { onBranch } from "../../tables/target.js";
-import { hasCode } from "../has-code.js";
 import {
   declaration,
   declared,

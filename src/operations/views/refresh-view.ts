@@ -5,10 +5,11 @@ import type { Services } from "../../api/services.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { given } from "../../jobs/given.js";
 import type { JobRecord } from "../../jobs/jobs.js";
+import { specName } from "../../jobs/spec-name.js";
 import type { RefreshSpec } from "../../jobs/view-refresh.js";
 import { onTable } from "../../tables/open-table.js";
 import { checkVersion } from "../../tables/target.js";
-import { specName, tuning, whole } from "../jobs/job-request.js";
+import { tuning, whole } from "../jobs/job-request.js";
 
 const request = Type.Object({
   src_version: whole(0, "version to read of the one table that the view reads; default: latest"),

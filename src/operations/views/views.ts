@@ -4,10 +4,10 @@ import { operation } from "../../api/operation.js";
 import { nextPageToken, pageRequest } from "../../api/paging.js";
 import { nextPage, nothing, page } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { ErrorCode } from "../../foundation/errors.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
-import { drop, droppedTable } from "../../tables/table-removal.js";
-import { hasCode } from "../has-code.js";
+import { drop } from "../../tables/table-removal.js";
+import { droppedTable } from "../tables/dropped-table.js";
 
 const shared = { tag: "View", params: nothing } as const;
 
