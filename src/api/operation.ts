@@ -127,7 +127,7 @@ export interface Operation {
    * The handler has a state that the process has once: it always runs in the first thread. There it
    * sees neither headers nor that the client goes away.
    */
-  readonly inFirstThread?: true;
+  readonly mainThreadOnly?: true;
   /** Successful status (default 200). */
   readonly status?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape

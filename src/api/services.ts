@@ -3,11 +3,11 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Config } from "../config/config.js";
 import type { Jobs } from "../jobs/jobs.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
-import type { Uploads } from "../multipart/multipart.js";
+import type { MultipartWrites } from "../multipart/multipart.js";
 import type { Prewarming } from "../prewarm/prewarming.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Requests } from "./idempotency/idempotency.js";
+import type { IdempotentRequests } from "./idempotency/idempotency.js";
 import type { Transactions } from "./transactions/transactions.js";
 
 /** What operations work with; made once at start. */
@@ -17,8 +17,8 @@ export interface Services {
   readonly catalog: Catalog;
   readonly jobs: Jobs;
   readonly transactions: Transactions;
-  readonly uploads: Uploads;
-  readonly requests: Requests;
+  readonly multipart: MultipartWrites;
+  readonly idempotency: IdempotentRequests;
   readonly maintenance: Maintenance;
   readonly prewarming: Prewarming;
   readonly threads: Threads;

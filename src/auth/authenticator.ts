@@ -64,12 +64,12 @@ const matching = (hash: Buffer, record: KeyRecord | null | undefined): Identity 
   record && timingSafeEqual(hash, record.hash) ? record : undefined;
 
 /** `--auth none`: whoever connects may do everything. */
-export const anyone: Authenticator = {
+export const allowAll: Authenticator = {
   identify: () => ({ id: "anyone", name: "anyone", role: "admin" }),
 };
 
 /** @throws JoustError (code 16) for a caller whom nobody knows. */
-export function known(identity: Identity | undefined): Identity {
+export function requireIdentity(identity: Identity | undefined): Identity {
   if (identity) return identity;
   throw unauthenticated();
 }

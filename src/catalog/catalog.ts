@@ -88,7 +88,7 @@ export interface Catalog {
     },
   ): Promise<TableRecord>;
   /** True once in `interval` ms, over all servers: then it is this one's turn. */
-  takeDuty(name: string, interval: number): Promise<boolean>;
+  takeLease(name: string, interval: number): Promise<boolean>;
   /**
    * Resolves when this server alone may change a table's tags and branches; see reference-locks.ts. Code 14
    * when the table is dropped, 17 when another server takes too long.
@@ -97,11 +97,11 @@ export interface Catalog {
   /** Once for each `lockReferences` that resolved. */
   unlockReferences(key: string): void;
   /** Tables that other servers dropped and that this one has not left; see departures.ts. */
-  droppedElsewhere(): Promise<DroppedTable[]>;
+  removalsToAcknowledge(): Promise<DroppedTable[]>;
   /** This server works on a dropped table no more. */
-  leaveTable(key: string): Promise<void>;
+  acknowledgeRemoval(key: string): Promise<void>;
   /** Resolves when no other server works on a dropped table. Code 17 when one takes too long. */
-  othersGone(key: string): Promise<void>;
+  awaitRemovalAcknowledgements(key: string): Promise<void>;
   /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
   publishTable(key: string): Promise<void>;
   /**
@@ -154,12 +154,12 @@ export interface Catalog {
    * The files of a reserved or dropped table could not be removed: frees the name, and leaves the
    * files to whoever asks for unfinished tables next. Does not fail: see sure-writes.ts.
    */
-  abandonTable(key: string): Promise<void>;
+  orphanTable(key: string): Promise<void>;
   /** Moves no files. Code 1 when the target namespace is absent, 5 when the name is taken. */
   renameTable(id: TableId, target: TableId): Promise<TableRecord>;
   /**
    * What was abandoned, and what servers that are gone left reserved or dropped; from now on this
    * server's to remove and forget. The tables are in no namespace any more: `id` is only the name.
    */
-  unfinishedTables(): Promise<TableRecord[]>;
+  claimOrphanedTables(): Promise<TableRecord[]>;
 }

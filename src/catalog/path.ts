@@ -25,5 +25,5 @@ export function descendants(stored: string): { from: string; to: string } {
 }
 
 /** An identifier as people write it, for messages. */
-export const shown = (path: readonly string[]): string =>
+export const formatPath = (path: readonly string[]): string =>
   path.length === 0 ? "the root namespace" : JSON.stringify(path.join("$"));

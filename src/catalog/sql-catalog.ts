@@ -1,8 +1,12 @@
-import { takeDuty } from "../cluster/leases.js";
-import type { Servers } from "../cluster/members.js";
+import { takeLease } from "../cluster/leases.js";
+import type { ClusterMembers } from "../cluster/members.js";
 import { ReferenceLocks } from "../cluster/reference-locks.js";
-import { droppedElsewhere, leaveTable, othersGone } from "../cluster/removal-acknowledgements.js";
-import { SureWrites } from "../cluster/retry-queue.js";
+import {
+  acknowledgeRemoval,
+  awaitRemovalAcknowledgements,
+  removalsToAcknowledge,
+} from "../cluster/removal-acknowledgements.js";
+import { RetryQueue } from "../cluster/retry-queue.js";
 import type { CatalogDatabase } from "../database/database.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
@@ -11,7 +15,7 @@ import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
-import { abandonTable, claimUnfinished } from "./tables/orphaned-tables.js";
+import { claimOrphanedTables, orphanTable } from "./tables/orphaned-tables.js";
 import {
   changeTables,
   claimFirstVersion,
@@ -33,16 +37,16 @@ import {
 /** The catalog in SQL: each method is one statement or one transaction of the files beside this. */
 export class SqlCatalog implements Catalog {
   readonly #cache: ReturnType<typeof tableCache>;
-  readonly #sure: SureWrites;
+  readonly #sure: RetryQueue;
   readonly #references: ReferenceLocks;
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
+    private readonly servers: ClusterMembers,
     private readonly root: string,
     log: Logger,
   ) {
-    this.#sure = new SureWrites(log);
+    this.#sure = new RetryQueue(log);
     this.#references = new ReferenceLocks(db, servers, this.#sure);
     this.#cache = tableCache(db);
   }
@@ -161,16 +165,16 @@ export class SqlCatalog implements Catalog {
     return renameTable(this.db, id, target);
   }
 
-  abandonTable(key: string) {
-    return this.#sure.write(`abandon ${key}`, () => abandonTable(this.db, this.servers.self, key));
+  orphanTable(key: string) {
+    return this.#sure.write(`abandon ${key}`, () => orphanTable(this.db, this.servers.self, key));
   }
 
-  unfinishedTables() {
-    return claimUnfinished(this.db, this.servers);
+  claimOrphanedTables() {
+    return claimOrphanedTables(this.db, this.servers);
   }
 
-  takeDuty(name: string, interval: number) {
-    return takeDuty(this.db, this.servers, name, interval);
+  takeLease(name: string, interval: number) {
+    return takeLease(this.db, this.servers, name, interval);
   }
 
   lockReferences(key: string) {
@@ -181,16 +185,16 @@ export class SqlCatalog implements Catalog {
     this.#references.unlock(key);
   }
 
-  droppedElsewhere() {
-    return droppedElsewhere(this.db, this.servers);
+  removalsToAcknowledge() {
+    return removalsToAcknowledge(this.db, this.servers);
   }
 
-  leaveTable(key: string) {
-    return leaveTable(this.db, this.servers, key);
+  acknowledgeRemoval(key: string) {
+    return acknowledgeRemoval(this.db, this.servers, key);
   }
 
-  othersGone(key: string) {
-    return othersGone(this.db, this.servers, key);
+  awaitRemovalAcknowledgements(key: string) {
+    return awaitRemovalAcknowledgements(this.db, this.servers, key);
   }
 
   /** Ends what it still tries to tell the database. */

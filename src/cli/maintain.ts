@@ -10,12 +10,12 @@ import { type CleanUpResult, cleanUp, maintenance } from "../jobs/maintenance.js
 import { startJobs } from "../jobs/runner.js";
 import { queueCleanUp, queueMaintenance } from "../maintenance/maintenance-jobs.js";
 import { properties, settingsOf } from "../maintenance/settings.js";
-import { answeringCleanUps } from "../maintenance/version-clean-up-answers.js";
+import { answeringVersionCleanUps } from "../maintenance/version-clean-up-answers.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
 import { openCatalog } from "../server/open-catalog.js";
 import { openRoot } from "../server/open-root.js";
-import { watchDrops } from "../tables/table-removal.js";
-import { leaveTable } from "../tables/table-writes.js";
+import { watchRemovals } from "../tables/table-removal.js";
+import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
 
@@ -44,13 +44,13 @@ export async function maintain(args: readonly string[]): Promise<void> {
   await openRoot(engine, config);
   const onLease = (leftMs: number) => engine.renewLease(leftMs);
   const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
-  const store = await answeringCleanUps(opened, { engine, storageOptions, log });
+  const store = await answeringVersionCleanUps(opened, { engine, storageOptions, log });
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const kinds = [maintenance(engine, storageOptions), cleanUp(engine, storageOptions, store)];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
-    const threads = { leaveTable: (key: string) => leaveTable({ engine }, key) };
-    const unwatch = watchDrops({ engine, catalog, jobs, threads, log });
+    const threads = { releaseTable: (key: string) => releaseTableInThread({ engine }, key) };
+    const unwatch = watchRemovals({ engine, catalog, jobs, threads, log });
     const stop = async () => {
       await unwatch();
       await jobs.stop();

@@ -8,7 +8,7 @@
 import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
-import type { Servers } from "./members.js";
+import type { ClusterMembers } from "./members.js";
 
 /** A branch of a table. */
 export interface Pause {
@@ -24,7 +24,7 @@ export class CommitPauses {
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
+    private readonly servers: ClusterMembers,
   ) {}
 
   /** Asks the other servers for these pauses, and withdraws all others. */

@@ -1,14 +1,14 @@
 import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
-import type { Servers } from "./members.js";
+import type { ClusterMembers } from "./members.js";
 
 /**
  * What one server does for all, once in `interval` ms by the database's clock. True: it is this one's turn. A
  * server that goes away while it is at it leaves the rest to the next turn.
  */
-export async function takeDuty(
+export async function takeLease(
   db: CatalogDatabase,
-  servers: Servers,
+  servers: ClusterMembers,
   name: string,
   interval: number,
 ): Promise<boolean> {

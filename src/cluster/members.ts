@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type RawBuilder, sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Members } from "./process-locks.js";
+import type { ProcessLocks } from "./process-locks.js";
 
 /** How long a server that has gone silent keeps what it owns, ms. */
 export const LEASE = 30_000;
@@ -20,7 +20,7 @@ const FOREVER = Number.MAX_SAFE_INTEGER;
  * On Postgres a server lives as long as it renews its lease. On SQLite all servers are on one machine,
  * where their locks tell.
  */
-export class Servers {
+export class ClusterMembers {
   readonly self = randomUUID();
   #timer: NodeJS.Timeout | undefined;
   /** Postgres: when the lease ends, by this process's clock, at the earliest. */
@@ -30,7 +30,7 @@ export class Servers {
     private readonly db: CatalogDatabase,
     private readonly log: Logger,
     /** SQLite only. */
-    private readonly members?: Members,
+    private readonly members?: ProcessLocks,
     /** Postgres: the others leave alone what this server is at for so long from now on, ms. */
     private readonly onLease?: (leftMs: number) => void,
   ) {}

@@ -7,7 +7,7 @@ import { makePrivate } from "../database/sqlite/connection.js";
  * lives. The operating system gives the lock up with the process, however it ends: so everybody on
  * the machine can tell at once, and for certain, who is gone.
  */
-export class Members {
+export class ProcessLocks {
   readonly #held = new Map<string, Database.Database>();
 
   constructor(private readonly catalogPath: string) {}

@@ -16,8 +16,8 @@ import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
 import { tableGone } from "../database/table-gone.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import { LEASE, type Servers } from "./members.js";
-import type { SureWrites } from "./retry-queue.js";
+import { type ClusterMembers, LEASE } from "./members.js";
+import type { RetryQueue } from "./retry-queue.js";
 
 /** How long a change waits for another server's, ms: longer than the lease of one that is gone. */
 const PATIENCE = LEASE + 10_000;
@@ -47,8 +47,8 @@ export class ReferenceLocks {
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
-    private readonly sure: SureWrites,
+    private readonly servers: ClusterMembers,
+    private readonly sure: RetryQueue,
   ) {}
 
   /** Resolves when this server has a table's lock; `unlock` has to follow. @throws code 14, 17 */

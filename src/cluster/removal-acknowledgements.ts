@@ -10,7 +10,7 @@ import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import type { Servers } from "./members.js";
+import type { ClusterMembers } from "./members.js";
 
 /** A table whose name is removed from the catalog and whose files may still exist. */
 export interface DroppedTable {
@@ -23,9 +23,9 @@ const PATIENCE = 10_000;
 const LOOK_EVERY = 50;
 
 /** Tables that others dropped and that this server has not left yet. */
-export async function droppedElsewhere(
+export async function removalsToAcknowledge(
   db: CatalogDatabase,
-  { self }: Servers,
+  { self }: ClusterMembers,
 ): Promise<DroppedTable[]> {
   const rows = await available(
     db.read
@@ -44,9 +44,9 @@ export async function droppedElsewhere(
 }
 
 /** This server works on a dropped table no more. */
-export async function leaveTable(
+export async function acknowledgeRemoval(
   db: CatalogDatabase,
-  { self }: Servers,
+  { self }: ClusterMembers,
   key: string,
 ): Promise<void> {
   await db.write((t) =>
@@ -66,9 +66,9 @@ export async function leaveTable(
 }
 
 /** Waits until all other servers have left a table. @throws code 17 when one takes too long */
-export async function othersGone(
+export async function awaitRemovalAcknowledgements(
   db: CatalogDatabase,
-  servers: Servers,
+  servers: ClusterMembers,
   key: string,
 ): Promise<void> {
   for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {

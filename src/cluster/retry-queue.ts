@@ -9,7 +9,7 @@ const RETRY_EVERY = 1_000;
  * and that often is the catalog: without another attempt a name would be taken for as long as this server
  * lives.
  */
-export class SureWrites {
+export class RetryQueue {
   readonly #open = new Map<string, () => Promise<void>>();
   readonly #closed = new AbortController();
   #retrying: Promise<void> | undefined;

@@ -13,29 +13,29 @@ import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Servers } from "./members.js";
-import { SureWrites } from "./retry-queue.js";
+import type { ClusterMembers } from "./members.js";
+import { RetryQueue } from "./retry-queue.js";
 
 /** How long a clean-up waits for the answers of other servers, ms, and how often it looks. */
 const PATIENCE = 10_000;
 const LOOK_EVERY = 50;
 
 /** What another server would like to remove. */
-export interface Wanted {
+export interface ProposedCleanUp {
   /** The table's key. */
   readonly table: string;
   readonly versions: number[];
 }
 
-export class CleanUps {
-  readonly #sure: SureWrites;
+export class VersionCleanUps {
+  readonly #sure: RetryQueue;
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
+    private readonly servers: ClusterMembers,
     log: Logger,
   ) {
-    this.#sure = new SureWrites(log);
+    this.#sure = new RetryQueue(log);
   }
 
   /**
@@ -45,7 +45,7 @@ export class CleanUps {
    * @throws code 17 when a server does not answer; nothing is removed then
    */
   async agreed<T>(
-    { table, versions }: Wanted,
+    { table, versions }: ProposedCleanUp,
     signal: AbortSignal,
     remove: (kept: number[]) => Promise<T>,
   ): Promise<T> {
@@ -76,7 +76,7 @@ export class CleanUps {
   }
 
   /** What a clean-up would like to remove; `undefined` when it has ended. */
-  async wanted(id: string): Promise<Wanted | undefined> {
+  async wanted(id: string): Promise<ProposedCleanUp | undefined> {
     const query = this.db.read.selectFrom("clean_ups").selectAll().where("id", "=", id);
     const row = await available(query.executeTakeFirst());
     return row && { table: row.table_key, versions: JSON.parse(row.versions) };

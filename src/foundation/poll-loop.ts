@@ -2,7 +2,7 @@
  * Calls `work` every `interval` ms, never twice at the same time, until it is stopped. `failed` gets what `work`
  * throws. Gives back how to stop; that waits for a call under way.
  */
-export function repeatedly(
+export function startPolling(
   interval: number,
   work: () => Promise<void>,
   failed: (error: unknown) => void,

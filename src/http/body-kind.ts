@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import { uploadTooLarge } from "./body.js";
+import { uploadTooLarge } from "./body-sinks.js";
 import type { Headers } from "./headers.js";
 import type { Route } from "./route.js";
 

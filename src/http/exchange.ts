@@ -1,12 +1,12 @@
 import type { Reply } from "../api/operation.js";
 import { asJoustError, type JoustError } from "../foundation/errors.js";
-import { type Flying, grounded, type InFlight } from "../foundation/in-flight.js";
-import { type Sending, slowRate } from "./answer-room.js";
-import type { BodyRoom } from "./body-room.js";
+import { detached, type InFlight, type InFlightEntry } from "../foundation/in-flight.js";
+import type { BodyLimiter } from "./body-limiter.js";
 import type { Headers } from "./headers.js";
 import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
 import { type Outgoing, type Ready, ready, sendReply } from "./reply.js";
+import { type Sending, slowRate } from "./reply-limiter.js";
 import type { TransportResponse } from "./transport/transport.js";
 
 /** Where the bytes of a request body go. A chunk's memory is only valid during the call. */
@@ -42,8 +42,8 @@ export interface Host {
  * before they read (urllib3, reqwest) would otherwise meet a closed socket instead of the reason.
  * After the peer is gone nothing touches the socket any more.
  */
-export class Exchange implements Outgoing, Flying, Sending {
-  place = grounded;
+export class Exchange implements Outgoing, InFlightEntry, Sending {
+  place = detached;
   /** Tells callers apart; "" until it is known who asks. */
   caller = "";
   held = 0;
@@ -105,7 +105,7 @@ export class Exchange implements Outgoing, Flying, Sending {
    * Collects the beginning of the body until `receive` is called, in memory of `room`, and reads no more
    * of a long one. `fail` is called if the room has no memory left.
    */
-  wait(room: BodyRoom, fail: (error: unknown) => void): void {
+  wait(room: BodyLimiter, fail: (error: unknown) => void): void {
     if (this.#bodyEnded) return;
     this.#pending = new PendingBody(room, () => this.pause(), fail);
     this.#sink = this.#pending;

@@ -1,4 +1,4 @@
-import type { BodyRoom } from "./body-room.js";
+import type { BodyLimiter } from "./body-limiter.js";
 import type { Sink } from "./exchange.js";
 
 /** The socket is not read while so many bytes wait. Without a pause the end of the connection is noticed. */
@@ -10,7 +10,7 @@ export class PendingBody implements Sink {
   #size = 0;
 
   constructor(
-    private readonly room: BodyRoom,
+    private readonly room: BodyLimiter,
     private readonly pause: () => void,
     readonly fail: (error: unknown) => void,
   ) {}

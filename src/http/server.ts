@@ -1,26 +1,26 @@
 import type { Operation, Reply, Translation } from "../api/operation.js";
-import { type Authenticator, known } from "../auth/authenticator.js";
+import { type Authenticator, requireIdentity } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { InFlight } from "../foundation/in-flight.js";
-import type { AnswerRoom } from "./answer-room.js";
 import { Callers } from "./callers.js";
 import { type Draining, drain } from "./drain.js";
 import { Exchange, type Host } from "./exchange.js";
 import { rejectFraming } from "./framing-error.js";
-import { Handling, type Rooms } from "./handling.js";
 import { Headers } from "./headers.js";
 import { problemStatus } from "./problem.js";
+import type { ReplyLimiter } from "./reply-limiter.js";
+import { type RequestDependencies, RequestHandler } from "./request-handler.js";
 import { routes } from "./route.js";
 import { type Match, Router } from "./router.js";
 import { transportOf } from "./transport/open.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
 
-export interface ServerOptions extends Rooms {
+export interface ServerOptions extends RequestDependencies {
   /** Tables that are to be ready before anybody asks are not yet. */
   isWarming?(): boolean;
   readonly operations: readonly Operation[];
   readonly translations: readonly Translation[];
-  readonly answerRoom: AnswerRoom;
+  readonly replyLimiter: ReplyLimiter;
   /** What anybody may fetch: what is served at a path, undefined for nothing. */
   page(path: string): Reply | undefined;
 }
@@ -109,7 +109,7 @@ export class Server implements Host, Draining {
     const now = Date.now();
     const all = this.inFlight.all();
     for (const exchange of all) exchange.tick(now);
-    for (const exchange of this.options.answerRoom.excess(all)) this.#cutOff(exchange);
+    for (const exchange of this.options.replyLimiter.excess(all)) this.#cutOff(exchange);
   }
 
   #cutOff(exchange: Exchange): void {
@@ -184,7 +184,7 @@ export class Server implements Host, Draining {
     const verb = method === "head" ? "GET" : method.toUpperCase();
     const route = match?.routes.get(verb);
     if (match && route) {
-      new Handling(this.options, exchange, route, match.segments, query).start();
+      new RequestHandler(this.options, exchange, route, match.segments, query).start();
     } else {
       void this.#refuse(exchange, match, verb, path).catch((error) => exchange.fail(error));
     }
@@ -197,7 +197,7 @@ export class Server implements Host, Draining {
     verb: string,
     path: string,
   ): Promise<void> {
-    known(await this.#authenticator.identify(exchange.headers.key));
+    requireIdentity(await this.#authenticator.identify(exchange.headers.key));
     exchange.trust();
     if (!match) {
       const near = this.#router.near(path);

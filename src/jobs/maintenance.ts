@@ -1,6 +1,6 @@
-import type { CleanUps } from "../cluster/version-clean-ups.js";
+import type { VersionCleanUps } from "../cluster/version-clean-ups.js";
 import type { CompactOptions, Engine } from "../engine/index.js";
-import type { Uploads } from "../multipart/multipart.js";
+import type { MultipartWrites } from "../multipart/multipart.js";
 import { given } from "./given.js";
 import { CLEAN_UP, type JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
@@ -44,9 +44,9 @@ export interface CleanUpResult {
 }
 
 /** Who knows of versions that are still needed. */
-export interface Needs {
-  readonly uploads: Pick<Uploads, "oldestVersion">;
-  readonly cleanUps: Pick<CleanUps, "agreed">;
+export interface CleanUpDependencies {
+  readonly multipart: Pick<MultipartWrites, "oldestVersion">;
+  readonly versionCleanUps: Pick<VersionCleanUps, "agreed">;
 }
 
 /**
@@ -56,17 +56,17 @@ export interface Needs {
 export const cleanUp = (
   engine: Engine,
   storageOptions: Record<string, string>,
-  { uploads, cleanUps }: Needs,
+  { multipart, versionCleanUps }: CleanUpDependencies,
 ): JobKind => ({
   kind: CLEAN_UP,
   async run({ table, spec, signal }) {
     const { age_ms } = JSON.parse(spec) as CleanUpSpec;
     const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
-    const below = await uploads.oldestVersion(table.key);
+    const below = await multipart.oldestVersion(table.key);
     const planned = await withTask(signal, (task) => target.planCleanUp(age_ms, below, task));
     try {
       const wanted = { table: table.key, versions: planned.versions };
-      const { versions, bytes, inUse } = await cleanUps.agreed(wanted, signal, (kept) =>
+      const { versions, bytes, inUse } = await versionCleanUps.agreed(wanted, signal, (kept) =>
         withTask(signal, (task) => planned.run(kept, task)),
       );
       const result: CleanUpResult = { versions_removed: versions, bytes_removed: bytes };

@@ -2,8 +2,8 @@ import { type Selectable, sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
-import { keepOutcomes } from "../catalog/tables/job-outcomes.js";
-import type { Servers } from "../cluster/members.js";
+import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
+import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase } from "../database/database.js";
 import type { JobsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
@@ -35,7 +35,7 @@ export class JobStore {
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
+    private readonly servers: ClusterMembers,
   ) {}
 
   /** See `Jobs.enqueue`. */
@@ -216,7 +216,7 @@ export class JobStore {
 
   async forget(table: string, name: string): Promise<void> {
     await this.db.write(async (t) => {
-      await keepOutcomes(t, table, name);
+      await recordJobOutcomes(t, table, name);
       await t
         .deleteFrom("jobs")
         .where("table_key", "=", table)

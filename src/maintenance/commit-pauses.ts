@@ -1,7 +1,7 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { CommitPauses, Pause } from "../cluster/commit-pauses.js";
 import type { Engine } from "../engine/index.js";
-import { repeatedly } from "../foundation/poll-loop.js";
+import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 
 /** How often the catalog is read for pauses that others ask for, ms. */
@@ -12,7 +12,7 @@ const PAUSE = 600;
 const LONGEST = 10_000;
 const BREAK = 2_000;
 
-export interface Surroundings {
+export interface PauseDependencies {
   readonly commitPauses: Pick<CommitPauses, "ask" | "elsewhere">;
   readonly catalog: Pick<Catalog, "tableByKey">;
   readonly engine: Pick<Engine, "outrun" | "table">;
@@ -21,12 +21,12 @@ export interface Surroundings {
   readonly log: Logger;
 }
 
-type Closable = Pick<Surroundings, "catalog" | "commitPauses"> & { close(): Promise<void> };
+type Closable = Pick<PauseDependencies, "catalog" | "commitPauses"> & { close(): Promise<void> };
 
 /** An open catalog, with commits paused as servers ask one another until it is closed. */
 export function pausingCommits<T extends Closable>(
   opened: T,
-  own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
+  own: Pick<PauseDependencies, "engine" | "storageOptions" | "log">,
 ): T {
   const { catalog, commitPauses } = opened;
   const watch = new Watch({ ...own, catalog, commitPauses });
@@ -40,8 +40,8 @@ class Watch {
   readonly #pausing = new Set<Promise<void>>();
   readonly #stopLooking: () => Promise<void>;
 
-  constructor(private readonly surroundings: Surroundings) {
-    this.#stopLooking = repeatedly(
+  constructor(private readonly surroundings: PauseDependencies) {
+    this.#stopLooking = startPolling(
       INTERVAL,
       () => this.#look(),
       (err) => surroundings.log.warn({ err }, "pauses of commits could not be looked for"),

@@ -4,7 +4,7 @@ import type { CleanUpSpec } from "../jobs/maintenance.js";
 import { specName } from "../jobs/spec-name.js";
 
 /** Kinds of the jobs that keep tables fit. */
-export const chores: ReadonlySet<string> = new Set(["maintenance", CLEAN_UP]);
+export const maintenanceKinds: ReadonlySet<string> = new Set(["maintenance", CLEAN_UP]);
 
 /** Chores of one name that are kept: a busy table has one every few seconds, and nobody asked for them. */
 const KEPT = 20;

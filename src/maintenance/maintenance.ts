@@ -29,7 +29,7 @@ const ROUND_PAUSE = 5;
 /** Keeps tables fit without being asked. */
 export interface Maintenance {
   /** A table was written to, or a job on it has ended that others may have written beside. */
-  touched(key: string): void;
+  tableChanged(key: string): void;
   progress(): MaintenanceProgress;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export interface MaintenanceProgress {
 
 export interface MaintenanceOptions {
   readonly engine: Engine;
-  readonly catalog: Pick<Catalog, "table" | "tableByKey" | "listAllTables" | "takeDuty">;
+  readonly catalog: Pick<Catalog, "table" | "tableByKey" | "listAllTables" | "takeLease">;
   readonly jobs: Pick<Jobs, "enqueue" | "list">;
   readonly storageOptions: Readonly<Record<string, string>>;
   readonly settings: MaintenanceSettings;
@@ -83,7 +83,7 @@ class Watch implements Maintenance {
     this.#goRound();
   }
 
-  touched(key: string): void {
+  tableChanged(key: string): void {
     const written = this.#written.get(key);
     if (!written) this.#written.set(key, { writes: 1, last: Date.now() });
     else {
@@ -131,7 +131,7 @@ class Watch implements Maintenance {
     const { catalog, settings, log } = this.options;
     // A server that is off looks for tables that are on by themselves: no round for one that is on.
     const round = settings.on ? "maintenance round" : "maintenance round of tables that ask for it";
-    if (!(await catalog.takeDuty(round, ROUND))) return;
+    if (!(await catalog.takeLease(round, ROUND))) return;
     let pageToken: string | undefined;
     do {
       const page = await catalog.listAllTables(

@@ -1,14 +1,14 @@
 import type { Catalog } from "../catalog/catalog.js";
-import type { CleanUps } from "../cluster/version-clean-ups.js";
+import type { VersionCleanUps } from "../cluster/version-clean-ups.js";
 import type { Engine, GivenUp } from "../engine/index.js";
-import { repeatedly } from "../foundation/poll-loop.js";
+import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 
 /** How often clean-ups of other servers are looked for, ms. */
 const INTERVAL = 250;
 
-export interface Surroundings {
-  readonly cleanUps: Pick<CleanUps, "elsewhere" | "wanted" | "answer">;
+export interface CleanUpDependencies {
+  readonly versionCleanUps: Pick<VersionCleanUps, "elsewhere" | "wanted" | "answer">;
   readonly catalog: Pick<Catalog, "tableByKey">;
   readonly engine: Pick<Engine, "table">;
   /** What reaching the root needs; a table's own options come on top. */
@@ -21,23 +21,27 @@ export interface Surroundings {
  * Resolves when those that had begun before this server was there are answered; gives back how to stop, when
  * nothing here uses versions any more.
  */
-export async function watchCleanUps(surroundings: Surroundings): Promise<() => Promise<void>> {
+export async function watchVersionCleanUps(
+  surroundings: CleanUpDependencies,
+): Promise<() => Promise<void>> {
   const watch = new Watch(surroundings);
   await watch.look();
   watch.start();
   return () => watch.stop();
 }
 
-type Closable = Pick<Surroundings, "catalog" | "cleanUps"> & { close(): Promise<void> };
+type Closable = Pick<CleanUpDependencies, "catalog" | "versionCleanUps"> & {
+  close(): Promise<void>;
+};
 
 /** An open catalog, with the clean-ups of other servers answered until it is closed. */
-export async function answeringCleanUps<T extends Closable>(
+export async function answeringVersionCleanUps<T extends Closable>(
   opened: T,
-  own: Pick<Surroundings, "engine" | "storageOptions" | "log">,
+  own: Pick<CleanUpDependencies, "engine" | "storageOptions" | "log">,
 ): Promise<T> {
-  const { catalog, cleanUps } = opened;
+  const { catalog, versionCleanUps } = opened;
   try {
-    const stop = await watchCleanUps({ ...own, catalog, cleanUps });
+    const stop = await watchVersionCleanUps({ ...own, catalog, versionCleanUps });
     const close = () => stop().finally(() => opened.close());
     return { ...opened, close };
   } catch (error) {
@@ -58,10 +62,10 @@ class Watch {
   readonly #known = new Map<string, Known>();
   #stopLooking: (() => Promise<void>) | undefined;
 
-  constructor(private readonly surroundings: Surroundings) {}
+  constructor(private readonly surroundings: CleanUpDependencies) {}
 
   start(): void {
-    this.#stopLooking = repeatedly(
+    this.#stopLooking = startPolling(
       INTERVAL,
       () => this.look(),
       (err) =>
@@ -77,7 +81,7 @@ class Watch {
   /** Ends what is over and answers what is new, or was not answered yet. */
   async look(): Promise<void> {
     const isFirst = this.#stopLooking === undefined;
-    const going = new Set(await this.surroundings.cleanUps.elsewhere());
+    const going = new Set(await this.surroundings.versionCleanUps.elsewhere());
     for (const id of this.#known.keys()) if (!going.has(id)) void this.#end(id);
     const answers = [...going].map((id) => this.#answer(id));
     // Later on, a table that takes long to look at keeps no other one waiting.
@@ -115,7 +119,7 @@ class Watch {
         known.givenUp = undefined;
         throw error;
       });
-      await this.surroundings.cleanUps.answer(id, givenUp?.kept ?? []);
+      await this.surroundings.versionCleanUps.answer(id, givenUp?.kept ?? []);
       known.answered = true;
     } catch (err) {
       this.surroundings.log.warn({ err }, "another server's clean-up could not be answered");
@@ -124,8 +128,8 @@ class Watch {
 
   /** Nothing of a table that is gone. */
   async #giveUp(id: string): Promise<GivenUp | undefined> {
-    const { cleanUps, catalog, engine, storageOptions } = this.surroundings;
-    const wanted = await cleanUps.wanted(id);
+    const { versionCleanUps, catalog, engine, storageOptions } = this.surroundings;
+    const wanted = await versionCleanUps.wanted(id);
     const record = wanted && (await catalog.tableByKey(wanted.table));
     if (!record) return undefined;
     const options = { ...storageOptions, ...record.storageOptions };

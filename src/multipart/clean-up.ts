@@ -3,12 +3,12 @@ import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { type Opening, tableHandle } from "../tables/open-table.js";
 import { onBranch } from "../tables/target.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Remains, Uploads } from "./multipart.js";
+import type { MultipartWrites, OrphanedParts } from "./multipart.js";
 
 /** What the removal of parts takes. */
 interface Removing extends Opening {
   readonly catalog: Opening["catalog"] & Pick<Catalog, "tableByKey">;
-  readonly uploads: Pick<Uploads, "committed" | "remains">;
+  readonly multipart: Pick<MultipartWrites, "committed" | "orphanedParts">;
   readonly log: Logger;
 }
 
@@ -16,7 +16,10 @@ interface Removing extends Opening {
 const INTERVAL = 15 * 60 * 1000;
 
 /** Removes the files of parts that were not committed. What fails is logged and left for later. */
-export async function removeRemains(services: Removing, remains: Remains): Promise<void> {
+export async function removeOrphanedParts(
+  services: Removing,
+  remains: OrphanedParts,
+): Promise<void> {
   const { upload, parts } = remains;
   try {
     const record = await services.catalog.tableByKey(upload.table);
@@ -33,7 +36,7 @@ export async function removeRemains(services: Removing, remains: Remains): Promi
         throw error;
       });
       if (version === undefined) return await remains.removed();
-      if (version !== null) return await services.uploads.committed(upload.id, version);
+      if (version !== null) return await services.multipart.committed(upload.id, version);
       if (!(await remains.claim())) return;
     }
     await table.removeParts(parts);
@@ -44,9 +47,10 @@ export async function removeRemains(services: Removing, remains: Remains): Promi
 }
 
 /** Removes what was left behind, now and from time to time; gives back how to stop. */
-export function watchUploads(services: Removing): () => Promise<void> {
+export function watchOrphanedParts(services: Removing): () => Promise<void> {
   const clean = async () => {
-    for (const remains of await services.uploads.remains()) await removeRemains(services, remains);
+    for (const remains of await services.multipart.orphanedParts())
+      await removeOrphanedParts(services, remains);
   };
   const failed = (err: unknown) =>
     services.log.warn({ err }, "remains of uploads could not be looked for");

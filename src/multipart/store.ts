@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
-import type { Servers } from "../cluster/members.js";
+import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase, Write } from "../database/database.js";
 import type { UploadsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
@@ -9,11 +9,11 @@ import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
 import { firstIdAt, timedId, timeOf } from "../foundation/timed-id.js";
 import type {
   Completion,
-  Remains,
-  UploadName,
-  UploadPart,
-  UploadRecord,
-  Uploads,
+  MultipartName,
+  MultipartPart,
+  MultipartWrite,
+  MultipartWrites,
+  OrphanedParts,
 } from "./multipart.js";
 
 /** An upload without activity ends after this time, and a finished one is forgotten, ms. */
@@ -30,13 +30,13 @@ const MAX_OF_ALL = 4_096;
 const MAX_PARTS = 10_000;
 
 /** Uploads in the catalog's database. */
-export class UploadStore implements Uploads {
+export class MultipartStore implements MultipartWrites {
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
+    private readonly servers: ClusterMembers,
   ) {}
 
-  async begin({ table, branch, version }: Omit<UploadRecord, "id">): Promise<string> {
+  async begin({ table, branch, version }: Omit<MultipartWrite, "id">): Promise<string> {
     const id = timedId();
     await this.db.write(async (t) => {
       const active = t.selectFrom("uploads").where("state", "in", ["open", "committing"]);
@@ -65,7 +65,7 @@ export class UploadStore implements Uploads {
     return id;
   }
 
-  async open(name: UploadName): Promise<UploadRecord> {
+  async open(name: MultipartName): Promise<MultipartWrite> {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       if (row.state !== "open") throw ended(name.id);
@@ -79,7 +79,7 @@ export class UploadStore implements Uploads {
     });
   }
 
-  async keep(id: string, part: UploadPart): Promise<Remains | undefined> {
+  async recordPart(id: string, part: MultipartPart): Promise<OrphanedParts | undefined> {
     const overwrite = part.overwrite ? 1 : 0;
     return this.db.write(async (t) => {
       const row = await this.#locked(t, id);
@@ -118,7 +118,7 @@ export class UploadStore implements Uploads {
     });
   }
 
-  async complete(name: UploadName): Promise<Completion> {
+  async complete(name: MultipartName): Promise<Completion> {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       const { id } = row;
@@ -167,9 +167,9 @@ export class UploadStore implements Uploads {
   }
 
   async abandon(
-    { id, table, branch }: UploadName,
+    { id, table, branch }: MultipartName,
     state: "open" | "committing",
-  ): Promise<Remains | undefined> {
+  ): Promise<OrphanedParts | undefined> {
     return this.db.write(async (t) => {
       const row = await t
         .updateTable("uploads")
@@ -208,7 +208,7 @@ export class UploadStore implements Uploads {
     return version ?? undefined;
   }
 
-  async remains(): Promise<Remains[]> {
+  async orphanedParts(): Promise<OrphanedParts[]> {
     const before = Date.now() - KEPT;
     return this.db.write(async (t) => {
       await t
@@ -242,7 +242,7 @@ export class UploadStore implements Uploads {
         .where("upload_parts.name", "is", null)
         .where("uploads.state", "<>", "abandoned")
         .execute();
-      const found: Remains[] = [];
+      const found: OrphanedParts[] = [];
       for (const row of ended) found.push(await this.#remainsOf(t, row));
       for (const row of replaced) found.push(this.#remainsOfPart(row, row.part, row.contents));
       return found;
@@ -250,7 +250,7 @@ export class UploadStore implements Uploads {
   }
 
   /** @throws code 13 when there is no such upload of that table and branch */
-  async #find(t: Write, { id, table, branch }: UploadName): Promise<Selectable<UploadsRow>> {
+  async #find(t: Write, { id, table, branch }: MultipartName): Promise<Selectable<UploadsRow>> {
     const row = await this.#locked(t, id);
     if (row?.table_key === table && row.branch === (branch ?? "")) return row;
     throw ended(id);
@@ -276,7 +276,7 @@ export class UploadStore implements Uploads {
     return row !== undefined;
   }
 
-  async #remainsOf(t: Write, row: Selectable<UploadsRow>): Promise<Remains> {
+  async #remainsOf(t: Write, row: Selectable<UploadsRow>): Promise<OrphanedParts> {
     const parts = await t
       .selectFrom("upload_parts")
       .select("contents")
@@ -310,7 +310,7 @@ export class UploadStore implements Uploads {
   }
 
   /** A part that another one has taken the place of. */
-  #remainsOfPart(row: Selectable<UploadsRow>, part: string, base64: string): Remains {
+  #remainsOfPart(row: Selectable<UploadsRow>, part: string, base64: string): OrphanedParts {
     return {
       upload: upload(row),
       parts: [contents({ contents: base64 })],
@@ -325,7 +325,7 @@ export class UploadStore implements Uploads {
 
 const contents = (part: { contents: string }): Buffer => Buffer.from(part.contents, "base64");
 
-const upload = (row: Selectable<UploadsRow>): UploadRecord => ({
+const upload = (row: Selectable<UploadsRow>): MultipartWrite => ({
   id: row.id,
   table: row.table_key,
   branch: row.branch === "" ? undefined : row.branch,

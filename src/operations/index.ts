@@ -1,6 +1,6 @@
 import { lancedbTranslations } from "../api/dialects/lancedb.js";
 import type { Operation, Translation } from "../api/operation.js";
-import { recorded } from "../api/transactions/recorded.js";
+import { withTransactionRecord } from "../api/transactions/transaction-record.js";
 import { branches } from "./branches/branches.js";
 import { alterTableAddColumns } from "./columns/add-columns.js";
 import { alterColumns } from "./columns/alter-columns.js";
@@ -63,7 +63,7 @@ export const contract: readonly Operation[] = (
     ...transactions,
     ...jobs,
   ] as const
-).map(recorded);
+).map(withTransactionRecord);
 
 /** What the operations look like to LanceDB SDKs. */
 export const translations: readonly Translation[] = lancedbTranslations([

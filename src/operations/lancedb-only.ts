@@ -1,6 +1,6 @@
 /** Operations that only LanceDB SDKs know. */
 import type { Operation } from "../api/operation.js";
-import { recorded } from "../api/transactions/recorded.js";
+import { withTransactionRecord } from "../api/transactions/transaction-record.js";
 import { branchComparisons } from "./branches/compare-branches.js";
 import { blobs } from "./rows/blobs.js";
 import { multipart } from "./rows/multipart.js";
@@ -15,4 +15,4 @@ export const lancedbOnly: readonly Operation[] = [
   ...prewarming,
   ...branchComparisons,
   ...unserved,
-].map(recorded);
+].map(withTransactionRecord);

@@ -1,16 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Requests } from "../api/idempotency/idempotency.js";
-import { RequestStore } from "../api/idempotency/store.js";
+import type { IdempotentRequests } from "../api/idempotency/idempotency.js";
+import { IdempotencyStore } from "../api/idempotency/store.js";
 import { TransactionStore } from "../api/transactions/store.js";
 import type { Transactions } from "../api/transactions/transactions.js";
 import { followMovedRoot } from "../catalog/discovery/moved-root.js";
 import { type KeyStore, SqlKeyStore } from "../catalog/keys.js";
 import { SqlCatalog } from "../catalog/sql-catalog.js";
 import { CommitPauses } from "../cluster/commit-pauses.js";
-import { Servers } from "../cluster/members.js";
-import { Members } from "../cluster/process-locks.js";
-import { CleanUps } from "../cluster/version-clean-ups.js";
+import { ClusterMembers } from "../cluster/members.js";
+import { ProcessLocks } from "../cluster/process-locks.js";
+import { VersionCleanUps } from "../cluster/version-clean-ups.js";
 import type { CatalogDatabase } from "../database/database.js";
 import { secret } from "../database/secret.js";
 import { rethrow } from "../database/sql-error.js";
@@ -19,8 +19,8 @@ import type { Epoch } from "../database/sqlite/reader.js";
 import { isPostgres, isRemote } from "../foundation/addresses.js";
 import { diskFault } from "../foundation/disk-fault.js";
 import { JobStore } from "../jobs/store.js";
-import type { Uploads } from "../multipart/multipart.js";
-import { UploadStore } from "../multipart/store.js";
+import type { MultipartWrites } from "../multipart/multipart.js";
+import { MultipartStore } from "../multipart/store.js";
 import type { Logger } from "../telemetry/logger.js";
 
 export interface CatalogOptions {
@@ -45,9 +45,9 @@ export interface OpenCatalog {
   readonly keys: KeyStore;
   readonly jobs: JobStore;
   readonly transactions: Transactions;
-  readonly uploads: Uploads;
-  readonly requests: Requests;
-  readonly cleanUps: CleanUps;
+  readonly multipart: MultipartWrites;
+  readonly idempotency: IdempotentRequests;
+  readonly versionCleanUps: VersionCleanUps;
   readonly commitPauses: CommitPauses;
   close(): Promise<void>;
 }
@@ -58,7 +58,7 @@ const openPostgres = async (url: string, log: Logger) =>
 
 /** The engine is loaded where it is needed: keys are made without it. */
 const openSealedIds = async (key: Buffer) =>
-  new (await import("../api/transactions/signed-ids.js")).SealedIds(key);
+  new (await import("../api/transactions/signed-ids.js")).SignedIds(key);
 
 async function openFile(path: string, epoch: Epoch | undefined): Promise<CatalogDatabase> {
   try {
@@ -78,7 +78,12 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   try {
     const key = await secret(db, "transaction-ids");
     const sealedIds = role === "server" ? await openSealedIds(key) : undefined;
-    const servers = new Servers(db, log, postgres ? undefined : new Members(url), onLease);
+    const servers = new ClusterMembers(
+      db,
+      log,
+      postgres ? undefined : new ProcessLocks(url),
+      onLease,
+    );
     if (role === "server") {
       await servers.join();
       if (!postgres && !isRemote(root)) {
@@ -87,18 +92,18 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
       }
     }
     const catalog = new SqlCatalog(db, servers, root, log);
-    const cleanUps = new CleanUps(db, servers, log);
+    const versionCleanUps = new VersionCleanUps(db, servers, log);
     return {
       catalog,
       keys: new SqlKeyStore(db),
       jobs: new JobStore(db, servers),
       transactions: new TransactionStore(db, sealedIds),
-      uploads: new UploadStore(db, servers),
-      requests: new RequestStore(db, servers),
-      cleanUps,
+      multipart: new MultipartStore(db, servers),
+      idempotency: new IdempotencyStore(db, servers),
+      versionCleanUps,
       commitPauses: new CommitPauses(db, servers),
       async close() {
-        await Promise.all([catalog.close(), cleanUps.close()]);
+        await Promise.all([catalog.close(), versionCleanUps.close()]);
         try {
           if (role === "server") await servers.leave();
         } finally {

@@ -1,15 +1,15 @@
 import { docsPage } from "../api/openapi/docs.js";
 import type { Services } from "../api/services.js";
-import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
+import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
 import { makeFirstKey } from "../auth/first-key.js";
 import { adoptTables } from "../catalog/discovery/adoption.js";
-import { removeUnfinished, watchUnfinished } from "../catalog/tables/orphaned-tables.js";
+import { removeOrphanedTables, watchOrphanedTables } from "../catalog/tables/orphaned-tables.js";
 import type { Config } from "../config/config.js";
 import { Engine, Upload } from "../engine/index.js";
 import { isRemote } from "../foundation/addresses.js";
-import { AnswerRoom } from "../http/answer-room.js";
-import { BodyRoom } from "../http/body-room.js";
+import { BodyLimiter } from "../http/body-limiter.js";
 import { drain } from "../http/drain.js";
+import { ReplyLimiter } from "../http/reply-limiter.js";
 import { Server } from "../http/server.js";
 import { transportOf } from "../http/transport/open.js";
 import { readPair, watchPair } from "../http/transport/tls.js";
@@ -21,21 +21,21 @@ import { startJobs } from "../jobs/runner.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
 import { pausingCommits } from "../maintenance/commit-pauses.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
-import { chores } from "../maintenance/maintenance-jobs.js";
-import { answeringCleanUps } from "../maintenance/version-clean-up-answers.js";
-import { watchUploads } from "../multipart/clean-up.js";
+import { maintenanceKinds } from "../maintenance/maintenance-jobs.js";
+import { answeringVersionCleanUps } from "../maintenance/version-clean-up-answers.js";
+import { watchOrphanedParts } from "../multipart/clean-up.js";
 import { operations, translations } from "../operations/index.js";
 import { Prewarming } from "../prewarm/prewarming.js";
 import { prewarmTables } from "../prewarm/table.js";
-import { watchDrops } from "../tables/table-removal.js";
-import { leaveTable, letGo } from "../tables/table-writes.js";
+import { watchRemovals } from "../tables/table-removal.js";
+import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
-import { handling } from "../threads/forwarded-operations.js";
+import { mainThreadHandler } from "../threads/forwarded-operations.js";
 import { Shared } from "../threads/shared.js";
 import type { Targets } from "../threads/thread-rpc.js";
 import { type OpenCatalog, openCatalog } from "./open-catalog.js";
 import { openRoot } from "./open-root.js";
-import { Rehearsal } from "./rehearsal.js";
+import { WarmUp } from "./warm-up.js";
 import { Workers } from "./workers.js";
 
 /** A server that takes requests. */
@@ -70,7 +70,7 @@ export async function start(config: Config, log: Logger): Promise<Running> {
     onLease,
   });
   // Others that clean up wait for an answer from here on.
-  const answering = await answeringCleanUps(opened, { engine, storageOptions, log });
+  const answering = await answeringVersionCleanUps(opened, { engine, storageOptions, log });
   const store = pausingCommits(answering, { engine, storageOptions, log });
   try {
     return await startOn(config, log, engine, store, shared);
@@ -89,7 +89,7 @@ async function startOn(
 ): Promise<Running> {
   const { root, storageOptions } = config;
   const unfinished = { catalog: store.catalog, engine, storageOptions, log };
-  await removeUnfinished(unfinished);
+  await removeOrphanedTables(unfinished);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
   const jobs = startJobs({
     store: store.jobs,
@@ -105,10 +105,10 @@ async function startOn(
     log,
     // Rows that came while an index was built are in none.
     onDone: ({ kind, table }) => {
-      if (!chores.has(kind)) upkeep.touched(table);
+      if (!maintenanceKinds.has(kind)) upkeep.tableChanged(table);
     },
   });
-  const { transactions, uploads, requests } = store;
+  const { transactions, multipart, idempotency } = store;
   const upkeep = startMaintenance({
     engine,
     catalog,
@@ -117,29 +117,32 @@ async function startOn(
     settings: config.maintenance,
     log,
   });
-  const workers = new Workers((key) => leaveTable({ engine }, key));
+  const workers = new Workers((key) => releaseTableInThread({ engine }, key));
   const services: Services = {
     config,
     engine,
     catalog,
     jobs,
     transactions,
-    uploads,
-    requests,
+    multipart,
+    idempotency,
     maintenance: upkeep,
     prewarming: new Prewarming(),
     threads: workers,
     log,
   };
-  const unwatch = watchUnfinished({ ...unfinished, letGo: (table) => letGo(services, table) });
-  const unwatchUploads = watchUploads(services);
-  const unwatchDrops = watchDrops(services);
+  const unwatch = watchOrphanedTables({
+    ...unfinished,
+    letGo: (table) => releaseTable(services, table),
+  });
+  const unwatchUploads = watchOrphanedParts(services);
+  const unwatchDrops = watchRemovals(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) await firstKey(config, store, log);
   const authenticator =
-    config.auth === "none" ? anyone : new KeyAuthenticator(store.keys, config.apiKey);
-  const rehearsal = config.prewarm.length > 0 ? new Rehearsal(authenticator) : undefined;
+    config.auth === "none" ? allowAll : new KeyAuthenticator(store.keys, config.apiKey);
+  const rehearsal = config.prewarm.length > 0 ? new WarmUp(authenticator) : undefined;
   const server = new Server({
     services,
     operations,
@@ -148,9 +151,9 @@ async function startOn(
     isWarming: shared.warming.get,
     authenticator: rehearsal ?? authenticator,
     openUpload: () => new Upload(engine),
-    bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
-    unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
-    answerRoom: AnswerRoom.of(engine.memory().work, config.httpThreads),
+    bodyLimiter: BodyLimiter.of(config.memoryBytes, shared.bodies),
+    unauthenticatedBodyLimiter: BodyLimiter.forUnauthenticated(config.memoryBytes),
+    replyLimiter: ReplyLimiter.of(engine.memory().work, config.httpThreads),
   });
   shared.warming.set(config.prewarm.length > 0);
   const port = await server.listen(config.host, config.port);
@@ -158,7 +161,7 @@ async function startOn(
   if (config.httpThreads > 1) {
     workers.start({
       count: config.httpThreads - 1,
-      given: { config, engine: engine.share(), shared: shared.buffer },
+      input: { config, engine: engine.share(), shared: shared.buffer },
       targets: targetsOf(services, store),
       log,
     });
@@ -215,9 +218,18 @@ async function firstKey({ firstKeyFile }: Config, { keys }: OpenCatalog, log: Lo
 
 /** What threads beside this one may call. */
 const targetsOf = (services: Services, { keys }: OpenCatalog): Targets => {
-  const { catalog, jobs, transactions, uploads, requests, maintenance, threads } = services;
-  const called = { catalog, jobs, transactions, uploads, requests, maintenance, threads, keys };
-  return { ...called, operations: handling(services, operations) };
+  const { catalog, jobs, transactions, multipart, idempotency, maintenance, threads } = services;
+  const called = {
+    catalog,
+    jobs,
+    transactions,
+    multipart,
+    idempotency,
+    maintenance,
+    threads,
+    keys,
+  };
+  return { ...called, operations: mainThreadHandler(services, operations) };
 };
 
 /** A Postgres address without its password. */

@@ -11,7 +11,7 @@ import { isPostgres } from "../foundation/addresses.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Shared } from "../threads/shared.js";
-import type { Peer } from "../threads/thread-rpc.js";
+import type { ThreadRpc } from "../threads/thread-rpc.js";
 
 /** What a thread beside the first works with. */
 interface Surroundings {
@@ -20,7 +20,7 @@ interface Surroundings {
   readonly log: Logger;
   readonly shared: Shared;
   /** The first thread. */
-  readonly first: Peer;
+  readonly first: ThreadRpc;
 }
 
 type KnownKeys = Pick<KeyStore, "findByHash" | "findByHashSync">;
@@ -29,7 +29,10 @@ type KnownKeys = Pick<KeyStore, "findByHash" | "findByHashSync">;
  * The first thread's services, seen from another one. Names and keys are read here where the catalog is a
  * file, and as true as in the first thread: each commit raises the epoch that all threads look at.
  */
-export function servicesOf(surroundings: Surroundings): { services: Services; keys: KnownKeys } {
+export function workerServices(surroundings: Surroundings): {
+  services: Services;
+  keys: KnownKeys;
+} {
   const { config, engine, log, shared, first } = surroundings;
   const reads = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
   const tables = reads && tableCache(reads);
@@ -43,11 +46,11 @@ export function servicesOf(surroundings: Surroundings): { services: Services; ke
     }),
     jobs: first.remote("jobs"),
     transactions: first.remote("transactions"),
-    uploads: first.remote("uploads"),
-    requests: first.remote("requests"),
+    multipart: first.remote("multipart"),
+    idempotency: first.remote("idempotency"),
     // The rest of it is asked for in the first thread only: see `Operation.inFirstThread`.
     maintenance: first.remote<Maintenance>("maintenance", {
-      touched: (key) => first.tell("maintenance", "touched", [key]),
+      tableChanged: (key) => first.notify("maintenance", "tableChanged", [key]),
     }),
     prewarming: first.remote("prewarming"),
     threads: first.remote("threads"),

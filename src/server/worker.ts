@@ -2,22 +2,22 @@
 import "../threads/young-generation.js";
 import { parentPort, workerData } from "node:worker_threads";
 import { docsPage } from "../api/openapi/docs.js";
-import { anyone, KeyAuthenticator } from "../auth/authenticator.js";
+import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
 import type { Config } from "../config/config.js";
 import { Engine, Upload } from "../engine/index.js";
-import { AnswerRoom } from "../http/answer-room.js";
-import { BodyRoom } from "../http/body-room.js";
+import { BodyLimiter } from "../http/body-limiter.js";
+import { ReplyLimiter } from "../http/reply-limiter.js";
 import { Server } from "../http/server.js";
 import { operations, translations } from "../operations/index.js";
-import { leaveTable } from "../tables/table-writes.js";
+import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
-import { forwarded } from "../threads/forwarded-operations.js";
+import { forwardToMainThread } from "../threads/forwarded-operations.js";
 import { Shared } from "../threads/shared.js";
-import { Peer, type Port } from "../threads/thread-rpc.js";
-import { servicesOf } from "./worker-services.js";
+import { type Port, ThreadRpc } from "../threads/thread-rpc.js";
+import { workerServices } from "./worker-services.js";
 
 /** What the first thread gives with it. */
-export interface Given {
+export interface WorkerInput {
   /** The thread's name, for the log. */
   readonly name: string;
   readonly config: Config;
@@ -32,7 +32,7 @@ export interface WorkerTargets {
   readonly thread: { leaveTable(key: string): Promise<void> };
 }
 
-const given = workerData as Given;
+const given = workerData as WorkerInput;
 const { config } = given;
 const log = createLogger(config.logLevel, { thread: given.name });
 process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
@@ -40,21 +40,21 @@ process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nob
 const shared = new Shared(given.shared);
 const engine = Engine.attach(given.engine);
 const targets = {
-  thread: { leaveTable: (key: string) => leaveTable({ engine }, key) },
+  thread: { leaveTable: (key: string) => releaseTableInThread({ engine }, key) },
 } as { -readonly [Name in keyof WorkerTargets]: WorkerTargets[Name] };
-const first = new Peer(parentPort as Port, targets);
-const { services, keys } = servicesOf({ config, engine, log, shared, first });
+const first = new ThreadRpc(parentPort as Port, targets);
+const { services, keys } = workerServices({ config, engine, log, shared, first });
 targets.server = new Server({
   services,
-  operations: forwarded(operations, first),
+  operations: forwardToMainThread(operations, first),
   translations,
   page: docsPage,
   isWarming: shared.warming.get,
-  authenticator: config.auth === "none" ? anyone : new KeyAuthenticator(keys, config.apiKey),
+  authenticator: config.auth === "none" ? allowAll : new KeyAuthenticator(keys, config.apiKey),
   openUpload: () => new Upload(engine),
-  bodyRoom: BodyRoom.of(config.memoryBytes, shared.bodies),
-  unauthenticatedRoom: BodyRoom.forUnauthenticated(config.memoryBytes),
-  answerRoom: AnswerRoom.of(engine.memory().work, config.httpThreads),
+  bodyLimiter: BodyLimiter.of(config.memoryBytes, shared.bodies),
+  unauthenticatedBodyLimiter: BodyLimiter.forUnauthenticated(config.memoryBytes),
+  replyLimiter: ReplyLimiter.of(engine.memory().work, config.httpThreads),
 });
 
 // With an open socket the thread could not end, and the first one would not be told.

@@ -3,8 +3,8 @@ import { Worker } from "node:worker_threads";
 import type { Draining } from "../http/drain.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
-import { Peer, type Targets } from "../threads/thread-rpc.js";
-import type { Given, WorkerTargets } from "./worker.js";
+import { type Targets, ThreadRpc } from "../threads/thread-rpc.js";
+import type { WorkerInput, WorkerTargets } from "./worker.js";
 
 /** The server of another thread, as this one calls it. */
 type RemoteServer = Draining & {
@@ -21,7 +21,7 @@ interface Thread {
 export interface WorkersOptions {
   /** Threads beside the first. */
   readonly count: number;
-  readonly given: Omit<Given, "name">;
+  readonly input: Omit<WorkerInput, "name">;
   /** What they may call here. */
   readonly targets: Targets;
   readonly log: Logger;
@@ -38,19 +38,19 @@ export class Workers implements Threads {
   /** `leaveHere`: the first thread's part of `leaveTable`. */
   constructor(private readonly leaveHere: (key: string) => Promise<void>) {}
 
-  async leaveTable(key: string): Promise<void> {
+  async releaseTable(key: string): Promise<void> {
     const others = this.#threads.map(({ own }) => own.leaveTable(key));
     await Promise.all([this.leaveHere(key), ...others]);
   }
 
-  start({ count, given, targets, log }: WorkersOptions): void {
+  start({ count, input, targets, log }: WorkersOptions): void {
     for (let number = 2; number < count + 2; number++) {
       const name = `joust-http-${number}`;
-      const workerData: Given = { ...given, name };
+      const workerData: WorkerInput = { ...input, name };
       const worker = new Worker(new URL("./worker.js", import.meta.url), { name, workerData });
       worker.on("error", (err) => log.error({ err, thread: name }, "a thread has failed"));
       worker.on("exit", () => void this.#lost(name, log));
-      const peer = new Peer(worker, targets);
+      const peer = new ThreadRpc(worker, targets);
       this.#threads.push({ worker, server: peer.remote("server"), own: peer.remote("thread") });
     }
   }

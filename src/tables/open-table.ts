@@ -1,6 +1,6 @@
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
-import { shown } from "../catalog/path.js";
+import { formatPath } from "../catalog/path.js";
 import type { Config } from "../config/config.js";
 import type { Engine, Table } from "../engine/index.js";
 import { ErrorCode, hasCode, JoustError } from "../foundation/errors.js";
@@ -103,7 +103,7 @@ export async function isOnlyDeclared(
 const noVersionYet = (id: readonly string[]): JoustError =>
   new JoustError(
     ErrorCode.TableNotFound,
-    `table ${shown(id)} is declared but has no version yet: create it, or insert rows`,
+    `table ${formatPath(id)} is declared but has no version yet: create it, or insert rows`,
   );
 
 /** @throws code 1 or 4 when the table is gone or another has its name */

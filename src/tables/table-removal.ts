@@ -4,19 +4,22 @@ import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
 import type { Config } from "../config/config.js";
 import { concurrently } from "../foundation/concurrently.js";
 import type { Logger } from "../telemetry/logger.js";
-import { letGo, type Releasing } from "./table-writes.js";
+import { type Releasing, releaseTable } from "./table-writes.js";
 
 /** What the removal of dropped tables takes. */
 export interface Removing extends Releasing {
-  readonly catalog: Pick<Catalog, "abandonTable" | "dropTable" | "forgetTable" | "othersGone">;
+  readonly catalog: Pick<
+    Catalog,
+    "orphanTable" | "dropTable" | "forgetTable" | "awaitRemovalAcknowledgements"
+  >;
   readonly config: Pick<Config, "storageOptions">;
   readonly log: Logger;
 }
 
 /** Drops a table and removes its files; with a key, only the table of that key. */
-export async function drop(services: Removing, id: readonly string[], key?: string) {
+export async function dropTable(services: Removing, id: readonly string[], key?: string) {
   const record = await services.catalog.dropTable(id, key);
-  await removeHidden(services, [record]);
+  await removeDroppedTables(services, [record]);
   const { location, properties } = record;
   return { kind: "json" as const, value: { id: record.id, location, properties } };
 }
@@ -28,7 +31,7 @@ const CONCURRENCY = 16;
  * Removes the files of tables that the catalog has already hidden. What cannot be removed now is
  * logged and left to the clean-up of unfinished tables: for the client the tables are gone.
  */
-export async function removeHidden(
+export async function removeDroppedTables(
   services: Removing,
   records: readonly TableRecord[],
 ): Promise<void> {
@@ -39,9 +42,9 @@ export async function removeHidden(
 const INTERVAL = 250;
 
 /** Ends this server's work on tables that others drop; gives back how to stop. */
-export function watchDrops(
+export function watchRemovals(
   services: Releasing & {
-    readonly catalog: Pick<Catalog, "droppedElsewhere" | "leaveTable">;
+    readonly catalog: Pick<Catalog, "removalsToAcknowledge" | "acknowledgeRemoval">;
     readonly log: Logger;
   },
 ): () => Promise<void> {
@@ -50,8 +53,8 @@ export function watchDrops(
   const leaving = new Map<string, Promise<void>>();
   const leave = async (table: DroppedTable) => {
     try {
-      await letGo(services, table);
-      await catalog.leaveTable(table.key);
+      await releaseTable(services, table);
+      await catalog.acknowledgeRemoval(table.key);
     } catch (err) {
       log.warn({ err }, "a table that another server dropped could not be left");
     } finally {
@@ -60,7 +63,7 @@ export function watchDrops(
   };
   const look = async () => {
     try {
-      for (const table of await catalog.droppedElsewhere()) {
+      for (const table of await catalog.removalsToAcknowledge()) {
         if (!leaving.has(table.key)) leaving.set(table.key, leave(table));
       }
     } catch (err) {
@@ -85,12 +88,12 @@ async function removeOne(services: Removing, record: TableRecord): Promise<void>
   const { catalog, config, log } = services;
   try {
     // What still writes would put files back after the removal.
-    await letGo(services, record);
-    await catalog.othersGone(record.key);
+    await releaseTable(services, record);
+    await catalog.awaitRemovalAcknowledgements(record.key);
     await removeFiles(services, record, config.storageOptions);
     await catalog.forgetTable(record.key);
   } catch (error) {
     log.warn({ err: error, table: record.id }, "files of a dropped table remain for now");
-    await catalog.abandonTable(record.key);
+    await catalog.orphanTable(record.key);
   }
 }

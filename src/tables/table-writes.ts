@@ -8,7 +8,7 @@ import type { Catalog } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
 import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
 import { type ArrowBody, type Engine, Upload } from "../engine/index.js";
-import { type Flying, grounded, InFlight } from "../foundation/in-flight.js";
+import { detached, InFlight, type InFlightEntry } from "../foundation/in-flight.js";
 import {
   checkLive,
   forgetHandle,
@@ -17,8 +17,8 @@ import {
   onTableAtHand,
 } from "./open-table.js";
 
-class Write implements Flying {
-  place = grounded;
+class Write implements InFlightEntry {
+  place = detached;
   stopped = false;
   #ended: Promise<void> | undefined;
   #end: (() => void) | undefined;
@@ -46,19 +46,19 @@ class Write implements Flying {
 const inFlight = new InFlight<Write>();
 
 /** What a change of a table takes. */
-export interface Writing extends Opening {
-  readonly maintenance: { touched(key: string): void };
+export interface ChangingTable extends Opening {
+  readonly maintenance: { tableChanged(key: string): void };
 }
 
 /** What a change of tags and branches takes. */
-export interface ChangingReferences extends Writing {
+export interface ChangingReferences extends ChangingTable {
   readonly catalog: Opening["catalog"] & Pick<Catalog, "lockReferences" | "unlockReferences">;
 }
 
 /** The threads that answer requests, as one of them sees them. */
 export interface Threads {
   /** Ends what any of them does with a table that is not the server's own any more. */
-  leaveTable(key: string): Promise<void>;
+  releaseTable(key: string): Promise<void>;
 }
 
 /** What it takes to end the work on a table that is not the server's own any more. */
@@ -75,8 +75,8 @@ type OnTable = <T>(
 ) => Promise<T>;
 
 /** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
-export function writing<T>(
-  services: Writing,
+export function changingTable<T>(
+  services: ChangingTable,
   id: readonly string[],
   body: ArrowBody | undefined,
   work: (open: OpenTable) => Promise<T>,
@@ -91,7 +91,7 @@ export function writing<T>(
       const check = checkLive(services, open.record);
       if (check) await check;
       const done = await work(open);
-      services.maintenance.touched(key);
+      services.maintenance.tableChanged(key);
       return done;
     } catch (error) {
       throw write.stopped ? tableNotFound(id) : error;
@@ -111,7 +111,7 @@ export function changingReferences<T>(
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
-  return writing(services, id, undefined, async (open) => {
+  return changingTable(services, id, undefined, async (open) => {
     const { catalog } = services;
     const { key } = open.record;
     await catalog.lockReferences(key);
@@ -130,13 +130,19 @@ async function stopWrites(key: string): Promise<void> {
 }
 
 /** Ends what this thread does with a table that is not the server's own any more. */
-export async function leaveTable(services: Pick<Releasing, "engine">, key: string): Promise<void> {
+export async function releaseTableInThread(
+  services: Pick<Releasing, "engine">,
+  key: string,
+): Promise<void> {
   await stopWrites(key);
   forgetHandle(services, key);
 }
 
 /** Ends what this server does with a table that is not its own any more. */
-export async function letGo(services: Releasing, { key, location }: DroppedTable): Promise<void> {
-  await Promise.all([services.threads.leaveTable(key), services.jobs.cancelTable(key)]);
+export async function releaseTable(
+  services: Releasing,
+  { key, location }: DroppedTable,
+): Promise<void> {
+  await Promise.all([services.threads.releaseTable(key), services.jobs.cancelTable(key)]);
   services.engine.closeTable(location);
 }

@@ -1,14 +1,17 @@
 import type { Call, Operation, Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
-import type { Peer } from "./thread-rpc.js";
+import type { ThreadRpc } from "./thread-rpc.js";
 
 /** What the handler of an operation is told in another thread than the one that has the request. */
-type Told = Omit<Call<unknown, unknown>, "header" | "signal">;
+type ForwardedCall = Omit<Call<unknown, unknown>, "header" | "signal">;
 
 /** The same operations in a thread beside the first: some of them are done there. */
-export const forwarded = (operations: readonly Operation[], first: Peer): readonly Operation[] =>
+export const forwardToMainThread = (
+  operations: readonly Operation[],
+  first: ThreadRpc,
+): readonly Operation[] =>
   operations.map((operation) => {
-    if (!operation.inFirstThread) return operation;
+    if (!operation.mainThreadOnly) return operation;
     const handle = (_: Services, call: Call<unknown, unknown>) => {
       const { dialect, requestId, id, path, params, payload, context, fresh, attempt } = call;
       const told = { dialect, requestId, id, path, params, payload, context, fresh, attempt };
@@ -18,10 +21,10 @@ export const forwarded = (operations: readonly Operation[], first: Peer): readon
   });
 
 /** The first thread's end of it. */
-export function handling(services: Services, operations: readonly Operation[]) {
+export function mainThreadHandler(services: Services, operations: readonly Operation[]) {
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
   return {
-    async handle(id: string, told: Told): Promise<Reply> {
+    async handle(id: string, told: ForwardedCall): Promise<Reply> {
       const call = { ...told, header: () => "", signal: new AbortController().signal };
       return (byId.get(id) as Operation).handle(services, call);
     },

@@ -30,7 +30,7 @@ interface Waiting {
  * Another thread of this process, whose objects are called as if they were here: arguments and results
  * are copied, so they are plain values, and every call is a promise.
  */
-export class Peer {
+export class ThreadRpc {
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
 
@@ -50,7 +50,7 @@ export class Peer {
   }
 
   /** A call without an answer. */
-  tell(target: string, method: string, args: readonly unknown[]): void {
+  notify(target: string, method: string, args: readonly unknown[]): void {
     this.#send({ kind: "tell", target, method, args: [...args] });
   }
 

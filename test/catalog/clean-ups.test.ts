@@ -6,10 +6,10 @@ import { onEachDatabase } from "./each-database.js";
 const never = new AbortController().signal;
 
 /** Answers what another server asks, once it does: these versions are needed. */
-async function answer({ cleanUps }: OpenCatalog, kept: number[]): Promise<void> {
+async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise<void> {
   await eventually("it is asked", async () => {
-    const [asked] = await cleanUps.elsewhere();
-    if (asked) await cleanUps.answer(asked, kept);
+    const [asked] = await versionCleanUps.elsewhere();
+    if (asked) await versionCleanUps.answer(asked, kept);
     return asked !== undefined;
   });
 }
@@ -20,14 +20,17 @@ describe("clean-ups of several servers", () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const steps: string[] = [];
-      const removed = first.cleanUps.agreed(
+      const removed = first.versionCleanUps.agreed(
         { table: "t", versions: [1, 2, 3, 4] },
         never,
         async (kept) => {
           steps.push(`keeps ${kept.sort()}`);
-          expect(await first.cleanUps.elsewhere()).toEqual([]);
-          const [id = ""] = await second.cleanUps.elsewhere();
-          expect(await second.cleanUps.wanted(id)).toEqual({ table: "t", versions: [1, 2, 3, 4] });
+          expect(await first.versionCleanUps.elsewhere()).toEqual([]);
+          const [id = ""] = await second.versionCleanUps.elsewhere();
+          expect(await second.versionCleanUps.wanted(id)).toEqual({
+            table: "t",
+            versions: [1, 2, 3, 4],
+          });
           return "removed";
         },
       );
@@ -37,7 +40,7 @@ describe("clean-ups of several servers", () => {
       await answer(third, [2, 4]);
       expect(await removed).toBe("removed");
       expect(steps).toEqual(["one has answered", "keeps 2,2,4"]);
-      expect(await second.cleanUps.elsewhere()).toEqual([]);
+      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
     });
 
     it("need nobody's answer when there is nobody else, or nothing to remove", async () => {
@@ -45,7 +48,7 @@ describe("clean-ups of several servers", () => {
       const only = await open.open();
       await open.open("tool");
       const agreed = (versions: number[]) =>
-        only.cleanUps.agreed({ table: "t", versions }, never, async (kept) => kept);
+        only.versionCleanUps.agreed({ table: "t", versions }, never, async (kept) => kept);
       expect(await agreed([1])).toEqual([]);
       await open.open();
       expect(await agreed([])).toEqual([]);
@@ -54,7 +57,7 @@ describe("clean-ups of several servers", () => {
     it("wait for nobody who is gone, and are over when their own server is", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
-      const removed = first.cleanUps.agreed(
+      const removed = first.versionCleanUps.agreed(
         { table: "t", versions: [1] },
         never,
         async (kept) => kept,
@@ -67,16 +70,16 @@ describe("clean-ups of several servers", () => {
       const under = new Promise<void>((resolve) => {
         begun = resolve;
       });
-      const unended = second.cleanUps.agreed({ table: "t", versions: [1] }, never, () => {
+      const unended = second.versionCleanUps.agreed({ table: "t", versions: [1] }, never, () => {
         begun();
         return new Promise<void>(() => {});
       });
       unended.catch(() => {});
       await answer(first, []);
       await under;
-      expect(await first.cleanUps.elsewhere()).toHaveLength(1);
+      expect(await first.versionCleanUps.elsewhere()).toHaveLength(1);
       await second.close();
-      expect(await first.cleanUps.elsewhere()).toEqual([]);
+      expect(await first.versionCleanUps.elsewhere()).toEqual([]);
     });
 
     it("remove nothing when they are stopped, or when a server does not answer", async () => {
@@ -84,14 +87,21 @@ describe("clean-ups of several servers", () => {
       const [first, second] = [await open.open(), await open.open()];
       const remove = vi.fn(async () => {});
       const stop = new AbortController();
-      const stopped = first.cleanUps.agreed({ table: "t", versions: [1] }, stop.signal, remove);
-      await eventually("it is asked", async () => (await second.cleanUps.elsewhere()).length > 0);
+      const stopped = first.versionCleanUps.agreed(
+        { table: "t", versions: [1] },
+        stop.signal,
+        remove,
+      );
+      await eventually(
+        "it is asked",
+        async () => (await second.versionCleanUps.elsewhere()).length > 0,
+      );
       stop.abort();
       await expect(stopped).rejects.toThrow(/abort/);
-      expect(await second.cleanUps.elsewhere()).toEqual([]);
-      const unanswered = first.cleanUps.agreed({ table: "t", versions: [1] }, never, remove);
+      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
+      const unanswered = first.versionCleanUps.agreed({ table: "t", versions: [1] }, never, remove);
       await expect(unanswered).rejects.toMatchObject({ code: 17 });
-      expect(await second.cleanUps.elsewhere()).toEqual([]);
+      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
       expect(remove).not.toHaveBeenCalled();
     }, 30_000);
   });

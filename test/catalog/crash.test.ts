@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { TableRecord } from "../../src/catalog/catalog.js";
 import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
-import { removeUnfinished } from "../../src/catalog/tables/orphaned-tables.js";
+import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-tables.js";
 import type { CatalogDatabase } from "../../src/database/database.js";
 import { makeTable, onEachDatabase, quiet } from "./each-database.js";
 
@@ -23,17 +23,17 @@ describe("after a server is gone", () => {
       const dropped = await makeTable(first, ["dropped"]);
       await first.catalog.dropTable(["dropped"]);
       const live = await makeTable(first, ["live"]);
-      expect(await first.catalog.unfinishedTables()).toEqual([]);
+      expect(await first.catalog.claimOrphanedTables()).toEqual([]);
       await first.close();
 
       const { catalog } = await open.open();
-      const left = await catalog.unfinishedTables();
+      const left = await catalog.claimOrphanedTables();
       expect(left.map((table) => table.key).sort()).toEqual([reserved.key, dropped.key].sort());
       expect(new Set(left.map((table) => table.location))).toEqual(
         new Set([reserved.location, dropped.location]),
       );
       // Taken over: a look at the same time by another server would not find them.
-      expect(await catalog.unfinishedTables()).toEqual([]);
+      expect(await catalog.claimOrphanedTables()).toEqual([]);
       await expect(catalog.publishTable(reserved.key)).rejects.toMatchObject({ code: 14 });
       for (const table of left) await catalog.forgetTable(table.key);
       await catalog.dropNamespace(["n"], { missing: "fail", behavior: "restrict" });
@@ -46,7 +46,7 @@ describe("after a server is gone", () => {
       const lapsed = (await open.open("tool")).catalog;
       const { catalog } = await open.open();
       const { key, location } = await lapsed.reserveTable(["t"], nothing);
-      expect((await catalog.unfinishedTables()).map((table) => table.key)).toEqual([key]);
+      expect((await catalog.claimOrphanedTables()).map((table) => table.key)).toEqual([key]);
       expect(await lapsed.withdrawTable(key)).toBe(false);
       await catalog.forgetTable(key);
       expect((await makeTable({ catalog }, ["t"])).location).toBe(location);
@@ -67,7 +67,7 @@ describe("after a server is gone", () => {
     it("files that could not be removed are tried again, and block no name", async () => {
       const { catalog } = await newCatalog().open();
       const { key, location } = await catalog.reserveTable(["t"], nothing);
-      await catalog.abandonTable(key);
+      await catalog.orphanTable(key);
       await makeTable({ catalog }, ["t"]);
       const removed: string[] = [];
       let away = true;
@@ -79,11 +79,11 @@ describe("after a server is gone", () => {
         },
       };
       const removal = { catalog, engine, storageOptions: {}, log: quiet };
-      await removeUnfinished(removal);
+      await removeOrphanedTables(removal);
       expect(removed).toEqual([]);
       away = false;
-      await removeUnfinished(removal);
-      await removeUnfinished(removal);
+      await removeOrphanedTables(removal);
+      await removeOrphanedTables(removal);
       expect(removed).toEqual([location]);
     });
 
@@ -91,10 +91,10 @@ describe("after a server is gone", () => {
       const { catalog } = await newCatalog().open();
       const { key, location } = await catalog.reserveTable(["t"], nothing);
       const write = away(catalog);
-      await catalog.abandonTable(key);
+      await catalog.orphanTable(key);
       write.mockRestore();
       await vi.waitFor(() => makeTable({ catalog }, ["t"]), { timeout: 20_000 });
-      const left = await catalog.unfinishedTables();
+      const left = await catalog.claimOrphanedTables();
       expect(left.map((table) => table.location)).toEqual([location]);
     });
 
@@ -118,15 +118,15 @@ describe("after a server is gone", () => {
       const lapsed = (await open.open("tool")).catalog;
       const { catalog } = await open.open();
       const { key } = await lapsed.reserveTable(["t"], nothing);
-      expect((await catalog.unfinishedTables()).map((table) => table.key)).toEqual([key]);
-      await lapsed.abandonTable(key);
-      expect(await catalog.unfinishedTables()).toEqual([]);
+      expect((await catalog.claimOrphanedTables()).map((table) => table.key)).toEqual([key]);
+      await lapsed.orphanTable(key);
+      expect(await catalog.claimOrphanedTables()).toEqual([]);
     });
 
     it("files are removed once this server has ended what it did with them", async () => {
       const { catalog } = await newCatalog().open();
       const { key } = await catalog.reserveTable(["t"], nothing);
-      await catalog.abandonTable(key);
+      await catalog.orphanTable(key);
       const done: string[] = [];
       const letGo = async (table: { key: string }) => {
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -138,7 +138,7 @@ describe("after a server is gone", () => {
           return [];
         },
       };
-      await removeUnfinished({ catalog, engine, storageOptions: {}, log: quiet, letGo });
+      await removeOrphanedTables({ catalog, engine, storageOptions: {}, log: quiet, letGo });
       expect(done).toEqual([`left ${key}`, "removed"]);
     });
 
@@ -147,7 +147,7 @@ describe("after a server is gone", () => {
       const first = await open.open();
       const { key } = await first.catalog.reserveTable(["t"], nothing);
       const second = await open.open("tool");
-      expect(await second.catalog.unfinishedTables()).toEqual([]);
+      expect(await second.catalog.claimOrphanedTables()).toEqual([]);
       await first.catalog.publishTable(key);
       expect((await second.catalog.table(["t"])).key).toBe(key);
     });

@@ -15,18 +15,18 @@ describe("servers of one catalog", () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
       const duty = randomUUID();
-      expect(await first.takeDuty(duty, 500)).toBe(true);
+      expect(await first.takeLease(duty, 500)).toBe(true);
       if (kind === "postgres") {
         // On one machine there is one clock.
         const now = Date.now();
         vi.spyOn(Date, "now").mockReturnValue(now + 3_600_000);
-        expect(await second.takeDuty(duty, 500)).toBe(false);
+        expect(await second.takeLease(duty, 500)).toBe(false);
         vi.spyOn(Date, "now").mockReturnValue(now - 3_600_000);
       }
-      expect(await second.takeDuty(duty, 500)).toBe(false);
-      await eventually("it is due again", () => second.takeDuty(duty, 500));
-      expect(await first.takeDuty(duty, 500)).toBe(false);
-      expect(await first.takeDuty(randomUUID(), 500)).toBe(true);
+      expect(await second.takeLease(duty, 500)).toBe(false);
+      await eventually("it is due again", () => second.takeLease(duty, 500));
+      expect(await first.takeLease(duty, 500)).toBe(false);
+      expect(await first.takeLease(randomUUID(), 500)).toBe(true);
     });
 
     it("take up a duty that was done later than now", async () => {
@@ -35,11 +35,11 @@ describe("servers of one catalog", () => {
       // As before the clock was set back by a day.
       const later = Date.now() + 86_400_000;
       const spied = kind === "sqlite" ? vi.spyOn(Date, "now").mockReturnValue(later) : undefined;
-      expect(await catalog.takeDuty("round", 60_000)).toBe(true);
+      expect(await catalog.takeLease("round", 60_000)).toBe(true);
       if (!spied) return;
       spied.mockRestore();
-      expect(await catalog.takeDuty("round", 60_000)).toBe(true);
-      expect(await catalog.takeDuty("round", 60_000)).toBe(false);
+      expect(await catalog.takeLease("round", 60_000)).toBe(true);
+      expect(await catalog.takeLease("round", 60_000)).toBe(false);
     });
 
     it("hear how long the others take them for alive, where that is a matter of time", async () => {

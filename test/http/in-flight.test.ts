@@ -1,33 +1,33 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Flying, grounded, InFlight } from "../../src/foundation/in-flight.js";
+import { detached, InFlight, type InFlightEntry } from "../../src/foundation/in-flight.js";
 
-const members = (): Flying[] => Array.from({ length: 8 }, () => ({ place: grounded }));
+const members = (): InFlightEntry[] => Array.from({ length: 8 }, () => ({ place: detached }));
 
 test("holds the same members as a Set, whatever comes and goes", () => {
   const step = fc.record({ joins: fc.boolean(), who: fc.nat(7) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const all = members();
-      const inFlight = new InFlight<Flying>();
-      const oracle = new Set<Flying>();
+      const inFlight = new InFlight<InFlightEntry>();
+      const oracle = new Set<InFlightEntry>();
       for (const { joins, who } of steps) {
-        const member = all[who] as Flying;
+        const member = all[who] as InFlightEntry;
         inFlight[joins ? "add" : "delete"](member);
         oracle[joins ? "add" : "delete"](member);
         expect(inFlight.size).toBe(oracle.size);
         expect(new Set(inFlight.all())).toEqual(oracle);
-        for (const one of all) expect(one.place !== grounded).toBe(oracle.has(one));
+        for (const one of all) expect(one.place !== detached).toBe(oracle.has(one));
       }
     }),
   );
 });
 
 test("all of those in flight can leave while they are looked at", () => {
-  const inFlight = new InFlight<Flying>();
+  const inFlight = new InFlight<InFlightEntry>();
   const all = members();
   for (const member of all) inFlight.add(member);
   for (const member of inFlight.all()) inFlight.delete(member);
   expect(inFlight.size).toBe(0);
-  expect(all.every(({ place }) => place === grounded)).toBe(true);
+  expect(all.every(({ place }) => place === detached)).toBe(true);
 });

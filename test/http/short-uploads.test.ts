@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ArrowBody, Upload } from "../../src/engine/index.js";
 import { invalidInput } from "../../src/foundation/errors.js";
-import { BodyRoom } from "../../src/http/body-room.js";
+import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
 import { plain, useSmallServer } from "./small-server.js";
@@ -151,7 +151,7 @@ describe("the handler of an upload from somebody who is looked up", () => {
 });
 
 describe("the handler of a short upload that there is no room for", () => {
-  const small = useSmallServer({ operations, bodyRoom: new BodyRoom(15) });
+  const small = useSmallServer({ operations, bodyLimiter: new BodyLimiter(15) });
 
   it("begins at once, as that of a long one", async () => {
     const request = await begin(small.url, "full", length(8));
@@ -204,7 +204,7 @@ describe("the room of a short upload", () => {
     taken += bytes;
     return taken - bytes;
   };
-  const small = useSmallServer({ operations, bodyRoom: new BodyRoom(1000, { add }) });
+  const small = useSmallServer({ operations, bodyLimiter: new BodyLimiter(1000, { add }) });
   const isFree = () => eventually("the room is free", async () => taken === 0);
   const half = async (name: string) => {
     const request = await begin(small.url, name, length(8));

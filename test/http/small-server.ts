@@ -8,11 +8,11 @@ import {
   type Translation,
 } from "../../src/api/operation.js";
 import type { Services } from "../../src/api/services.js";
-import { type Authenticator, anyone } from "../../src/auth/authenticator.js";
+import { type Authenticator, allowAll } from "../../src/auth/authenticator.js";
 import type { Config } from "../../src/config/config.js";
 import { Engine, Upload } from "../../src/engine/index.js";
-import { AnswerRoom } from "../../src/http/answer-room.js";
-import { BodyRoom } from "../../src/http/body-room.js";
+import { BodyLimiter } from "../../src/http/body-limiter.js";
+import { ReplyLimiter } from "../../src/http/reply-limiter.js";
 import { Server } from "../../src/http/server.js";
 import type { Freshness } from "../../src/tables/target.js";
 import { createLogger, type Logger } from "../../src/telemetry/logger.js";
@@ -29,12 +29,12 @@ export interface SmallServerOptions {
   translations?: readonly Translation[];
   authenticator?: Authenticator;
   config?: Partial<Config>;
-  bodyRoom?: BodyRoom;
-  unauthenticatedRoom?: BodyRoom;
+  bodyLimiter?: BodyLimiter;
+  unauthenticatedBodyLimiter?: BodyLimiter;
   /** What anybody may fetch. */
   page?: (path: string) => Reply | undefined;
   log?: Logger;
-  answerRoom?: AnswerRoom;
+  replyLimiter?: ReplyLimiter;
   /** In place of the engine's. */
   openUpload?: () => Upload;
 }
@@ -49,10 +49,11 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     operations: options.operations,
     translations: options.translations ?? [],
     page: options.page ?? (() => undefined),
-    bodyRoom: options.bodyRoom ?? BodyRoom.of(1 << 30),
-    unauthenticatedRoom: options.unauthenticatedRoom ?? BodyRoom.forUnauthenticated(1 << 30),
-    answerRoom: options.answerRoom ?? AnswerRoom.of(1 << 30),
-    authenticator: options.authenticator ?? anyone,
+    bodyLimiter: options.bodyLimiter ?? BodyLimiter.of(1 << 30),
+    unauthenticatedBodyLimiter:
+      options.unauthenticatedBodyLimiter ?? BodyLimiter.forUnauthenticated(1 << 30),
+    replyLimiter: options.replyLimiter ?? ReplyLimiter.of(1 << 30),
+    authenticator: options.authenticator ?? allowAll,
     openUpload: options.openUpload ?? (() => new Upload(engine)),
   });
   const small = { server, url: "", client: new Client("", "") };

@@ -4,7 +4,7 @@ import { Type } from "@sinclair/typebox";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Authenticator, Identity } from "../../src/auth/authenticator.js";
 import type { ArrowBody } from "../../src/engine/index.js";
-import { BodyRoom } from "../../src/http/body-room.js";
+import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { head, sendRaw } from "../harness/socket.js";
@@ -88,8 +88,8 @@ describe("an unauthenticated caller", () => {
     operations,
     authenticator: known,
     config: { maxJsonBytes: 16 * MIB, maxUploadBytes: 100 },
-    bodyRoom: new BodyRoom(16 * MIB, room),
-    unauthenticatedRoom: new BodyRoom(2 * MIB, unknown),
+    bodyLimiter: new BodyLimiter(16 * MIB, room),
+    unauthenticatedBodyLimiter: new BodyLimiter(2 * MIB, unknown),
   });
   const json = { "content-type": "application/json" };
   const ask = (path: string, method: string, headers: Record<string, string>, body?: string) =>
@@ -198,7 +198,7 @@ describe("a body that arrives before its caller is authenticated", () => {
     operations,
     authenticator: slowly,
     config: { maxJsonBytes: 4 * MIB },
-    unauthenticatedRoom: new BodyRoom(4 * MIB, unknown),
+    unauthenticatedBodyLimiter: new BodyLimiter(4 * MIB, unknown),
   });
   const send = (path: string, key: string, body: string | Uint8Array, type: string) =>
     small.client.request(path, { body, headers: { "x-api-key": key, "content-type": type } });

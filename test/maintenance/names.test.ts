@@ -15,7 +15,7 @@ test("the server's own jobs have names that no index has", async () => {
     } as unknown as Engine,
     catalog: {
       tableByKey: async () => record,
-      takeDuty: async () => false,
+      takeLease: async () => false,
     } as unknown as Catalog,
     jobs: {
       enqueue: async (job: JobRequest) => void queued.push(job),
@@ -25,7 +25,7 @@ test("the server's own jobs have names that no index has", async () => {
     settings: { on: true, keepVersionsMs: 1_000 },
     log: pino({ level: "silent" }),
   });
-  for (let n = 0; n < 64; n++) maintenance.touched("k");
+  for (let n = 0; n < 64; n++) maintenance.tableChanged("k");
   await eventually("both jobs are queued", async () => queued.length === 2);
   await maintenance.stop();
   expect(queued.map(({ kind }) => kind)).toEqual(["maintenance", "clean_up"]);

@@ -89,7 +89,7 @@ it("few rows of a table that is written to wait until there are more, or it is q
   };
   const maintenance = startMaintenance({
     engine: { table: () => ({ upkeep }) } as unknown as Engine,
-    catalog: { tableByKey: async () => record, takeDuty: async () => false } as unknown as Catalog,
+    catalog: { tableByKey: async () => record, takeLease: async () => false } as unknown as Catalog,
     jobs: {
       enqueue: async ({ kind }: JobRequest) => void queued.push(kind),
       list: async () => [],
@@ -98,7 +98,7 @@ it("few rows of a table that is written to wait until there are more, or it is q
     settings: { on: true, keepVersionsMs: 1_000 },
     log: pino({ level: "silent" }),
   });
-  const writes = setInterval(() => maintenance.touched("k"), 10);
+  const writes = setInterval(() => maintenance.tableChanged("k"), 10);
   await eventually("it is looked at while it is written to", () => looks >= 3);
   expect(queued).not.toContain("maintenance");
   due.worthIndexing = true;

@@ -16,11 +16,11 @@ async function removals(error: Error): Promise<number> {
     engine: { table: () => table, closeTable: () => {} },
     config: { storageOptions: {} },
     catalog: { tableSync: () => record },
-    uploads: {
+    multipart: {
       open: async () => ({ id: "u", table: "k", branch: undefined, version: 1 }),
       keep: () => Promise.reject(error),
     },
-    maintenance: { touched() {} },
+    maintenance: { tableChanged() {} },
   } as unknown as Services;
   const wanted = { upload: "u", part: undefined, branch: undefined, overwrite: false };
   await expect(writePart(services, ["t"], {} as Upload, wanted)).rejects.toBe(error);

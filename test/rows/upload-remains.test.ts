@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import type { Services } from "../../src/api/services.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
-import { removeRemains } from "../../src/multipart/clean-up.js";
+import { removeOrphanedParts } from "../../src/multipart/clean-up.js";
 
 /** What is done to an upload that was being committed a day ago; `made`: what its table says. */
 async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {
@@ -15,10 +15,10 @@ async function doneTo(made: () => Promise<number | null>, claimed = true): Promi
     catalog: {
       tableByKey: async () => ({ key: "k", location: "/t", properties: {}, storageOptions: {} }),
     },
-    uploads: { committed: note("committed") },
+    multipart: { committed: note("committed") },
     log: pino({ level: "silent" }),
   } as unknown as Services;
-  await removeRemains(services, {
+  await removeOrphanedParts(services, {
     upload: { id: "u", table: "k", branch: undefined, version: 1 },
     parts: [Buffer.from("part")],
     doubtful: true,

@@ -14,8 +14,8 @@ onEachDatabase((newCatalog) => {
     const opened = await newCatalog().open();
     const { key: table } = await makeTable(opened, ["t"]);
     vi.useFakeTimers({ toFake: ["Date"] });
-    const id = await opened.uploads.begin({ table, branch, version: 1 });
-    return { uploads: opened.uploads, name: { id, table, branch } };
+    const id = await opened.multipart.begin({ table, branch, version: 1 });
+    return { uploads: opened.multipart, name: { id, table, branch } };
   };
 
   it("an upload takes parts for three days, and can be completed after them", async () => {
@@ -25,7 +25,7 @@ onEachDatabase((newCatalog) => {
     );
     for (const day of [0, 1, 2]) {
       expect(await uploads.open(name)).toMatchObject({ id: name.id, version: 1 });
-      await uploads.keep(name.id, part(`day ${day}`));
+      await uploads.recordPart(name.id, part(`day ${day}`));
       pass(23.9);
     }
     pass(0.5);
@@ -36,20 +36,20 @@ onEachDatabase((newCatalog) => {
 
   it("the files of an upload whose commit is tried again are nobody else's", async () => {
     const { uploads, name } = await begun();
-    await uploads.keep(name.id, part("a"));
+    await uploads.recordPart(name.id, part("a"));
     await uploads.complete(name);
-    expect(await uploads.remains()).toEqual([]);
+    expect(await uploads.orphanedParts()).toEqual([]);
     pass(25);
-    const [stale] = await uploads.remains();
+    const [stale] = await uploads.orphanedParts();
     expect(stale?.doubtful).toBe(true);
     expect(await uploads.complete(name)).toMatchObject({ retried: true });
     expect(await stale?.claim()).toBe(false);
 
     pass(25);
-    const [left] = await uploads.remains();
+    const [left] = await uploads.orphanedParts();
     expect(await left?.claim()).toBe(true);
     await expect(uploads.complete(name)).rejects.toThrow(/begin a new one/);
     await left?.removed();
-    expect(await uploads.remains()).toEqual([]);
+    expect(await uploads.orphanedParts()).toEqual([]);
   });
 });

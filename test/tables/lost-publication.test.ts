@@ -58,7 +58,7 @@ describe("a table whose publication fails", () => {
       await expect((async () => tableHandle(services, record).countRows())()).rejects.toMatchObject(
         { code: 4 },
       );
-      expect(await services.catalog.unfinishedTables()).toEqual([]);
+      expect(await services.catalog.claimOrphanedTables()).toEqual([]);
     });
   });
 });

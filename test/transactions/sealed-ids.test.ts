@@ -1,11 +1,11 @@
 import { createHmac, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SealedIds } from "../../src/api/transactions/signed-ids.js";
+import { SignedIds } from "../../src/api/transactions/signed-ids.js";
 import { timedId } from "../../src/foundation/timed-id.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
-const ids = new SealedIds(randomBytes(32));
+const ids = new SignedIds(randomBytes(32));
 /** Bytes of an id's text besides its properties. */
 const AROUND = JSON.stringify([timedId(), ""]).length - 2;
 const LIMIT = 1_000 - AROUND;
@@ -55,8 +55,8 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     const text = JSON.stringify([timedId(), { a: "ü" }]);
     const mac = createHmac("sha256", key).update(text).digest().subarray(0, 16);
     const id = Buffer.concat([mac, Buffer.from(text)]).toString("base64url");
-    expect(new SealedIds(key).open(id)?.properties).toEqual({ a: "ü" });
-    const own = Buffer.from(new SealedIds(key).seal({ a: "b" }) as string, "base64url");
+    expect(new SignedIds(key).open(id)?.properties).toEqual({ a: "ü" });
+    const own = Buffer.from(new SignedIds(key).seal({ a: "b" }) as string, "base64url");
     const said = createHmac("sha256", key).update(own.subarray(16)).digest();
     expect(own.subarray(0, 16)).toEqual(said.subarray(0, 16));
   });
@@ -78,7 +78,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
   });
 
   it("is nobody's under another key", () => {
-    const others = new SealedIds(randomBytes(32));
+    const others = new SignedIds(randomBytes(32));
     fc.assert(
       fc.property(short, (one) => {
         expect(others.open(sealed(one))).toBeUndefined();

@@ -13,7 +13,7 @@ const texts = (parts: readonly Buffer[]) => parts.map(String).sort();
 /** An upload on a table of its own, with its name. */
 async function begun(open: OpenCatalog, table = "t") {
   const { key } = await makeTable(open, [table]);
-  const id = await open.uploads.begin({ table: key, branch: undefined, version: 3 });
+  const id = await open.multipart.begin({ table: key, branch: undefined, version: 3 });
   return { id, table: key, branch: undefined };
 }
 
@@ -27,15 +27,15 @@ describe("uploads in the catalog", () => {
       const catalog = newCatalog();
       const first = await catalog.open();
       const name = await begun(first);
-      expect(await first.uploads.open(name)).toEqual({ ...name, version: 3 });
-      await first.uploads.keep(name.id, part("a", "old"));
-      await first.uploads.keep(name.id, part("b"));
-      const replaced = await first.uploads.keep(name.id, part("a", "new"));
+      expect(await first.multipart.open(name)).toEqual({ ...name, version: 3 });
+      await first.multipart.recordPart(name.id, part("a", "old"));
+      await first.multipart.recordPart(name.id, part("b"));
+      const replaced = await first.multipart.recordPart(name.id, part("a", "new"));
       expect(texts(replaced?.parts ?? [])).toEqual(["old"]);
       await first.close();
 
-      const { uploads } = await catalog.open();
-      const found = await uploads.complete(name);
+      const { multipart } = await catalog.open();
+      const found = await multipart.complete(name);
       if ("version" in found) throw new Error("it was not complete");
       expect(found).toMatchObject({
         upload: { ...name, version: 3 },
@@ -43,13 +43,13 @@ describe("uploads in the catalog", () => {
         retried: false,
       });
       expect(texts(found.parts)).toEqual(["b", "new"]);
-      await uploads.committed(name.id, 9);
-      expect(await uploads.complete(name)).toEqual({ version: 9 });
+      await multipart.committed(name.id, 9);
+      expect(await multipart.complete(name)).toEqual({ version: 9 });
       // The part that was replaced is still to be cleaned up, whatever became of the upload.
-      const [left, ...others] = await uploads.remains();
+      const [left, ...others] = await multipart.orphanedParts();
       expect([texts(left?.parts ?? []), others.length]).toEqual([["old"], 0]);
       await left?.removed();
-      expect(await uploads.remains()).toEqual([]);
+      expect(await multipart.orphanedParts()).toEqual([]);
     });
 
     it("belong to one table and one branch", async () => {
@@ -61,76 +61,78 @@ describe("uploads in the catalog", () => {
         { ...name, branch: "dev" },
         { ...name, id: "x" },
       ]) {
-        await expect(open.uploads.open(wrong)).rejects.toMatchObject({ code: 13 });
-        await expect(open.uploads.complete(wrong)).rejects.toMatchObject({ code: 13 });
-        expect(await open.uploads.abandon(wrong, "open")).toBeUndefined();
+        await expect(open.multipart.open(wrong)).rejects.toMatchObject({ code: 13 });
+        await expect(open.multipart.complete(wrong)).rejects.toMatchObject({ code: 13 });
+        expect(await open.multipart.abandon(wrong, "open")).toBeUndefined();
       }
-      expect(await open.uploads.open(name)).toMatchObject({ version: 3 });
+      expect(await open.multipart.open(name)).toMatchObject({ version: 3 });
     });
 
     it("end with their branch, and others do not", async () => {
       const open = await newCatalog().open();
-      const { uploads } = open;
+      const { multipart } = open;
       const { key: table } = await makeTable(open, ["t"]);
       const begin = async (branch: string | undefined) => {
-        const id = await uploads.begin({ table, branch, version: 3 });
-        await uploads.keep(id, part("a"));
+        const id = await multipart.begin({ table, branch, version: 3 });
+        await multipart.recordPart(id, part("a"));
         return { id, table, branch };
       };
       const [main, dev, other] = [await begin(undefined), await begin("dev"), await begin("dev/x")];
-      await uploads.endBranch(table, "dev", Date.now() + 1);
-      await expect(uploads.open(dev)).rejects.toMatchObject({ code: 13 });
-      await expect(uploads.complete(dev)).rejects.toMatchObject({ code: 13 });
-      for (const one of [main, other]) expect(await uploads.open(one)).toMatchObject(one);
-      expect(await uploads.remains()).toEqual([]);
+      await multipart.endBranch(table, "dev", Date.now() + 1);
+      await expect(multipart.open(dev)).rejects.toMatchObject({ code: 13 });
+      await expect(multipart.complete(dev)).rejects.toMatchObject({ code: 13 });
+      for (const one of [main, other]) expect(await multipart.open(one)).toMatchObject(one);
+      expect(await multipart.orphanedParts()).toEqual([]);
     });
 
     it("take nothing once they are being committed, and tell a second try from the first", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();
       const name = await begun(first);
-      await first.uploads.keep(name.id, part("a"));
-      await first.uploads.complete(name);
-      await expect(first.uploads.keep(name.id, part("b"))).rejects.toMatchObject({ code: 13 });
-      await expect(first.uploads.open(name)).rejects.toMatchObject({ code: 13 });
-      expect(await first.uploads.abandon(name, "open")).toBeUndefined();
-      expect(await first.uploads.complete(name)).toMatchObject({ retried: true });
+      await first.multipart.recordPart(name.id, part("a"));
+      await first.multipart.complete(name);
+      await expect(first.multipart.recordPart(name.id, part("b"))).rejects.toMatchObject({
+        code: 13,
+      });
+      await expect(first.multipart.open(name)).rejects.toMatchObject({ code: 13 });
+      expect(await first.multipart.abandon(name, "open")).toBeUndefined();
+      expect(await first.multipart.complete(name)).toMatchObject({ retried: true });
       // The server goes without a word: the next one has to find out whether it was done.
       await first.close();
       const second = await catalog.open();
-      const found = await second.uploads.complete(name);
+      const found = await second.multipart.complete(name);
       expect(found).toMatchObject({ retried: true, parts: [Buffer.from("a")] });
     });
 
     it("that fail leave files to remove, until they are removed", async () => {
-      const { uploads, ...open } = await newCatalog().open();
-      const name = await begun({ uploads, ...open });
-      for (const text of ["a", "b"]) await uploads.keep(name.id, part(text));
-      const remains = await uploads.abandon(name, "open");
+      const { multipart, ...open } = await newCatalog().open();
+      const name = await begun({ multipart, ...open });
+      for (const text of ["a", "b"]) await multipart.recordPart(name.id, part(text));
+      const remains = await multipart.abandon(name, "open");
       expect([texts(remains?.parts ?? []), remains?.doubtful]).toEqual([["a", "b"], false]);
-      expect(await uploads.abandon(name, "open")).toBeUndefined();
-      await expect(uploads.complete(name)).rejects.toMatchObject({ code: 13 });
-      expect((await uploads.remains()).map(({ upload }) => upload.id)).toEqual([name.id]);
+      expect(await multipart.abandon(name, "open")).toBeUndefined();
+      await expect(multipart.complete(name)).rejects.toMatchObject({ code: 13 });
+      expect((await multipart.orphanedParts()).map(({ upload }) => upload.id)).toEqual([name.id]);
       await remains?.removed();
-      expect(await uploads.remains()).toEqual([]);
+      expect(await multipart.orphanedParts()).toEqual([]);
     });
 
     it("end after a day without activity, and not before", async () => {
-      const { uploads, ...open } = await newCatalog().open();
-      const idle = await begun({ uploads, ...open }, "idle");
-      const stuck = await begun({ uploads, ...open }, "stuck");
-      const busy = await begun({ uploads, ...open }, "busy");
-      const done = await begun({ uploads, ...open }, "done");
-      for (const { id } of [idle, stuck, busy, done]) await uploads.keep(id, part("a"));
-      await uploads.complete(stuck);
-      await uploads.complete(done);
-      await uploads.committed(done.id, 4);
+      const { multipart, ...open } = await newCatalog().open();
+      const idle = await begun({ multipart, ...open }, "idle");
+      const stuck = await begun({ multipart, ...open }, "stuck");
+      const busy = await begun({ multipart, ...open }, "busy");
+      const done = await begun({ multipart, ...open }, "done");
+      for (const { id } of [idle, stuck, busy, done]) await multipart.recordPart(id, part("a"));
+      await multipart.complete(stuck);
+      await multipart.complete(done);
+      await multipart.committed(done.id, 4);
       const now = Date.now();
       vi.useFakeTimers({ toFake: ["Date"], now: now + 23 * HOUR });
-      expect(await uploads.remains()).toEqual([]);
-      await uploads.keep(busy.id, part("b"));
+      expect(await multipart.orphanedParts()).toEqual([]);
+      await multipart.recordPart(busy.id, part("b"));
       vi.setSystemTime(now + 25 * HOUR);
-      const left = await uploads.remains();
+      const left = await multipart.orphanedParts();
       const told = left.map(({ upload, doubtful }) => [upload.id, doubtful]);
       expect(told.sort()).toEqual(
         [
@@ -139,23 +141,23 @@ describe("uploads in the catalog", () => {
         ].sort(),
       );
       for (const one of left) await one.removed();
-      expect(await uploads.open(busy)).toMatchObject({ id: busy.id });
+      expect(await multipart.open(busy)).toMatchObject({ id: busy.id });
       for (const name of [idle, stuck, done]) {
-        await expect(uploads.complete(name)).rejects.toMatchObject({ code: 13 });
+        await expect(multipart.complete(name)).rejects.toMatchObject({ code: 13 });
       }
     });
 
     it("go with their table", async () => {
-      const { uploads, catalog } = await newCatalog().open();
+      const { multipart, catalog } = await newCatalog().open();
       const { key } = await makeTable({ catalog }, ["t"]);
-      const id = await uploads.begin({ table: key, branch: "dev", version: 1 });
-      await uploads.keep(id, part("a"));
+      const id = await multipart.begin({ table: key, branch: "dev", version: 1 });
+      await multipart.recordPart(id, part("a"));
       await catalog.dropTable(["t"]);
       await catalog.forgetTable(key);
-      await expect(uploads.complete({ id, table: key, branch: "dev" })).rejects.toMatchObject({
+      await expect(multipart.complete({ id, table: key, branch: "dev" })).rejects.toMatchObject({
         code: 13,
       });
-      const late = uploads.begin({ table: key, branch: undefined, version: 1 });
+      const late = multipart.begin({ table: key, branch: undefined, version: 1 });
       await expect(late).rejects.toMatchObject({ code: 14 });
     });
   });

@@ -15,7 +15,7 @@ export interface Attempt {
 }
 
 /** An answer as it is kept. */
-export interface KeptReply {
+export interface StoredReply {
   readonly status?: number;
   readonly headers?: Record<string, string>;
   /** JSON text; absent where there is no body. */
@@ -23,7 +23,7 @@ export interface KeptReply {
 }
 
 /** What is known of a request that was sent before. */
-export interface KnownRequest {
+export interface StoredRequest {
   readonly id: string;
   /** What tells it from another one under the same key. */
   readonly fingerprint: string;
@@ -35,21 +35,21 @@ export interface KnownRequest {
    */
   readonly state: "running" | "doubtful" | "done";
   /** Of a request that is done. */
-  readonly reply?: KeptReply;
+  readonly reply?: StoredReply;
 }
 
-export interface Requests {
+export interface IdempotentRequests {
   /** What is known of a request of that id, no older than `keptMillis`. */
-  find(id: string, keptMillis: number): Promise<KnownRequest | undefined>;
+  find(id: string, keptMillis: number): Promise<StoredRequest | undefined>;
   /** Takes a request up; false when it is known already. */
   begin(
-    request: Pick<KnownRequest, "id" | "fingerprint" | "attempt">,
+    request: Pick<StoredRequest, "id" | "fingerprint" | "attempt">,
     keptMillis: number,
   ): Promise<boolean>;
   /** Takes a doubtful request up again; false when another server was faster. */
-  takeOver(request: KnownRequest): Promise<boolean>;
+  takeOver(request: StoredRequest): Promise<boolean>;
   /** Keeps the answer for those who ask again. */
-  done(attempt: Attempt, id: string, reply: KeptReply): Promise<void>;
+  done(attempt: Attempt, id: string, reply: StoredReply): Promise<void>;
   /** The request took no effect: it may be sent again as if for the first time. */
   forget(attempt: Attempt, id: string): Promise<void>;
   /** Nobody knows whether it took effect. */

@@ -16,7 +16,7 @@ const RESENT_WITHIN = 20 * 60 * 1000;
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i;
 
 /** How a request is told from others of its caller that are to take effect once. */
-export interface OnceKey {
+export interface IdempotencyKey {
   readonly id: string;
   /** The client asked for it; else it is a guess from how the client sends again. */
   readonly asked: boolean;
@@ -30,11 +30,11 @@ export interface OnceKey {
  * The SDKs send what has a JSON body again by themselves, with the same `x-request-id`; for rows they
  * make a new one. @throws JoustError code 13 for a key that is none
  */
-export function onceKey(
+export function idempotencyKey(
   { permission, body }: Pick<Operation, "permission" | "body">,
   dialect: Dialect,
   headers: { has(name: string): boolean; get(name: string): string },
-): OnceKey | undefined {
+): IdempotencyKey | undefined {
   if (permission === "read") return undefined;
   if (headers.has(IDEMPOTENCY_KEY)) {
     const key = keyIn(headers.get(IDEMPOTENCY_KEY));
@@ -46,7 +46,7 @@ export function onceKey(
 }
 
 /** The key as one caller's: another caller's equal key is another one. `caller`: its identity's id. */
-export const keyOfCaller = (key: OnceKey, caller: string): OnceKey => ({
+export const scopeToCaller = (key: IdempotencyKey, caller: string): IdempotencyKey => ({
   ...key,
   id: hash(JSON.stringify([caller, key.id])),
 });

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { asJoustError, ErrorCode, JoustError } from "../../foundation/errors.js";
 import type { Reply } from "../operation.js";
 import type { Services } from "../services.js";
-import type { Attempt, KeptReply, KnownRequest } from "./idempotency.js";
+import type { Attempt, StoredReply, StoredRequest } from "./idempotency.js";
 
 /** Tells an answer that was given before. */
 const REPLAYED = "idempotent-replayed";
@@ -12,7 +12,7 @@ const PATIENCE = 10_000;
 const LOOK_EVERY = 50;
 
 /** A request's body, as far as this needs it. */
-export interface OnceBody {
+export interface IdempotentBody {
   /** SHA-256 of all of it, once it is here. */
   readonly digest: Promise<Buffer>;
   /** All of it is here before the handler starts. */
@@ -24,7 +24,7 @@ export interface OnceBody {
 }
 
 /** A request that is to take effect once. */
-export interface OnceRequest {
+export interface IdempotentRequest {
   /** What its repetitions have in common: made of its key. */
   readonly id: string;
   /** The client asked for it; else it is a guess from how the client sends again. */
@@ -33,7 +33,7 @@ export interface OnceRequest {
   readonly keptMillis: number;
   /** Whether the handler finds out by itself what an earlier attempt did. */
   readonly repeatable: boolean;
-  readonly body: OnceBody;
+  readonly body: IdempotentBody;
   /** Of all that makes it this request and no other one, given its body's digest. */
   fingerprint(digest: Buffer): string;
 }
@@ -49,16 +49,17 @@ type Handle = (attempt?: Attempt) => Promise<Reply> | Reply;
  * @throws JoustError code 13 (status 422) when the key was another request's, code 14 when the first
  * request is still at work or when nobody can tell what it did
  */
-export async function once(
+export async function runIdempotent(
   services: Services,
-  request: OnceRequest,
+  request: IdempotentRequest,
   handle: Handle,
 ): Promise<Reply> {
   const { id, keptMillis, repeatable, asked, body } = request;
-  const known = await services.requests.find(id, keptMillis);
+  const known = await services.idempotency.find(id, keptMillis);
   if (known === undefined) return attempt(services, request, handle, { id: randomUUID() });
   if (known.state === "doubtful" && repeatable) {
-    if (!(await services.requests.takeOver(known))) return once(services, request, handle);
+    if (!(await services.idempotency.takeOver(known)))
+      return runIdempotent(services, request, handle);
     const again = { id: known.attempt, since: known.beganMillis };
     return attempt(services, request, handle, again, known);
   }
@@ -73,10 +74,10 @@ export async function once(
   }
   if (known.reply) return replayed(known.reply);
   await firstToEnd(services, request);
-  return once(services, request, body.whole ? handle : gone);
+  return runIdempotent(services, request, body.whole ? handle : gone);
 }
 
-const fingerprint = async ({ body, fingerprint }: OnceRequest): Promise<string> =>
+const fingerprint = async ({ body, fingerprint }: IdempotentRequest): Promise<string> =>
   fingerprint(await body.digest);
 
 /** Another request of this key was here first. */
@@ -85,12 +86,12 @@ class Taken extends Error {}
 /** `known`: what is known of the attempt that this one goes on with. */
 async function attempt(
   services: Services,
-  request: OnceRequest,
+  request: IdempotentRequest,
   handle: Handle,
   attempt: Attempt,
-  known?: KnownRequest,
+  known?: StoredRequest,
 ): Promise<Reply> {
-  const { requests, log } = services;
+  const { idempotency, log } = services;
   const { id, body, keptMillis } = request;
   let failed = false;
   let claiming = false;
@@ -99,7 +100,7 @@ async function attempt(
     if (failed) return;
     claiming = true;
     if (known === undefined) {
-      mine = await requests.begin({ id, fingerprint, attempt: attempt.id }, keptMillis);
+      mine = await idempotency.begin({ id, fingerprint, attempt: attempt.id }, keptMillis);
       if (!mine) throw new Taken();
     } else if (fingerprint !== known.fingerprint) throw otherRequest();
     body.release();
@@ -121,16 +122,16 @@ async function attempt(
           (first: unknown) => first,
         )
       : error;
-    if (cause instanceof Taken) return once(services, request, body.whole ? handle : gone);
+    if (cause instanceof Taken) return runIdempotent(services, request, body.whole ? handle : gone);
     if (mine) {
       const open = known !== undefined || inDoubt.has(asJoustError(cause).code);
-      await requests[open ? "doubt" : "forget"](attempt, id).catch((err) => {
+      await idempotency[open ? "doubt" : "forget"](attempt, id).catch((err) => {
         log.warn({ err }, "how a request with a key ended could not be kept");
       });
     }
     throw cause;
   }
-  await requests.done(attempt, id, kept(reply)).catch((err) => {
+  await idempotency.done(attempt, id, kept(reply)).catch((err) => {
     // The work is done and the client is told so; who asks again finds it in the table.
     log.warn({ err }, "the answer to a request with a key could not be kept");
   });
@@ -141,9 +142,9 @@ async function attempt(
 const inDoubt: ReadonlySet<ErrorCode> = new Set([ErrorCode.ServiceUnavailable, ErrorCode.Internal]);
 
 /** Waits until the first request of the key is not at work any more. @throws code 14 when it still is */
-async function firstToEnd({ requests }: Services, request: OnceRequest): Promise<void> {
+async function firstToEnd({ idempotency }: Services, request: IdempotentRequest): Promise<void> {
   for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {
-    const known = await requests.find(request.id, request.keptMillis);
+    const known = await idempotency.find(request.id, request.keptMillis);
     if (known?.state !== "running") return;
     await delay(LOOK_EVERY);
   }
@@ -153,7 +154,7 @@ async function firstToEnd({ requests }: Services, request: OnceRequest): Promise
   );
 }
 
-const kept = (reply: Reply): KeptReply => {
+const kept = (reply: Reply): StoredReply => {
   const { status, headers } = reply as { status?: number; headers?: Record<string, string> };
   const head = { ...(status !== undefined && { status }), ...(headers && { headers }) };
   if (reply.kind === "json") return { ...head, text: JSON.stringify(reply.value) };
@@ -162,7 +163,7 @@ const kept = (reply: Reply): KeptReply => {
   throw new TypeError(`an answer of kind ${reply.kind} can't be kept`);
 };
 
-const replayed = ({ text, headers, ...head }: KeptReply): Reply => {
+const replayed = ({ text, headers, ...head }: StoredReply): Reply => {
   const told = { ...head, headers: { ...headers, [REPLAYED]: "true" } };
   return text === undefined
     ? { kind: "empty", ...told }

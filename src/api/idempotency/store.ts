@@ -1,9 +1,9 @@
 import type { Selectable } from "kysely";
-import type { Servers } from "../../cluster/members.js";
+import type { ClusterMembers } from "../../cluster/members.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import type { RequestsRow } from "../../database/schema.js";
 import { available } from "../../database/sql-error.js";
-import type { Attempt, KeptReply, KnownRequest, Requests } from "./idempotency.js";
+import type { Attempt, IdempotentRequests, StoredReply, StoredRequest } from "./idempotency.js";
 
 /** Answers are kept for this time, ms. */
 export const KEPT = 24 * 3600 * 1000;
@@ -11,17 +11,17 @@ export const KEPT = 24 * 3600 * 1000;
 const PRUNE_EVERY = 1_000;
 
 /** Requests in the catalog's database. */
-export class RequestStore implements Requests {
+export class IdempotencyStore implements IdempotentRequests {
   #sincePruning = PRUNE_EVERY;
   /** Attempts that this process is at. A row of ours that is not among them was lost track of. */
   readonly #running = new Set<string>();
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: Servers,
+    private readonly servers: ClusterMembers,
   ) {}
 
-  async find(id: string, keptMillis: number): Promise<KnownRequest | undefined> {
+  async find(id: string, keptMillis: number): Promise<StoredRequest | undefined> {
     const row = await available(
       this.db.read
         .selectFrom("requests")
@@ -39,7 +39,7 @@ export class RequestStore implements Requests {
   }
 
   async begin(
-    { id, fingerprint, attempt }: Pick<KnownRequest, "id" | "fingerprint" | "attempt">,
+    { id, fingerprint, attempt }: Pick<StoredRequest, "id" | "fingerprint" | "attempt">,
     keptMillis: number,
   ): Promise<boolean> {
     const now = Date.now();
@@ -75,7 +75,7 @@ export class RequestStore implements Requests {
     }
   }
 
-  async takeOver({ id, attempt }: KnownRequest): Promise<boolean> {
+  async takeOver({ id, attempt }: StoredRequest): Promise<boolean> {
     if (this.#running.has(attempt)) return false;
     this.#running.add(attempt);
     try {
@@ -105,7 +105,7 @@ export class RequestStore implements Requests {
     }
   }
 
-  done(attempt: Attempt, id: string, reply: KeptReply): Promise<void> {
+  done(attempt: Attempt, id: string, reply: StoredReply): Promise<void> {
     return this.#end(attempt, (t) =>
       t
         .updateTable("requests")
@@ -157,7 +157,7 @@ export class RequestStore implements Requests {
   }
 }
 
-const known = (row: Selectable<RequestsRow>, running: boolean): KnownRequest => ({
+const known = (row: Selectable<RequestsRow>, running: boolean): StoredRequest => ({
   id: row.id,
   fingerprint: row.fingerprint,
   attempt: row.attempt,

@@ -21,7 +21,7 @@ export interface Sealed {
  * Ids that say themselves what was done, so that nothing has to be stored: base64url of a MAC and of the
  * JSON text that it vouches for. Everybody can read one; only who has the catalog's key can make one.
  */
-export class SealedIds {
+export class SignedIds {
   readonly #key: Buffer;
 
   constructor(key: Buffer) {

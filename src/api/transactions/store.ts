@@ -5,7 +5,7 @@ import { ErrorCode, JoustError } from "../../foundation/errors.js";
 import { timedId } from "../../foundation/timed-id.js";
 import type { JobState } from "../../jobs/jobs.js";
 import { applyActions } from "./alter.js";
-import type { Sealed, SealedIds } from "./signed-ids.js";
+import type { Sealed, SignedIds } from "./signed-ids.js";
 import type {
   TransactionAction,
   TransactionRecord,
@@ -39,7 +39,7 @@ export class TransactionStore implements Transactions {
   constructor(
     private readonly db: CatalogDatabase,
     /** `undefined`: every record has a row. */
-    private readonly sealedIds: SealedIds | undefined,
+    private readonly sealedIds: SignedIds | undefined,
     private readonly maxRecords = MAX_RECORDS,
   ) {}
 

@@ -3,7 +3,7 @@ import { isRemote } from "../../foundation/addresses.js";
 import { ErrorCode, JoustError, operatorMessage } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "../catalog.js";
-import { shown } from "../path.js";
+import { formatPath } from "../path.js";
 import type { SqlCatalog } from "../sql-catalog.js";
 import { mayExist, newLocation } from "../tables/location.js";
 
@@ -133,8 +133,8 @@ export class AdoptingCatalog implements Catalog {
     return this.#found(() => this.catalog.registerTable(table, options));
   }
 
-  takeDuty(name: string, interval: number) {
-    return this.catalog.takeDuty(name, interval);
+  takeLease(name: string, interval: number) {
+    return this.catalog.takeLease(name, interval);
   }
 
   lockReferences(key: string) {
@@ -145,16 +145,16 @@ export class AdoptingCatalog implements Catalog {
     this.catalog.unlockReferences(key);
   }
 
-  droppedElsewhere() {
-    return this.catalog.droppedElsewhere();
+  removalsToAcknowledge() {
+    return this.catalog.removalsToAcknowledge();
   }
 
-  leaveTable(key: string) {
-    return this.catalog.leaveTable(key);
+  acknowledgeRemoval(key: string) {
+    return this.catalog.acknowledgeRemoval(key);
   }
 
-  othersGone(key: string) {
-    return this.catalog.othersGone(key);
+  awaitRemovalAcknowledgements(key: string) {
+    return this.catalog.awaitRemovalAcknowledgements(key);
   }
 
   claimFirstVersion(key: string) {
@@ -201,12 +201,12 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.forgetTable(key);
   }
 
-  abandonTable(key: string) {
-    return this.catalog.abandonTable(key);
+  orphanTable(key: string) {
+    return this.catalog.orphanTable(key);
   }
 
-  unfinishedTables() {
-    return this.catalog.unfinishedTables();
+  claimOrphanedTables() {
+    return this.catalog.claimOrphanedTables();
   }
 
   /** What is where the name alone would put a table; undefined where it does not say that. */
@@ -256,7 +256,7 @@ export class AdoptingCatalog implements Catalog {
       const { adopted, refused } = await this.catalog.adopt(found, (location) =>
         engine.contents(location, storageOptions),
       );
-      for (const table of adopted) log.info({ table: shown(table.id) }, "adopted a table");
+      for (const table of adopted) log.info({ table: formatPath(table.id) }, "adopted a table");
       const unserved = refused.map(({ table: { location }, reason }) => ({ location, reason }));
       for (const entry of [...found.skipped, ...unserved]) {
         if (this.#warned.has(entry.location)) continue;

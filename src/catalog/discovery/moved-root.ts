@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import { sql } from "kysely";
-import type { Servers } from "../../cluster/members.js";
+import type { ClusterMembers } from "../../cluster/members.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 
 const SETTING = "root";
@@ -15,7 +15,7 @@ const SETTING = "root";
  */
 export async function followMovedRoot(
   db: CatalogDatabase,
-  servers: Servers,
+  servers: ClusterMembers,
   root: string,
 ): Promise<string | undefined> {
   return db.write(async (t) => {
@@ -64,7 +64,7 @@ async function guessedRoot(t: Write, root: string): Promise<string | undefined> 
   return moved && dirname(moved);
 }
 
-async function othersAlive(t: Write, servers: Servers): Promise<boolean> {
+async function othersAlive(t: Write, servers: ClusterMembers): Promise<boolean> {
   const { rows } = await sql`
     select id from servers where id <> ${servers.self} and id in ${servers.alive()} limit 1`.execute(
     t,

@@ -5,7 +5,7 @@ import type { Write } from "../../database/database.js";
  * Keeps in their transactions how jobs ended that are about to be forgotten: those of a table, or
  * of one name on it. What has not ended is cancelled with its table.
  */
-export async function keepOutcomes(t: Write, table: string, name?: string): Promise<void> {
+export async function recordJobOutcomes(t: Write, table: string, name?: string): Promise<void> {
   const ofTable = t.selectFrom("jobs").select("id").where("table_key", "=", table);
   const jobs = name === undefined ? ofTable : ofTable.where("name", "=", name);
   await t

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Engine } from "../../../native/index.js";
-import { LEASE, type Servers } from "../../cluster/members.js";
+import { type ClusterMembers, LEASE } from "../../cluster/members.js";
 import type { CatalogDatabase } from "../../database/database.js";
 import { concurrently } from "../../foundation/concurrently.js";
 import type { Logger } from "../../telemetry/logger.js";
@@ -17,9 +17,9 @@ const CONCURRENCY = 16;
  * Takes over the tables that were abandoned, and those that servers which are gone left reserved or
  * dropped. They are in no namespace any more, so that their records' `id` is only the name.
  */
-export async function claimUnfinished(
+export async function claimOrphanedTables(
   db: CatalogDatabase,
-  servers: Servers,
+  servers: ClusterMembers,
 ): Promise<TableRecord[]> {
   const rows = await db.write((t) =>
     t
@@ -41,7 +41,7 @@ export async function claimUnfinished(
 }
 
 /** Gives `self`'s table that is not live to whoever claims next, and its name to everybody. */
-export async function abandonTable(db: CatalogDatabase, self: string, key: string): Promise<void> {
+export async function orphanTable(db: CatalogDatabase, self: string, key: string): Promise<void> {
   await db.write((t) =>
     t
       .updateTable("tables")
@@ -55,7 +55,7 @@ export async function abandonTable(db: CatalogDatabase, self: string, key: strin
 }
 
 export interface Removal {
-  catalog: Pick<Catalog, "unfinishedTables" | "forgetTable" | "abandonTable">;
+  catalog: Pick<Catalog, "claimOrphanedTables" | "forgetTable" | "orphanTable">;
   engine: Pick<Engine, "removeTable">;
   /** What reaching the root needs; a table's own options come on top. */
   storageOptions: Record<string, string>;
@@ -65,9 +65,9 @@ export interface Removal {
 }
 
 /** Removes the files of tables that were left half made or half removed. */
-export async function removeUnfinished(removal: Removal): Promise<void> {
+export async function removeOrphanedTables(removal: Removal): Promise<void> {
   const { catalog, storageOptions, log, letGo } = removal;
-  await concurrently(await catalog.unfinishedTables(), CONCURRENCY, async (table) => {
+  await concurrently(await catalog.claimOrphanedTables(), CONCURRENCY, async (table) => {
     const about = { table: table.id.join("$") };
     try {
       // What still writes would put files back after the removal.
@@ -80,16 +80,16 @@ export async function removeUnfinished(removal: Removal): Promise<void> {
         { ...about, err },
         "the remains of a table could not be removed; trying again later",
       );
-      await catalog.abandonTable(table.key);
+      await catalog.orphanTable(table.key);
     }
   });
 }
 
 /** Does so again and again; gives back how to stop. */
-export function watchUnfinished(removal: Removal): () => Promise<void> {
+export function watchOrphanedTables(removal: Removal): () => Promise<void> {
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {
-    running ??= removeUnfinished(removal)
+    running ??= removeOrphanedTables(removal)
       .catch((err) => removal.log.warn({ err }, "remains of tables could not be looked for"))
       .finally(() => {
         running = undefined;

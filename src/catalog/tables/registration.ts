@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Servers } from "../../cluster/members.js";
+import type { ClusterMembers } from "../../cluster/members.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import { tableGone } from "../../database/table-gone.js";
 import type { Declaration, TableId, TableRecord } from "../catalog.js";
@@ -9,7 +9,7 @@ import { checkTableId } from "../names.js";
 import { splitPath } from "../path.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
 import { insertTable, type TableRow } from "./insert-table.js";
-import { keepOutcomes } from "./job-outcomes.js";
+import { recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
 
@@ -86,7 +86,7 @@ export async function confirmTable(db: CatalogDatabase, key: string): Promise<vo
 /** See `Catalog.claimFirstVersion`. */
 export async function claimFirstVersion(
   db: CatalogDatabase,
-  servers: Servers,
+  servers: ClusterMembers,
   key: string,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db.write((t) =>
@@ -109,7 +109,7 @@ export async function claimFirstVersion(
 /** See `Catalog.releaseFirstVersion`. */
 export async function releaseFirstVersion(
   db: CatalogDatabase,
-  servers: Servers,
+  servers: ClusterMembers,
   key: string,
 ): Promise<void> {
   await db.write((t) =>
@@ -170,7 +170,7 @@ async function deregisterOne(db: CatalogDatabase, t: Write, id: TableId): Promis
 
 /** Takes a table out of the catalog. Its files are not to be adopted, nor to become a new table's. */
 async function forgetRow(t: Write, { key, location, declared }: TableRow): Promise<void> {
-  await keepOutcomes(t, key);
+  await recordJobOutcomes(t, key);
   await t.deleteFrom("tables").where("key", "=", key).execute();
   if (declared) return;
   await t

@@ -11,7 +11,7 @@ import { checkTableId } from "../names.js";
 import { encodePath, splitPath } from "../path.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
 import { insertTable } from "./insert-table.js";
-import { keepOutcomes } from "./job-outcomes.js";
+import { recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
 
@@ -92,7 +92,7 @@ export async function deleteRow(db: CatalogDatabase, key: string): Promise<void>
       .where("state", "<>", "live")
       .executeTakeFirst();
     if (!gone) return;
-    await keepOutcomes(t, key);
+    await recordJobOutcomes(t, key);
     await t.deleteFrom("tables").where("key", "=", key).execute();
   });
 }

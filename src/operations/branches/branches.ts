@@ -86,7 +86,7 @@ const createTableBranch = operation({
     await changingReferences(services, id, async ({ record, table }) => {
       // Of a branch that had the name before: the server may have stopped while it was deleted.
       const isThere = (await table.listBranches()).some(({ name }) => name === payload.name);
-      if (!isThere) await services.uploads.endBranch(record.key, payload.name, Date.now());
+      if (!isThere) await services.multipart.endBranch(record.key, payload.name, Date.now());
       await onBranch(table, from_branch).createBranch(payload.name, version);
     });
     return { kind: "json", value: {} };
@@ -110,7 +110,7 @@ const deleteTableBranch = operation({
       for (const build of builds) await services.jobs.discard(record.key, build.name);
       await table.deleteBranch(payload.name);
       // Another branch may have the name next: parts of an upload to this one are none of its.
-      await services.uploads.endBranch(record.key, payload.name, Date.now());
+      await services.multipart.endBranch(record.key, payload.name, Date.now());
     });
     return { kind: "json", value: {} };
   },

@@ -4,7 +4,7 @@ import { count, nothing } from "../../api/schemas.js";
 import type { BranchDifference, Table } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchDifference, differenceEntry, obstacles } from "./branch-difference.js";
 
 const fromBranch = Type.String({ minLength: 1, description: "name of the branch" });
@@ -59,7 +59,7 @@ const cherryPickTableBranch = operation({
   permission: "write",
   unrecorded: (_, reply) => statusOf(reply) !== "cherryPicked",
   handle: (services, { id, payload }) =>
-    writing(services, id, undefined, async ({ table }) => {
+    changingTable(services, id, undefined, async ({ table }) => {
       const { from_branch: branch, dry_run = false } = payload;
       // Somebody else may write between the comparison and the commit: the second one tells.
       for (;;) {

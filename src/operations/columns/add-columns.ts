@@ -4,7 +4,7 @@ import { branch, count, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { type ArrowBody, type NewColumn, type Table, Upload } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
 import { declare, virtualColumn } from "./virtual-column.js";
 
@@ -65,7 +65,7 @@ export const alterTableAddColumns = operation({
       return addNulls(services, id, params.branch, payload);
     for (const { function: udf } of [payload, ...payload.new_columns]) checkFunction(udf);
     for (const column of payload.new_columns) checkKind(column);
-    return writing(services, id, undefined, async (open) => {
+    return changingTable(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch ?? params.branch);
       const columns: NewColumn[] = [];
       for (const column of payload.new_columns) {
@@ -84,7 +84,7 @@ function addNulls(
   branch: string | undefined,
   schema: ArrowBody,
 ): Promise<Reply> {
-  return writing(services, id, schema, async ({ table }) => {
+  return changingTable(services, id, schema, async ({ table }) => {
     const version = await onBranch(table, branch).addNullColumns(schema);
     return { kind: "json", value: { version }, headers: versionHeader(version) };
   });

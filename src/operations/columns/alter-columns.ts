@@ -3,7 +3,7 @@ import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import type { ColumnAlteration, Table } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
 import { dataType, metadataOf, virtualColumnChange } from "./virtual-column.js";
 
@@ -49,7 +49,7 @@ const alterTableAlterColumns = operation({
         "virtual_column cannot be changed together with rename, nullable or data_type: send two requests",
       );
     }
-    const version = await writing(services, id, undefined, (open) => {
+    const version = await changingTable(services, id, undefined, (open) => {
       const table = onBranch(open.table, payload.branch);
       return redeclared.length > 0
         ? redeclare(table, redeclared)
@@ -116,7 +116,7 @@ const alterTableDropColumns = operation({
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   async handle(services, { id, payload }) {
-    const version = await writing(services, id, undefined, ({ table }) =>
+    const version = await changingTable(services, id, undefined, ({ table }) =>
       onBranch(table, payload.branch).dropColumns(payload.columns),
     );
     return { kind: "json", value: { version }, headers: versionHeader(version) };

@@ -17,7 +17,7 @@ import type { IndexStats, Table } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { onTable } from "../../tables/open-table.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, readOptions, versionHeader } from "../../tables/target.js";
 import { createTableIndex, createTableScalarIndex } from "./create-index.js";
 import { buildsOn, type IndexEntry, indexEntries, isActive, specOf } from "./index-entries.js";
@@ -165,7 +165,7 @@ const dropTableIndex = operation({
   handle(services, { id, path, params, payload }) {
     const name = path.index_name as string;
     const branch = branchName(payload.branch ?? params.branch);
-    return writing(services, id, undefined, ({ record, table }) =>
+    return changingTable(services, id, undefined, ({ record, table }) =>
       drop(services, record.key, onBranch(table, branch), buildName(branch, name), name),
     );
   },

@@ -3,7 +3,7 @@ import { operation } from "../../api/operation.js";
 import { nextPageToken, pageRequest } from "../../api/paging.js";
 import { nextPage, nothing, page, stringMap, transactionId } from "../../api/schemas.js";
 import { choice } from "../../api/validation/choice.js";
-import { removeHidden } from "../../tables/table-removal.js";
+import { removeDroppedTables } from "../../tables/table-removal.js";
 
 const creationMode = (mode = "create") => choice("mode", mode, ["create", "exist_ok", "overwrite"]);
 
@@ -41,7 +41,7 @@ const createNamespace = operation({
       creationMode(payload.mode),
       payload.properties ?? {},
     );
-    await removeHidden(services, emptied);
+    await removeDroppedTables(services, emptied);
     return { kind: "json", value: { properties: namespace.properties } };
   },
 });
@@ -130,7 +130,7 @@ const dropNamespace = operation({
       behavior: dropBehavior(payload.behavior),
     });
     if (dropped === null) return { kind: "json", value: {} };
-    await removeHidden(services, dropped.emptied);
+    await removeDroppedTables(services, dropped.emptied);
     return { kind: "json", value: { properties: dropped.namespace.properties } };
   },
 });

@@ -5,7 +5,7 @@ import { branch, count, transactionId } from "../../api/schemas.js";
 import { durationMillis } from "../../api/validation/duration.js";
 import type { MergeOptions } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 import { findDeclared, writeFirstVersion } from "../tables/declared-table.js";
 
@@ -59,7 +59,7 @@ export const mergeInsertIntoTable = operation({
         ? await writeFirstVersion(services, call, (table) =>
             table.mergeInsert(payload, { ...options, first: true }),
           )
-        : await writing(services, id, payload, ({ table }) =>
+        : await changingTable(services, id, payload, ({ table }) =>
             onBranch(forAttempt(table, call), branch).mergeInsert(payload, options),
           );
     return {

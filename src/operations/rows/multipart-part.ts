@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Services } from "../../api/services.js";
 import type { ArrowBody } from "../../engine/index.js";
 import { asJoustError, ErrorCode } from "../../foundation/errors.js";
-import { removeRemains } from "../../multipart/clean-up.js";
-import { writing } from "../../tables/table-writes.js";
+import { removeOrphanedParts } from "../../multipart/clean-up.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch } from "../../tables/target.js";
 
 /** Where the rows of a request belong. */
@@ -22,24 +22,24 @@ export function writePart(
   payload: ArrowBody,
   wanted: Wanted,
 ): Promise<number> {
-  const { uploads } = services;
+  const { multipart } = services;
   const branch = branchName(wanted.branch);
-  return writing(services, id, payload, async ({ record, table }) => {
-    const upload = await uploads.open({ id: wanted.upload, table: record.key, branch });
+  return changingTable(services, id, payload, async ({ record, table }) => {
+    const upload = await multipart.open({ id: wanted.upload, table: record.key, branch });
     const target = onBranch(table, branch);
     const part = await target.writePart(payload, wanted.overwrite, upload.version);
     const { contents } = part;
     const name = wanted.part ?? randomUUID();
     const { overwrite } = wanted;
-    const replaced = await uploads
-      .keep(upload.id, { name, contents, overwrite })
+    const replaced = await multipart
+      .recordPart(upload.id, { name, contents, overwrite })
       .catch(async (error) => {
         // The upload has ended meanwhile, or the part is not one of it. After any other failure the
         // part may be kept all the same: its files are left to the upload's end, or the table's clean-up.
         if (!inDoubt.has(asJoustError(error).code)) await target.removeParts([contents]);
         throw error;
       });
-    if (replaced) await removeRemains(services, replaced);
+    if (replaced) await removeOrphanedParts(services, replaced);
     return part.numRows;
   });
 }

@@ -4,9 +4,9 @@ import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { Table } from "../../engine/index.js";
 import { asJoustError, ErrorCode } from "../../foundation/errors.js";
-import { removeRemains } from "../../multipart/clean-up.js";
-import type { UploadName } from "../../multipart/multipart.js";
-import { writing } from "../../tables/table-writes.js";
+import { removeOrphanedParts } from "../../multipart/clean-up.js";
+import type { MultipartName } from "../../multipart/multipart.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 
 const uploadId = Type.String({ minLength: 1, description: "as given when the upload was begun" });
@@ -25,12 +25,12 @@ const createMultipartWrite = operation({
   repeatable: true,
   unrecorded: true,
   handle: (services, { id, params }) =>
-    writing(services, id, undefined, async ({ record, table }) => {
+    changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
       // Parts that fit an old schema only would be refused when it is too late.
       const fresh = { minTimestampMillis: Date.now() };
       const { version } = await onBranch(table, branch).describe(fresh);
-      const upload_id = await services.uploads.begin({ table: record.key, branch, version });
+      const upload_id = await services.multipart.begin({ table: record.key, branch, version });
       return { kind: "json", value: { upload_id } };
     }),
 });
@@ -46,10 +46,10 @@ const completeMultipartWrite = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
   permission: "write",
-  inFirstThread: true,
+  mainThreadOnly: true,
   repeatable: true,
   handle: (services, { id, params }) =>
-    writing(services, id, undefined, async ({ record, table }) => {
+    changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
       const wanted = { id: params.upload_id, table: record.key, branch };
       const version = await complete(services, onBranch(table, branch), wanted);
@@ -71,11 +71,11 @@ const abortMultipartWrite = operation({
   repeatable: true,
   unrecorded: true,
   handle: (services, { id, params }) =>
-    writing(services, id, undefined, async ({ record }) => {
+    changingTable(services, id, undefined, async ({ record }) => {
       const wanted = { id: params.upload_id, table: record.key, branch: branchName(params.branch) };
       // One that is being committed is past ending: its files may be a version's by now.
-      const remains = await services.uploads.abandon(wanted, "open");
-      if (remains) await removeRemains(services, remains);
+      const remains = await services.multipart.abandon(wanted, "open");
+      if (remains) await removeOrphanedParts(services, remains);
       return { kind: "json", value: {} };
     }),
 });
@@ -84,7 +84,7 @@ const abortMultipartWrite = operation({
 const onTheWay = new Map<string, Promise<number>>();
 
 /** Several requests for one upload, as of a client that lost patience, share one commit. */
-function complete(services: Services, table: Table, name: UploadName): Promise<number> {
+function complete(services: Services, table: Table, name: MultipartName): Promise<number> {
   const key = JSON.stringify([name.table, name.branch, name.id]);
   const known = onTheWay.get(key);
   if (known) return known;
@@ -93,9 +93,9 @@ function complete(services: Services, table: Table, name: UploadName): Promise<n
   return work;
 }
 
-async function commit(services: Services, table: Table, name: UploadName): Promise<number> {
-  const { uploads } = services;
-  const found = await uploads.complete(name);
+async function commit(services: Services, table: Table, name: MultipartName): Promise<number> {
+  const { multipart } = services;
+  const found = await multipart.complete(name);
   if ("version" in found) return found.version;
   const { upload, overwrite, parts, retried } = found;
   const { id, version: began } = upload;
@@ -103,12 +103,12 @@ async function commit(services: Services, table: Table, name: UploadName): Promi
   const made = earlier ?? table.commitParts({ id, version: began, overwrite, parts });
   const version = await Promise.resolve(made).catch(async (error) => {
     if (lasting.has(asJoustError(error).code)) {
-      const remains = await uploads.abandon(name, "committing");
-      if (remains) await removeRemains(services, remains);
+      const remains = await multipart.abandon(name, "committing");
+      if (remains) await removeOrphanedParts(services, remains);
     }
     throw error;
   });
-  await uploads.committed(id, version);
+  await multipart.committed(id, version);
   return version;
 }
 

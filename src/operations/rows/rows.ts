@@ -5,7 +5,7 @@ import { branch, count, nothing, predicate, transactionId, version } from "../..
 import { choice } from "../../api/validation/choice.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { onTableAtHand } from "../../tables/open-table.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, readOptions, versionHeader } from "../../tables/target.js";
 import { findDeclared, writeFirstVersion } from "../tables/declared-table.js";
 import { writePart } from "./multipart-part.js";
@@ -60,7 +60,7 @@ const insertIntoTable = operation({
     const { version, numRows } =
       declared && (await declared)
         ? await writeFirstVersion(services, call, (table) => table.create(payload, false))
-        : await writing(services, id, payload, ({ table }) =>
+        : await changingTable(services, id, payload, ({ table }) =>
             onBranch(forAttempt(table, call), branch)[mode](payload),
           );
     return {
@@ -87,7 +87,7 @@ const deleteFromTable = operation({
     if (payload.predicate.trim() === "") {
       throw invalidInput("predicate is blank: to delete all rows say true");
     }
-    const { version, numDeletedRows } = await writing(services, id, undefined, ({ table }) =>
+    const { version, numDeletedRows } = await changingTable(services, id, undefined, ({ table }) =>
       onBranch(forAttempt(table, call), payload.branch).delete(payload.predicate),
     );
     return {

@@ -4,7 +4,7 @@ import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { steersServer } from "../../maintenance/settings.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
 
 export const updateTable = operation({
@@ -53,7 +53,7 @@ export const updateTable = operation({
     if (new Set(updates.map(([path]) => path)).size < updates.length) {
       throw invalidInput("updates name a field twice: give each field one expression");
     }
-    return writing(services, id, undefined, async ({ record, table }) => {
+    return changingTable(services, id, undefined, async ({ record, table }) => {
       const { version, numUpdatedRows } = await onBranch(
         forAttempt(table, call),
         payload.branch,

@@ -14,7 +14,7 @@ export const getMetrics: Operation = operation({
   params: nothing,
   body: { kind: "none" },
   permission: "read",
-  inFirstThread: true,
+  mainThreadOnly: true,
   async handle(services) {
     const registry = await measure(services);
     const text = await registry.metrics();

@@ -11,7 +11,7 @@ import type { ArrowBody } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { steersServer } from "../../maintenance/settings.js";
 import { onTable } from "../../tables/open-table.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { createdReply, writeReserved } from "./new-table.js";
 import { checkStorageOptions } from "./storage-options.js";
@@ -158,7 +158,7 @@ async function fill(services: Services, wanted: Wanted, declared: TableRecord): 
 /** Content and schema are replaced in one commit; builds on what was there are of no more use. */
 function overwrite(services: Services, wanted: Wanted): Promise<Reply> {
   const { id, properties, payload } = wanted;
-  return writing(services, id, payload, async ({ record, table }) => {
+  return changingTable(services, id, payload, async ({ record, table }) => {
     const { version } = await forAttempt(table, wanted).create(payload, true);
     await services.jobs.cancelTable(record.key);
     await services.catalog.setTableProperties(record.key, properties);

@@ -5,7 +5,7 @@ import type { TableRecord } from "../../catalog/catalog.js";
 import type { ArrowBody, Table } from "../../engine/index.js";
 import { ErrorCode, hasCode, JoustError } from "../../foundation/errors.js";
 import { isOnlyDeclared, onDeclared, tableHandle } from "../../tables/open-table.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 
 /** The table of that name if it is only declared; undefined when it has a version or does not exist. */
 export function findDeclared(
@@ -36,7 +36,7 @@ export function writeFirstVersion<T>(
   write: (table: Table) => Promise<T>,
 ): Promise<T> {
   const { payload } = call;
-  return writing(
+  return changingTable(
     services,
     call.id,
     payload,

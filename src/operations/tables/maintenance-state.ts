@@ -4,7 +4,7 @@ import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import type { Table } from "../../engine/index.js";
 import { CLEAN_UP, type JobRecord } from "../../jobs/jobs.js";
-import { chores } from "../../maintenance/maintenance-jobs.js";
+import { maintenanceKinds } from "../../maintenance/maintenance-jobs.js";
 import { settingsOf } from "../../maintenance/settings.js";
 
 /** How a table's maintenance stands, as its statistics tell. */
@@ -30,7 +30,7 @@ export async function maintenanceState(
 ): Promise<Static<typeof maintenanceSchema>> {
   const { on, keepVersionsMs } = settingsOf(record, config.maintenance);
   const [due, all] = await Promise.all([table.upkeep(), jobs.list(record.key)]);
-  const own = all.filter(({ kind }) => chores.has(kind));
+  const own = all.filter(({ kind }) => maintenanceKinds.has(kind));
   const compaction_due = due.compactBelow !== undefined;
   const last = (kind: string) =>
     own.filter((job) => job.kind === kind && job.state === "DONE").at(-1);

@@ -5,7 +5,7 @@ import { checkBodyId } from "../../api/validation/identifier.js";
 import { parseJson } from "../../api/validation/json.js";
 import type { FieldMetadataUpdate } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
 
 const updateFieldMetadata = operation({
@@ -53,7 +53,7 @@ const updateFieldMetadata = operation({
         replace: replace ?? false,
       };
     });
-    const { version, fields } = await writing(services, id, undefined, ({ table }) =>
+    const { version, fields } = await changingTable(services, id, undefined, ({ table }) =>
       onBranch(table, payload.branch).updateFieldMetadata(updates),
     );
     return { kind: "json", value: { version, fields }, headers: versionHeader(version) };
@@ -75,7 +75,7 @@ const updateTableSchemaMetadata = operation({
   permission: "write",
   async handle(services, { id, params, payload }) {
     const metadata = readMetadata(payload, id);
-    const version = await writing(services, id, undefined, ({ table }) =>
+    const version = await changingTable(services, id, undefined, ({ table }) =>
       onBranch(table, params.branch).replaceSchemaMetadata(metadata),
     );
     return { kind: "json", value: metadata, headers: versionHeader(version) };

@@ -62,7 +62,7 @@ export async function withdraw(
     await services.catalog.releaseTable(record.key);
   } catch (error) {
     services.log.warn({ err: error, table: record.id }, "files of a failed create remain for now");
-    await services.catalog.abandonTable(record.key);
+    await services.catalog.orphanTable(record.key);
   }
 }
 

@@ -16,7 +16,7 @@ const prewarmIndex = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({}),
   permission: "read",
-  inFirstThread: true,
+  mainThreadOnly: true,
   handle: (services, { id, path, params }) =>
     onTable(services, id, async ({ record, table }) => {
       const name = path.index_name ?? "";
@@ -46,7 +46,7 @@ const prewarmPageCache = operation({
   },
   reply: Type.Object({}),
   permission: "read",
-  inFirstThread: true,
+  mainThreadOnly: true,
   handle: (services, { id, params, payload }) =>
     onTable(services, id, async ({ record, table }) => {
       const branch = branchName(payload.branch ?? params.branch);

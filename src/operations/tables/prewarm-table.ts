@@ -20,7 +20,7 @@ export const prewarmTable = operation({
     columns: Type.Array(Type.String(), { description: "names of those that are in memory whole" }),
   }),
   permission: "read",
-  inFirstThread: true,
+  mainThreadOnly: true,
   async handle(services, { id, payload }) {
     const { version, indexes, columns } = await prewarm(services, id, payload.branch);
     const value = { version, indexes, columns };

@@ -9,7 +9,7 @@ import { clientLocation, placesAbove } from "../../catalog/tables/client-locatio
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { steersServer } from "../../maintenance/settings.js";
 import { storageOptions } from "../../tables/open-table.js";
-import { letGo } from "../../tables/table-writes.js";
+import { releaseTable } from "../../tables/table-writes.js";
 import { managedVersioning } from "./managed-versioning.js";
 import { publicStorageOptions } from "./storage-options.js";
 
@@ -84,7 +84,7 @@ const deregisterTable = operation({
   async handle(services, { id }) {
     const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
     const record = deregistered[0] as TableRecord;
-    await letGo(services, record);
+    await releaseTable(services, record);
     return { kind: "json", value: deregisteredEntry(record) };
   },
 });
@@ -128,7 +128,7 @@ const registerTable = operation({
       { id, location, properties: payload.properties ?? {} },
       { replace: mode === "overwrite" },
     );
-    if (replaced) await letGo(services, replaced);
+    if (replaced) await releaseTable(services, replaced);
     return { kind: "json", value: { location, properties: table.properties } };
   },
 });

@@ -4,7 +4,7 @@ import { branch, count, delimiter, nothing, transactionId } from "../../api/sche
 import { defaultDelimiter } from "../../api/validation/identifier.js";
 import { checkName } from "../../catalog/names.js";
 import { onTable } from "../../tables/open-table.js";
-import { drop } from "../../tables/table-removal.js";
+import { dropTable as removeTable } from "../../tables/table-removal.js";
 import { onBranch, readOptions } from "../../tables/target.js";
 import { createTable } from "./create-table.js";
 import { describeTable, tableExists } from "./describe-table.js";
@@ -22,7 +22,7 @@ const dropTable = operation({
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
   permission: "write",
-  handle: (services, { id }) => drop(services, id),
+  handle: (services, { id }) => removeTable(services, id),
 });
 
 const renameTable = operation({

@@ -8,7 +8,7 @@ import { checkTableId } from "../../catalog/names.js";
 import type { VersionRange } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { onDeclared, onTable } from "../../tables/open-table.js";
-import { changingReferences, letGo } from "../../tables/table-writes.js";
+import { changingReferences, releaseTable } from "../../tables/table-writes.js";
 import { onBranch } from "../../tables/target.js";
 import {
   declaration,
@@ -93,7 +93,7 @@ export const batchCommitTables = operation({
     const { made, result } = await publishVersions(services, versions, () =>
       services.catalog.changeTables({ declare, deregister }),
     );
-    for (const record of result.deregistered) await letGo(services, record);
+    for (const record of result.deregistered) await releaseTable(services, record);
     const deleted: number[] = [];
     for (const one of deletions) deleted.push(await deleteVersions(services, one));
 

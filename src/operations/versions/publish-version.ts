@@ -5,7 +5,7 @@ import { choice } from "../../api/validation/choice.js";
 import type { Table, TableVersion } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { type OpenTable, onDeclared } from "../../tables/open-table.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { branchName, checkVersion, onBranch } from "../../tables/target.js";
 
 /** Members of a request for one version. */
@@ -85,7 +85,7 @@ const changing = <T>(
   services: Services,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
-): Promise<T> => writing(services, id, undefined, work, onDeclared);
+): Promise<T> => changingTable(services, id, undefined, work, onDeclared);
 
 function publishOn(open: OpenTable, wanted: NewVersion): Promise<TableVersion> {
   return onVersion(open, wanted, (table, ...version) => table.publishVersion(...version));

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { writing } from "../../tables/table-writes.js";
+import { changingTable } from "../../tables/table-writes.js";
 import { checkVersion, onBranch, versionHeader } from "../../tables/target.js";
 
 export const restoreTable = operation({
@@ -22,7 +22,7 @@ export const restoreTable = operation({
   reply: Type.Object({ transaction_id: transactionId, version: count }),
   permission: "write",
   handle(services, { id, payload, dialect }) {
-    return writing(services, id, undefined, async (open) => {
+    return changingTable(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch);
       let wanted = payload.version;
       if (wanted === undefined) {

@@ -6,7 +6,7 @@ import { nextPage, nothing, page } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
-import { drop } from "../../tables/table-removal.js";
+import { dropTable } from "../../tables/table-removal.js";
 import { droppedTable } from "../tables/dropped-table.js";
 
 const shared = { tag: "View", params: nothing } as const;
@@ -55,7 +55,7 @@ const dropMaterializedView = operation({
       await table.view();
       return record.key;
     });
-    return drop(services, id, key);
+    return dropTable(services, id, key);
   },
 });
 

@@ -1,6 +1,6 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
-import { keyOfCaller, type OnceKey, onceKey } from "../api/idempotency/key.js";
-import { type OnceBody, once } from "../api/idempotency/run.js";
+import { type IdempotencyKey, idempotencyKey, scopeToCaller } from "../api/idempotency/key.js";
+import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
 import type { RawParams, Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { contextOf, keyOf } from "../api/validation/common-members.js";
@@ -15,20 +15,20 @@ import { parseQuery } from "../api/validation/params.js";
 import {
   type Authenticator,
   type Identity,
-  known,
+  requireIdentity,
   unauthenticated,
 } from "../auth/authenticator.js";
 import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, invalidInput, JoustError } from "../foundation/errors.js";
 import { extended } from "../foundation/extended.js";
-import { UploadSink, WholeSink } from "./body.js";
 import { type BodyKind, bodyKind, wrongBody } from "./body-kind.js";
-import type { BodyRoom } from "./body-room.js";
+import type { BodyLimiter } from "./body-limiter.js";
+import { BufferedSink, UploadSink } from "./body-sinks.js";
 import { RequestCall } from "./call.js";
+import { DigestedUpload, wholeBody } from "./digested-body.js";
 import type { Exchange, Sink } from "./exchange.js";
 import { fingerprintOf } from "./fingerprint.js";
-import { DigestedUpload, wholeBody } from "./once-body.js";
 import type { Route } from "./route.js";
 import type { Match } from "./router.js";
 
@@ -45,14 +45,14 @@ const nothing = new Uint8Array(0);
 const noPath: Readonly<Record<string, string>> = Object.freeze({});
 
 /** What the handling of requests works with. */
-export interface Rooms {
+export interface RequestDependencies {
   readonly services: Services;
   readonly authenticator: Authenticator;
   /** Makes the engine's end of an upload. */
   openUpload(): Upload;
-  readonly bodyRoom: BodyRoom;
+  readonly bodyLimiter: BodyLimiter;
   /** For bodies that are read before their callers are authenticated. */
-  readonly unauthenticatedRoom: BodyRoom;
+  readonly unauthenticatedBodyLimiter: BodyLimiter;
 }
 
 /**
@@ -61,22 +61,22 @@ export interface Rooms {
  * An unauthenticated caller is answered 401 whatever else is wrong, and takes no memory of `bodyRoom`.
  * Runs through without a promise where the caller is known already and the handler needs none.
  */
-export class Handling {
+export class RequestHandler {
   readonly #kind: BodyKind;
   #identity: Identity | undefined;
   /** Complete. */
   #body: Uint8Array | undefined;
   #upload: Upload | undefined;
-  #sink: WholeSink | undefined;
+  #sink: BufferedSink | undefined;
   /** Why the upload was broken off here. */
   #broken: unknown;
   #call: RequestCall | undefined;
   /** Of a request that is to take effect once. */
-  #key: OnceKey | undefined;
-  #digested: OnceBody | undefined;
+  #key: IdempotencyKey | undefined;
+  #digested: IdempotentBody | undefined;
 
   constructor(
-    private readonly rooms: Rooms,
+    private readonly rooms: RequestDependencies,
     private readonly exchange: Exchange,
     private readonly route: Route,
     private readonly segments: Match["segments"],
@@ -88,10 +88,10 @@ export class Handling {
 
   start(): void {
     try {
-      const { authenticator, unauthenticatedRoom } = this.rooms;
+      const { authenticator, unauthenticatedBodyLimiter } = this.rooms;
       const identity = authenticator.identify(this.exchange.headers.key);
       if (identity instanceof Promise) {
-        this.exchange.wait(unauthenticatedRoom, this.#fail);
+        this.exchange.wait(unauthenticatedBodyLimiter, this.#fail);
         identity.then((found) => this.#identified(found)).catch(this.#fail);
       } else if (identity === undefined && this.#mayHaveKeyInBody()) this.#receiveKey();
       else this.#identified(identity);
@@ -108,10 +108,10 @@ export class Handling {
 
   /** A body without a valid key is answered 401, whatever else is wrong with it. */
   #receiveKey(): void {
-    const { unauthenticatedRoom, services } = this.rooms;
+    const { unauthenticatedBodyLimiter, services } = this.rooms;
     const limit = Math.min(keyInBodyLimit, services.config.maxJsonBytes);
     const fail = () => this.#fail(unauthenticated());
-    this.#collect(new WholeSink(limit, unauthenticatedRoom, this.#takeKey, fail));
+    this.#collect(new BufferedSink(limit, unauthenticatedBodyLimiter, this.#takeKey, fail));
   }
 
   readonly #takeKey = (body: Uint8Array): void => {
@@ -132,16 +132,16 @@ export class Handling {
   /** @throws JoustError 401, 403, and failures that the headers show */
   #identified(found: Identity | undefined): void {
     const { exchange, rooms, route } = this;
-    const identity = known(found);
+    const identity = requireIdentity(found);
     this.#identity = identity;
     checkPermission(route.operation, identity);
     exchange.trust();
     exchange.caller = identity.id;
     const wrong = wrongBody(this.#kind, exchange.headers, rooms.services.config);
     if (wrong) throw wrong;
-    this.#key = onceKey(route.operation, route.dialect, exchange.headers);
+    this.#key = idempotencyKey(route.operation, route.dialect, exchange.headers);
     if (this.#body) {
-      this.#sink?.moveTo(rooms.bodyRoom);
+      this.#sink?.moveTo(rooms.bodyLimiter);
       this.#advance();
     } else this.#receive();
   }
@@ -152,7 +152,7 @@ export class Handling {
       this.#receiveArrow(exchange.headers.contentLength);
     } else if (this.#kind === "json" && exchange.headers.announcesBody) {
       const { maxJsonBytes } = rooms.services.config;
-      this.#collect(new WholeSink(maxJsonBytes, rooms.bodyRoom, this.#takeBody, this.#fail));
+      this.#collect(new BufferedSink(maxJsonBytes, rooms.bodyLimiter, this.#takeBody, this.#fail));
     } else {
       this.#takeBody(nothing);
     }
@@ -162,8 +162,8 @@ export class Handling {
     const { exchange, rooms } = this;
     const mayBeCollected = !this.#key && length !== undefined && length <= shortUpload;
     // Who finds no room waits for some as a stream does.
-    if (mayBeCollected && rooms.bodyRoom.tryTake(length)) {
-      const sink = new WholeSink(length, rooms.bodyRoom, this.#takeBody, this.#fail, length);
+    if (mayBeCollected && rooms.bodyLimiter.tryTake(length)) {
+      const sink = new BufferedSink(length, rooms.bodyLimiter, this.#takeBody, this.#fail, length);
       this.#collect(sink, true);
       return;
     }
@@ -181,7 +181,7 @@ export class Handling {
     this.#advance();
   }
 
-  #collect(sink: WholeSink, lasting = false): void {
+  #collect(sink: BufferedSink, lasting = false): void {
     this.#sink = sink;
     // A handler that is at work with it ends in an answer or a failure that nobody hears.
     this.exchange.onAbort(() => {
@@ -242,16 +242,16 @@ export class Handling {
     return this.route.operation.handle(this.rooms.services, call);
   }
 
-  #once(call: RequestCall, key: OnceKey): Promise<Reply> {
+  #once(call: RequestCall, key: IdempotencyKey): Promise<Reply> {
     const { route, exchange, query } = this;
     const sender = this.#identity?.id ?? "";
     const request = {
-      ...keyOfCaller(key, sender),
+      ...scopeToCaller(key, sender),
       repeatable: route.operation.repeatable === true,
       body: this.#digested ?? wholeBody(this.#body ?? nothing),
       fingerprint: (digest: Buffer) => fingerprintOf(route, exchange, query, sender, digest),
     };
-    return once(this.rooms.services, request, (attempt?: Attempt) => {
+    return runIdempotent(this.rooms.services, request, (attempt?: Attempt) => {
       call.attempt = attempt;
       return this.#handle(call);
     });

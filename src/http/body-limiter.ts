@@ -26,20 +26,20 @@ function ownCounter(): Counter {
  * Room for bodies that are collected, JSON and short uploads: many large ones at once are refused before
  * they take it all.
  */
-export class BodyRoom {
+export class BodyLimiter {
   constructor(
     private readonly limit: number,
     private readonly taken: Counter = ownCounter(),
   ) {}
 
   /** `taken`: shared with other threads that take of the same room. */
-  static of(memoryBytes: number, taken?: Counter): BodyRoom {
-    return new BodyRoom(Math.floor(memoryBytes * share), taken);
+  static of(memoryBytes: number, taken?: Counter): BodyLimiter {
+    return new BodyLimiter(Math.floor(memoryBytes * share), taken);
   }
 
   /** The room of bodies that are read before authentication. Authenticated callers do not share it. */
-  static forUnauthenticated(memoryBytes: number): BodyRoom {
-    return new BodyRoom(Math.floor(memoryBytes * unauthenticatedShare));
+  static forUnauthenticated(memoryBytes: number): BodyLimiter {
+    return new BodyLimiter(Math.floor(memoryBytes * unauthenticatedShare));
   }
 
   /** @throws code 21 when others have taken it; one body always has room. */

@@ -11,7 +11,7 @@ import type { Services } from "../services.js";
  * described. A handler that starts a job answers the job's id, as `transaction_id` or `job_id`: the
  * record then follows the job. Requests that fail change nothing and leave no record.
  */
-export function recorded(operation: Operation): Operation {
+export function withTransactionRecord(operation: Operation): Operation {
   const { unrecorded } = operation;
   if (operation.permission === "read" || unrecorded === true) return operation;
   const member = operation.reply?.properties?.transaction_id;

@@ -1,18 +1,18 @@
 import type { Upload } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import type { BodyRoom } from "./body-room.js";
+import type { BodyLimiter } from "./body-limiter.js";
 import type { Exchange, Sink } from "./exchange.js";
 
 const nothing = new Uint8Array(0);
 
 /** Collects a body that must be in memory as a whole. */
-export class WholeSink implements Sink {
+export class BufferedSink implements Sink {
   readonly #chunks: Buffer[] = [];
   #size = 0;
 
   constructor(
     private readonly limit: number,
-    private room: BodyRoom,
+    private room: BodyLimiter,
     private readonly complete: (body: Uint8Array) => void,
     readonly fail: (error: unknown) => void,
     /** Bytes of the room that were taken for it before it came. */
@@ -31,7 +31,7 @@ export class WholeSink implements Sink {
   }
 
   /** Moves the body's bytes to another room. @throws code 21 when there is no room for it */
-  moveTo(room: BodyRoom): void {
+  moveTo(room: BodyLimiter): void {
     room.take(this.taken);
     this.room.giveBack(this.taken);
     this.room = room;

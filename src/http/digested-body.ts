@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import type { OnceBody } from "../api/idempotency/run.js";
+import type { IdempotentBody } from "../api/idempotency/run.js";
 import type { Upload } from "../engine/index.js";
 import type { Exchange, Sink } from "./exchange.js";
 
 /** The body of a request that is to take effect once, complete from the start. */
-export function wholeBody(body: Uint8Array): OnceBody {
+export function wholeBody(body: Uint8Array): IdempotentBody {
   return {
     digest: Promise.resolve(createHash("sha256").update(body).digest()),
     whole: true,
@@ -14,7 +14,7 @@ export function wholeBody(body: Uint8Array): OnceBody {
 }
 
 /** Digests an upload on its way to the engine, and keeps the end of it back until it is released. */
-export class DigestedUpload implements Sink, OnceBody {
+export class DigestedUpload implements Sink, IdempotentBody {
   readonly digest: Promise<Buffer>;
   readonly whole = false;
   readonly #hash = createHash("sha256");

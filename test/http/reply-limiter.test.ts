@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Authenticator } from "../../src/auth/authenticator.js";
 import type { QueryAnswer } from "../../src/engine/index.js";
-import { AnswerRoom, type Sending } from "../../src/http/answer-room.js";
+import { ReplyLimiter, type Sending } from "../../src/http/reply-limiter.js";
 import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
 import { plain, useSmallServer } from "./small-server.js";
@@ -17,7 +17,7 @@ const sending = (caller: string, held: number, seconds: number): Sending => ({
 });
 
 describe("room for answers to slow readers", () => {
-  const room = new AnswerRoom(100, 250);
+  const room = new ReplyLimiter(100, 250);
   const cut = (all: ReturnType<typeof sending>[]) =>
     room.excess(all).map(({ caller, slowMs }) => `${caller}${slowMs / 1_000}`);
 
@@ -44,7 +44,7 @@ describe("room for answers to slow readers", () => {
 
   it("is a part of the memory for requests, shared by the threads", () => {
     const mib = 2 ** 20;
-    const of = (threads: number) => AnswerRoom.of(400 * mib, threads);
+    const of = (threads: number) => ReplyLimiter.of(400 * mib, threads);
     const two = (held: number) => [sending("a", held, 8), sending("a", held, 9)];
     expect(of(1).excess(two(50 * mib))).toHaveLength(0);
     expect(of(1).excess(two(51 * mib))).toHaveLength(1);
@@ -75,7 +75,7 @@ const endless = (caller: string): QueryAnswer => {
 const byKey: Authenticator = { identify: (key) => ({ id: key, name: key, role: "admin" }) };
 const small = useSmallServer({
   authenticator: byKey,
-  answerRoom: new AnswerRoom(100, 1_000),
+  replyLimiter: new ReplyLimiter(100, 1_000),
   operations: [
     plain({ id: "endless", path: "/endless", methods: ["GET"] }, async (call) => ({
       kind: "arrow",

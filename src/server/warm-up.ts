@@ -20,7 +20,7 @@ const body = JSON.stringify({
  * Queries that the server asks itself, over its own socket, so that the first client does not wait for
  * the program to be compiled. Lets itself in by a key that only it knows, until it is done.
  */
-export class Rehearsal implements Authenticator {
+export class WarmUp implements Authenticator {
   readonly #key = newKey();
   #hash: Buffer | undefined = hashKey(this.#key);
 

@@ -21,15 +21,18 @@ export interface Sending {
  * Room for answers whose readers are slow. An answer holds the memory of its query until it is sent, so
  * callers who read slowly, or not at all, could take the memory that all requests share.
  */
-export class AnswerRoom {
+export class ReplyLimiter {
   constructor(
     private readonly callerLimit: number,
     private readonly totalLimit: number,
   ) {}
 
   /** `threads`: event loops, each of which looks after its own answers. */
-  static of(workBytes: number, threads = 1): AnswerRoom {
-    return new AnswerRoom((workBytes * callerShare) / threads, (workBytes * totalShare) / threads);
+  static of(workBytes: number, threads = 1): ReplyLimiter {
+    return new ReplyLimiter(
+      (workBytes * callerShare) / threads,
+      (workBytes * totalShare) / threads,
+    );
   }
 
   /**

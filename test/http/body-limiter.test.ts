@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { expect, it } from "vitest";
 import { operation } from "../../src/api/operation.js";
-import { BodyRoom } from "../../src/http/body-room.js";
+import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { eventually } from "../harness/eventually.js";
 import { useSmallServer } from "./small-server.js";
 
@@ -22,7 +22,7 @@ const hold = operation({
   },
 });
 
-const small = useSmallServer({ operations: [hold], bodyRoom: new BodyRoom(64 * 1024) });
+const small = useSmallServer({ operations: [hold], bodyLimiter: new BodyLimiter(64 * 1024) });
 
 const send = (length: number, signal?: AbortSignal) =>
   small.client.request("/v1/hold", {
