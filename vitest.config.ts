@@ -25,7 +25,7 @@ export default defineConfig({
         test: {
           // The same tests with the other transport: see test/harness/server.ts.
           name: "node-http",
-          include: ["test/http/*.test.ts", "test/streams/*.test.ts"],
+          include: ["test/http/*.test.ts", "test/http/streams/*.test.ts"],
           env: { JOUST_TEST_HTTP: "node" },
         },
       },

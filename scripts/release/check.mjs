@@ -49,7 +49,7 @@ export function releaseFaults(given) {
   }
   if (!hasDataDirectory) {
     faults.push(
-      `test/upgrade/data-${version}.tar.gz is missing: make it with node test/upgrade/make-data-directory.mjs and commit it`,
+      `test/durability/upgrade/data-${version}.tar.gz is missing: make it with node test/durability/upgrade/make-data-directory.mjs and commit it`,
     );
   }
   return faults;
@@ -92,7 +92,9 @@ if (import.meta.filename === process.argv[1]) {
     manifest,
     cargo: read("Cargo.toml"),
     changelog: read("CHANGELOG.md"),
-    hasDataDirectory: existsSync(join(root, `test/upgrade/data-${manifest.version}.tar.gz`)),
+    hasDataDirectory: existsSync(
+      join(root, `test/durability/upgrade/data-${manifest.version}.tar.gz`),
+    ),
     tag: type === "tag" ? name : undefined,
     repository: GITHUB_REPOSITORY,
     rehearsal: process.argv.includes("--rehearsal"),

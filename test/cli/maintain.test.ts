@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items, random, stream, type } from "../harness/arrow.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { readyIndex } from "../operations/indexes/waiting.js";
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 

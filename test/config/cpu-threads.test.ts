@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../harness/arrow.js";
 import { type Server, startServer } from "../harness/server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { readyIndex } from "../operations/indexes/waiting.js";
 
 /** Threads in which Lance computes; beside them it has one that hands out the work. */
 function computing({ pid }: Server): number {

@@ -5,7 +5,7 @@ import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { newKey, type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { listIndexes, readyIndex } from "../indexes/waiting.js";
+import { listIndexes, readyIndex } from "../operations/indexes/waiting.js";
 
 /** Rows enough for an HNSW build that takes seconds. */
 const MANY = { rows: 6_000, dimension: 128 };

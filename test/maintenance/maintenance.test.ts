@@ -6,7 +6,7 @@ import type { Client, Json } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { expectFailure } from "../harness/failure.js";
 import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { readyIndex } from "../operations/indexes/waiting.js";
 
 const serving = useServer({ args: ["--keep-versions", "1s"] });
 const patience = { timeoutMs: 25_000 };

@@ -8,7 +8,7 @@ import { items } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
 import { eventually } from "../harness/eventually.js";
 import { useServer } from "../harness/use-server.js";
-import { listIndexes, readyIndex } from "../indexes/waiting.js";
+import { listIndexes, readyIndex } from "../operations/indexes/waiting.js";
 
 const serving = useServer();
 /** How long a quiet table may have rows that no index covers, ms. */

@@ -4,8 +4,8 @@ import { items } from "../harness/arrow.js";
 import { eventually } from "../harness/eventually.js";
 import { type Server, startServer } from "../harness/server.js";
 import { createRequest, sendRaw } from "../harness/socket.js";
-import { BigStream, texts, upload } from "../streams/big-stream.js";
-import { cpuShare, memoryGrowth } from "../streams/process-usage.js";
+import { BigStream, texts, upload } from "../http/streams/big-stream.js";
+import { cpuShare, memoryGrowth } from "../http/streams/process-usage.js";
 
 const MiB = 1024 * 1024;
 const BUDGET = 384;

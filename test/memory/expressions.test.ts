@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { random, stream, type } from "../harness/arrow.js";
 import { type Server, startServer } from "../harness/server.js";
-import { memoryGrowth } from "../streams/process-usage.js";
+import { memoryGrowth } from "../http/streams/process-usage.js";
 
 const MiB = 1024 * 1024;
 const BUDGET = 384;

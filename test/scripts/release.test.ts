@@ -49,7 +49,7 @@ describe("the check before a release", () => {
       expect.stringContaining("the tag is v0.3.0"),
       expect.stringContaining("Cargo.toml has the version 0.1.0"),
       expect.stringContaining("calls 0.2.0 unreleased"),
-      expect.stringContaining("test/upgrade/data-0.2.0.tar.gz is missing"),
+      expect.stringContaining("test/durability/upgrade/data-0.2.0.tar.gz is missing"),
     ]);
     expect(releaseFaults({ ...ready, changelog: "## 0.2.01\n" })).toHaveLength(1);
   });

@@ -1,0 +1,121 @@
+import type { TSchema } from "@sinclair/typebox";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Operation } from "../../../src/api/operation.js";
+import { commonMembers } from "../../../src/api/schemas.js";
+import { contract } from "../../../src/operations/index.js";
+import { items } from "../../harness/arrow.js";
+import type { Answer } from "../../harness/client.js";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+import { enough, pathOf } from "./cases/every.js";
+import { makeFixture } from "./fixture.js";
+import { minimal, type Wrong, wrongValues } from "./wrong-values.js";
+
+const serving = useServer();
+
+beforeAll(async () => {
+  await makeFixture(serving.server);
+});
+
+const quoted = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** The sentence names what is wrong, or what it is a part of. */
+const naming = (path: readonly string[]): RegExp => new RegExp(path.map(quoted).join("|"));
+
+const operations = contract.map((operation) => [operation.id, operation] as const);
+
+/** Bodies of an operation that are wrong in one place, that of its members or those of every body. */
+function wrongBodies({ body }: Operation): Wrong[] {
+  if (body.kind !== "json" && body.kind !== "raw-json") return [];
+  const { schema } = body;
+  // A map of strings: there are no members to name.
+  if (schema.properties === undefined || typeof schema.additionalProperties === "object") return [];
+  const properties = { ...commonMembers, ...schema.properties };
+  const required: readonly string[] = schema.required ?? [];
+  const base = minimal(schema);
+  const found = Object.entries<TSchema>(properties).flatMap(([name, member]) =>
+    wrongValues(member)
+      // Null says as little as nothing.
+      .filter(({ value, path }) => path.length > 0 || value !== null || required.includes(name))
+      .map(({ value, path }) => ({ value: { ...base, [name]: value }, path: [name, ...path] })),
+  );
+  const missing = required.map((name) => {
+    const { [name]: _, ...value } = base;
+    return { value, path: [name] };
+  });
+  return [...found, ...missing];
+}
+
+/** Values of one query parameter that are not of its type, or out of its range. */
+function wrongTexts(schema: TSchema): string[] {
+  switch (schema.type) {
+    case "integer":
+      return [
+        ...["x", "1.5", "-1", "true", "", "0x1"],
+        ...(schema.minimum > 0 ? ["0"] : []),
+        ...(schema.maximum > 0 ? ["1e300"] : []),
+      ];
+    case "boolean":
+      return ["maybe", "1", "", "yes"];
+    case "array":
+      return wrongTexts(schema.items);
+    default:
+      return schema.minLength > 0 ? [""] : [];
+  }
+}
+
+function wrongParams({ params }: Operation): { query: string; name: string }[] {
+  const required: readonly string[] = params.required ?? [];
+  const base = required.map((name) => `${name}=id`);
+  return Object.entries<TSchema>(params.properties ?? {}).flatMap(([name, schema]) => {
+    const others = base.filter((pair) => !pair.startsWith(`${name}=`));
+    const wrong = wrongTexts(schema).map((text) => `${name}=${encodeURIComponent(text)}`);
+    if (schema.type !== "array") wrong.push(`${name}=1&${name}=1`);
+    const queries = wrong.map((pair) => ({ query: [...others, pair].join("&"), name }));
+    return required.includes(name) ? [...queries, { query: others.join("&"), name }] : queries;
+  });
+}
+
+const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : (enough[id] ?? {}));
+
+/** Every wrong request of an operation, sent to a path of it. */
+async function send(
+  operation: Operation,
+  path: string,
+  check: (answer: Answer, sent: string, naming: readonly string[]) => void,
+): Promise<void> {
+  const { client } = serving;
+  for (const { value, path: names } of wrongBodies(operation)) {
+    check(await client.post(path, value), JSON.stringify(value), names);
+  }
+  const [method = "POST"] = operation.methods;
+  for (const { query, name } of wrongParams(operation)) {
+    const request = { method, ...(method === "POST" && { body: bodyOf(operation) }) };
+    check(await client.request(`${path}?${query}`, request), query, [name]);
+  }
+}
+
+describe("a parameter that is missing, of a wrong type or out of range", () => {
+  it.each(operations)(
+    "is refused by name: %s",
+    async (_, operation) => {
+      await send(operation, pathOf(operation), (answer, sent, names) => {
+        expect({ sent, status: answer.status }).toEqual({ sent, status: 400 });
+        expectFailure(answer, 400, 13, naming(names));
+      });
+    },
+    120_000,
+  );
+
+  /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx. */
+  it.each(operations)(
+    "is no reason to repeat the request in the LanceDB dialect: %s",
+    async (_, operation) => {
+      await send(operation, `${pathOf(operation)}/`, (answer, sent) => {
+        expect([409, 429], sent).not.toContain(answer.status);
+        expect({ sent, status: answer.status < 500 }).toEqual({ sent, status: true });
+      });
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { contract } from "../../../src/operations/index.js";
+import { items } from "../../harness/arrow.js";
+import { expectFailure } from "../../harness/failure.js";
+import { type Postgres, postgresMissing, startPostgres } from "../../harness/postgres.js";
+import { type Server, startServer } from "../../harness/server.js";
+import { enough, pathOf } from "./cases/every.js";
+
+/** Names are in the catalog: without it no operation knows what it is about. */
+describe.skipIf(postgresMissing)("a catalog that is gone", () => {
+  let postgres: Postgres;
+  let server: Server;
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    server = await startServer({ args: ["--catalog", postgres.createDatabase()] });
+    await server.client.createNamespace("ns");
+    // Where nothing is, it would not come to the name.
+    enough.RegisterTable = await server.client.createTable("ns$t", items(20));
+    await postgres.stop();
+  });
+  afterAll(async () => {
+    await server?.stop();
+  });
+
+  it.each(contract.map((operation) => [operation.id, operation] as const))(
+    "is told as such by %s",
+    async (id, operation) => {
+      const [method = "POST"] = operation.methods;
+      const params = id === "MergeInsertIntoTable" ? "?on=id&when_not_matched_insert_all=true" : "";
+      const body = operation.body.kind === "arrow" ? items(1) : (enough[id] ?? { job_id: "x" });
+      const answer = await server.client.request(pathOf(operation) + params, {
+        method,
+        ...(method === "POST" && { body }),
+      });
+      expectFailure(answer, 503, 17);
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    },
+  );
+
+  it("does not end the server", async () => {
+    expect((await server.client.get("/healthz")).status).toBe(200);
+  });
+});

@@ -1,0 +1,254 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { Client } from "../../harness/client.js";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+import { keyed, newKey, REPLAYED, rowsOf, state, tenRows, writes } from "./sending.js";
+
+const serving = useServer();
+let tables = 0;
+const newTable = async (): Promise<string> => {
+  const name = `t${++tables}`;
+  await tenRows(serving.client, name);
+  return name;
+};
+
+describe("a request sent again under its key", () => {
+  it.each(writes)("$name takes effect once and is answered alike", async (write) => {
+    const { client } = serving;
+    const [table, key] = [await newTable(), newKey()];
+    const send = () => keyed(client, key, write.path(table), write.body(), write.params);
+    const first = await send();
+    expect(first.status, first.text).toBe(200);
+    expect(first.headers.get(REPLAYED)).toBeNull();
+    for (let again = 0; again < 2; again++) {
+      const second = await send();
+      expect([second.status, second.text]).toEqual([first.status, first.text]);
+      expect(second.headers.get(REPLAYED)).toBe("true");
+      for (const name of ["x-lancedb-version", "x-transaction-id", "content-type"]) {
+        expect(second.headers.get(name), name).toBe(first.headers.get(name));
+      }
+    }
+    expect(await state(client, table)).toEqual(write.after);
+  });
+
+  it("creates, renames, tags and drops once", async () => {
+    const { client } = serving;
+    const steps: [string, object | Uint8Array | undefined][] = [
+      ["/v1/table/made/create", rowsOf(1)],
+      ["/v1/namespace/space/create", {}],
+      ["/v1/table/made/tags/create", { tag: "first", version: 1 }],
+      ["/v1/table/made/create_scalar_index", { column: "id", index_type: "BTREE" }],
+      ["/v1/table/made/rename", { new_table_name: "other" }],
+      ["/v1/table/other/drop", undefined],
+    ];
+    for (const [path, body] of steps) {
+      const key = newKey();
+      const first = await keyed(client, key, path, body);
+      expect(first.status, `${path}: ${first.text}`).toBeLessThan(300);
+      const second = await keyed(client, key, path, body);
+      expect([second.status, second.text], path).toEqual([first.status, first.text]);
+      expect(second.headers.get(REPLAYED)).toBe("true");
+    }
+  });
+
+  it("keeps the key in quotes and without apart from nothing", async () => {
+    const { client } = serving;
+    const [table, key] = [await newTable(), newKey()];
+    await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10));
+    const second = await keyed(client, `"${key}"`, `/v1/table/${table}/insert`, rowsOf(10));
+    expect(second.headers.get(REPLAYED)).toBe("true");
+    expect(await client.count(table)).toBe(11);
+  });
+
+  it("runs again after a failure, which kept nothing", async () => {
+    const { client } = serving;
+    const key = newKey();
+    const send = () => keyed(client, key, "/v1/table/later/insert", rowsOf(1, 2));
+    expectFailure(await send(), 404, 4);
+    await tenRows(client, "later");
+    const second = await send();
+    expect(second.status).toBe(200);
+    expect(second.headers.get(REPLAYED)).toBeNull();
+    expect((await send()).headers.get(REPLAYED)).toBe("true");
+    expect(await client.count("later")).toBe(12);
+  });
+
+  it("answers a create that found its table as it did then", async () => {
+    const { client } = serving;
+    const [table, key] = [await newTable(), newKey()];
+    const send = () =>
+      keyed(client, key, `/v1/table/${table}/create`, rowsOf(1, 2), { mode: "exist_ok" });
+    const first = await send();
+    expect(first.status, first.text).toBe(200);
+    const second = await send();
+    expect(second.text).toBe(first.text);
+    expect(second.headers.get(REPLAYED)).toBe("true");
+    expect(await client.count(table)).toBe(10);
+  });
+
+  it("is a part of an upload once, although the part has no name", async () => {
+    const { client } = serving;
+    const [table, key] = [await newTable(), newKey()];
+    const { upload_id } = await client.ok(`/v1/table/${table}/multipart_write/create`, {});
+    const path = `/v1/table/${table}/insert`;
+    const first = await keyed(client, key, path, rowsOf(10), { upload_id });
+    const second = await keyed(client, key, path, rowsOf(10), { upload_id });
+    expect(second.text).toBe(first.text);
+    const complete = `/v1/table/${table}/multipart_write/complete`;
+    await client.ok(complete, {}, { upload_id });
+    expect(await client.count(table)).toBe(11);
+  });
+
+  it("reads ignore a key", async () => {
+    const { client } = serving;
+    const [table, key] = [await newTable(), newKey()];
+    const count = () => keyed(client, key, `/v1/table/${table}/count_rows`, {});
+    expect((await count()).json).toBe(10);
+    await client.insert(table, rowsOf(10));
+    const second = await count();
+    expect([second.json, second.headers.get(REPLAYED)]).toEqual([11, null]);
+  });
+});
+
+describe("a key that came with another request", () => {
+  it.each([
+    ["body", (table: string) => [`/v1/table/${table}/insert`, rowsOf(11), {}]],
+    ["table", () => ["/v1/table/another/insert", rowsOf(10), {}]],
+    ["operation", (table: string) => [`/v1/table/${table}/merge_insert`, rowsOf(10), { on: "id" }]],
+    ["parameter", (table: string) => [`/v1/table/${table}/insert`, rowsOf(10), { mode: "append" }]],
+  ] as [string, (table: string) => [string, Uint8Array, Record<string, string>]][])(
+    "is refused: another %s",
+    async (_, request) => {
+      const { client } = serving;
+      const [table, key] = [await newTable(), newKey()];
+      if (!(await client.post("/v1/table/another/exists")).status.toString().startsWith("2")) {
+        await tenRows(client, "another");
+      }
+      expect((await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10))).status).toBe(200);
+      const [path, body, params] = request(table);
+      expectFailure(await keyed(client, key, path, body, params), 422, 13, /another request/);
+      expect(await client.count(table)).toBe(11);
+      expect(await client.count("another")).toBe(10);
+    },
+  );
+});
+
+it("a key of another caller is another key, and tells nothing of this one's request", async () => {
+  const { client } = serving;
+  const [table, key] = [await newTable(), newKey()];
+  const send = (sender: Client, ...ids: number[]) =>
+    keyed(sender, key, `/v1/table/${table}/insert`, rowsOf(...ids));
+  const other = client.withKey(await anotherKey());
+  expect((await send(client, 10)).status).toBe(200);
+  const [first, second] = [await send(other, 11, 12), await send(other, 11, 12)];
+  expect([first.status, first.headers.get(REPLAYED)]).toEqual([200, null]);
+  expect([second.text, second.headers.get(REPLAYED)]).toEqual([first.text, "true"]);
+  expect((await send(client, 10)).headers.get(REPLAYED)).toBe("true");
+  expectFailure(await send(client, 11, 12), 422, 13, /another request/);
+  expect(await client.count(table)).toBe(13);
+});
+
+it.each(["", '""', "a b", "é", "x".repeat(256), '"open'])("refuses the key %j", async (key) => {
+  const { client } = serving;
+  const table = await newTable();
+  const answer = await client.request(`/v1/table/${table}/insert`, {
+    body: rowsOf(10),
+    headers: { "idempotency-key": Buffer.from(key).toString("latin1") },
+  });
+  expectFailure(answer, 400, 13, /Idempotency-Key/);
+  expect(await client.count(table)).toBe(10);
+});
+
+describe("requests of one key at the same time", () => {
+  it.each(writes)("$name: one takes effect and all are answered alike", async (write) => {
+    const { client } = serving;
+    const [table, key] = [await newTable(), newKey()];
+    const sent = Array.from({ length: 8 }, () =>
+      keyed(client, key, write.path(table), write.body(), write.params),
+    );
+    const answers = await Promise.all(sent);
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200));
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+    const first = answers.filter((answer) => answer.headers.get(REPLAYED) === null);
+    expect(first).toHaveLength(1);
+    expect(await state(client, table)).toEqual(write.after);
+  });
+
+  it("many keys share commits, and each is there once", async () => {
+    const { client } = serving;
+    const table = await newTable();
+    const keys = Array.from({ length: 40 }, newKey);
+    const send = (key: string, index: number) =>
+      keyed(client, key, `/v1/table/${table}/insert`, rowsOf(100 + index));
+    const twice = await Promise.all([...keys.map(send), ...keys.map(send)]);
+    expect(new Set(twice.map((answer) => answer.status))).toEqual(new Set([200]));
+    expect(await client.count(table)).toBe(50);
+    expect(await client.count(table, { predicate: "id >= 100 and id < 140" })).toBe(40);
+  });
+});
+
+it("a body that breaks off takes no effect and leaves its key free", async () => {
+  const { client } = serving;
+  const [table, key] = [await newTable(), newKey()];
+  const abort = new AbortController();
+  const half = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(rowsOf(10).slice(0, 40));
+      await sleep(100);
+      abort.abort();
+    },
+  });
+  await expect(
+    fetch(new URL(`/v1/table/${table}/insert`, client.url), {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${client.key}`,
+        "content-type": "application/vnd.apache.arrow.stream",
+        "idempotency-key": key,
+      },
+      body: half,
+      signal: abort.signal,
+      duplex: "half",
+    } as RequestInit),
+  ).rejects.toThrow();
+  const answer = await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10, 11));
+  expect(answer.status).toBe(200);
+  expect(await client.count(table)).toBe(12);
+});
+
+describe("what LanceDB SDKs send again", () => {
+  const send = (table: string, id: string, n: string) =>
+    serving.client.request(`/v1/table/${table}/update/`, {
+      body: { predicate: null, updates: [["n", n]] },
+      headers: { "x-request-id": id },
+    });
+
+  it("takes effect once under its request id", async () => {
+    const [table, id] = [await newTable(), newKey()];
+    const first = await send(table, id, "n + 1");
+    expect(first.status, first.text).toBe(200);
+    const second = await send(table, id, "n + 1");
+    expect(second.text).toBe(first.text);
+    expect(second.headers.get(REPLAYED)).toBe("true");
+    expect(await state(serving.client, table)).toEqual([10, 10]);
+  });
+
+  it("is another request with another body, or an id that is no SDK's", async () => {
+    const [table, id] = [await newTable(), newKey()];
+    expect((await send(table, id, "n + 1")).status).toBe(200);
+    expect((await send(table, id, "n + 2")).status).toBe(200);
+    for (let time = 0; time < 2; time++)
+      expect((await send(table, "trace-7", "n + 1")).status).toBe(200);
+    expect(await state(serving.client, table)).toEqual([10, 50]);
+  });
+});
+
+async function anotherKey(): Promise<string> {
+  const { execFileSync } = await import("node:child_process");
+  const { fileURLToPath } = await import("node:url");
+  const main = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
+  const args = [main, "key", "create", "--name", "another", "--role", "write", serving.root];
+  const printed = execFileSync(process.execPath, args).toString();
+  return /joust_[\w-]+/.exec(printed)?.[0] ?? "";
+}

@@ -1,0 +1,141 @@
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { contract } from "../../../src/operations/index.js";
+import type { Json } from "../../harness/client.js";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+import type { Listing } from "./listing.js";
+import { listings } from "./listings.js";
+
+// Upkeep queues jobs by itself, in the middle of a walk through them.
+const serving = useServer({ args: ["--maintenance", "off"] });
+const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
+
+/** What happens between two pages: so many items come, or the oldest of those that came goes. */
+interface Step {
+  limit: number;
+  come: number;
+  go: number;
+}
+
+const steps = fc.array(
+  fc.record({ limit: fc.integer({ min: 1, max: 4 }), come: fc.nat(2), go: fc.nat(2) }),
+  { minLength: 1, maxLength: 6 },
+);
+
+const page = (listing: Listing, paging: object): Promise<Json> =>
+  serving.client.ok(listing.path, { ...listing.body, ...paging });
+
+/** Pages between which things come. */
+const MOST_CHANGES = 10;
+
+let next = 0;
+
+/** All pages of a listing, while others change it between them and during them. */
+async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]> {
+  const { client } = serving;
+  const leaving: (() => Promise<unknown>)[] = [];
+  const pages: string[][] = [];
+  let token: string | undefined;
+  for (let at = 0; at === 0 || token; at++) {
+    const { limit, come, go } = plan[at % plan.length] as Step;
+    const changes = [
+      // What grows faster than it is read has no end.
+      ...Array.from({ length: at < MOST_CHANGES ? come : 0 }, () =>
+        listing.add(client, next++).then((leave) => leave && leaving.push(leave)),
+      ),
+      ...leaving.splice(0, go).map((leave) => leave()),
+    ];
+    const reply = await page(listing, { limit, ...(token && { page_token: token }) });
+    await Promise.all(changes);
+    const items = listing.items(reply);
+    expect(items.length).toBeLessThanOrEqual(limit);
+    pages.push(items);
+    token = reply.page_token;
+    // Each page goes on: with what comes meanwhile there may be more of them, but not for ever.
+    expect(pages.length).toBeLessThan(500);
+  }
+  for (const leave of leaving) await leave();
+  return pages;
+}
+
+describe.each(listings.map((listing) => [listing.name, listing] as const))(
+  `a listing of %s (TEST_SEED=${seed})`,
+  (_, listing) => {
+    let standing: string[];
+    beforeAll(async () => {
+      standing = await listing.prepare(serving.client);
+    }, 120_000);
+
+    it("skips and doubles nothing that stays, in a stable order, while others change it", async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, async (plan) => {
+          const listed = (await walk(listing, plan)).flat();
+          expect(new Set(listed).size).toBe(listed.length);
+          expect(listed).toEqual(expect.arrayContaining(standing));
+          for (const [at, item] of listed.entries()) {
+            const before = listed[at - 1];
+            if (before !== undefined)
+              expect([before, item, listing.before(before, item)]).toEqual([before, item, true]);
+          }
+        }),
+        { seed, numRuns: 8 },
+      );
+    }, 120_000);
+
+    it("gives the same by pages of any size as at once", async () => {
+      const whole = listing.items(await page(listing, {}));
+      for (const limit of [1, 2, 3, whole.length, whole.length + 1, Number.MAX_SAFE_INTEGER]) {
+        const pages = await walk(listing, [{ limit, come: 0, go: 0 }]);
+        expect(pages.flat()).toEqual(whole);
+        // A last page that is full says so: no token leads to an empty one.
+        expect(pages.at(-1)?.length).toBeGreaterThan(0);
+      }
+    });
+
+    it("refuses limits that are none", async () => {
+      for (const limit of [0, -1, 1.5, "ten", 1e300]) {
+        const answer = await serving.client.post(listing.path, { ...listing.body, limit });
+        expectFailure(answer, 400, 13, /limit/);
+      }
+    });
+
+    it("refuses tokens that it did not give out", async () => {
+      const { page_token } = await page(listing, { limit: 1 });
+      const parts: string[] = JSON.parse(Buffer.from(page_token, "base64url").toString());
+      const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+      const forged = [
+        ...["x", "null", "💥", "../x", `${page_token}x`, page_token.slice(1), `${page_token}=`],
+        ...[made(null), made([]), made({}), made(parts.slice(0, -1)), made([...parts, "x"])],
+        made(["elsewhere", ...parts.slice(1)]),
+        made([...parts.slice(0, -1), 1]),
+      ];
+      for (const token of forged) {
+        const body = { ...listing.body, page_token: token };
+        expectFailure(await serving.client.post(listing.path, body), 400, 13, /page_token/);
+      }
+    });
+
+    it("refuses the tokens of all other listings", async () => {
+      for (const other of listings) {
+        if (other === listing) continue;
+        const reply = await serving.client.post(other.path, { ...other.body, limit: 1 });
+        // Listings are made one after the other.
+        const token = reply.status === 200 && reply.json.page_token;
+        if (!token) continue;
+        const body = { ...listing.body, page_token: token };
+        expectFailure(await serving.client.post(listing.path, body), 400, 13, /page_token/);
+      }
+    });
+  },
+);
+
+it("covers every operation that pages", () => {
+  const paged = contract.filter(({ body, params }) => {
+    const members = { ...params.properties, ...("schema" in body ? body.schema.properties : {}) };
+    return "page_token" in members;
+  });
+  const paths = listings.map(({ path }) => path.replace(/^(\/v1\/\w+\/)[^/]+\/(?=.)/, "$1{id}/"));
+  const known = new Set(["/v1/table", "/v1/jobs/list", ...paths]);
+  expect(paged.map(({ path }) => path).filter((path) => !known.has(path))).toEqual([]);
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+
+const serving = useServer();
+const stranger = () => serving.client.withKey("");
+
+describe("/docs", () => {
+  it("is a page for everybody, made of what this server serves", async () => {
+    const page = await stranger().get("/docs");
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
+    const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link);
+    const files = parts.filter((link) => link !== "data:,");
+    expect(files).toHaveLength(4);
+    for (const file of files) {
+      const answer = await stranger().get(`/${file}`);
+      expect([file, answer.status]).toEqual([file, 200]);
+      const type = file?.endsWith(".css") ? "text/css" : "text/javascript";
+      expect(answer.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
+    }
+    expect((await stranger().get("/docs/swagger-ui-bundle.js")).text).toContain("SwaggerUIBundle");
+  });
+
+  it("shows the description to who has a key", async () => {
+    expect((await stranger().get("/docs/page.js")).text).toContain('fetch("openapi.json"');
+    expectFailure(await stranger().get("/openapi.json"), 401, 16);
+    expect((await serving.client.get("/openapi.json")).status).toBe(200);
+  });
+
+  it("leads from a slash at the end to the page", async () => {
+    expect((await stranger().get("/docs/")).text).toBe((await stranger().get("/docs")).text);
+  });
+
+  it("answers HEAD, and gives out nothing else", async () => {
+    const head = await stranger().request("/docs", { method: "HEAD" });
+    expect([head.status, head.bytes.length]).toEqual([200, 0]);
+    for (const path of ["/docs/index.html", "/docs/../cli/main.js", "/docs/%2e%2e/x", "/docs/x"]) {
+      expectFailure(await stranger().get(path), 401, 16);
+    }
+    expectFailure(await stranger().post("/docs", {}), 401, 16);
+    expectFailure(await serving.client.get("/docs/x"), 404, 0);
+  });
+});

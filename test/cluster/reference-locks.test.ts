@@ -1,0 +1,78 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+
+/** Longer than a server looks for the lock of another one again. */
+const A_WHILE = 150;
+
+describe("the lock of a table's tags and branches", () => {
+  onEachDatabase((newCatalog) => {
+    it("is one server's at a time", async () => {
+      const open = newCatalog();
+      const [first, second] = [(await open.open()).catalog, await open.open()];
+      const { key } = await makeTable(second, ["t"]);
+      const other = await makeTable(second, ["other"]);
+      const steps: string[] = [];
+      await first.lockReferences(key);
+      const waiting = second.catalog.lockReferences(key).then(() => steps.push("second has it"));
+      // Another table's is free.
+      await second.catalog.lockReferences(other.key);
+      await delay(A_WHILE);
+      steps.push("first has it");
+      first.unlockReferences(key);
+      await waiting;
+      expect(steps).toEqual(["first has it", "second has it"]);
+    });
+
+    it("is shared by the requests of a server, and others get it all the same", async () => {
+      const open = newCatalog();
+      const [first, second] = [(await open.open()).catalog, await open.open()];
+      const { key } = await makeTable(second, ["t"]);
+      await Promise.all([first.lockReferences(key), first.lockReferences(key)]);
+      let has = false;
+      const waiting = second.catalog.lockReferences(key).then(() => {
+        has = true;
+      });
+      first.unlockReferences(key);
+      await delay(A_WHILE);
+      expect(has).toBe(false);
+      // A server whose requests never pause.
+      let stop = false;
+      const busy = Array.from({ length: 3 }, async (_, n) => {
+        await delay(n * 7);
+        while (!stop) {
+          await first.lockReferences(key);
+          await delay(20);
+          first.unlockReferences(key);
+        }
+      });
+      first.unlockReferences(key);
+      await waiting;
+      stop = true;
+      second.catalog.unlockReferences(key);
+      await Promise.all(busy);
+    });
+
+    it("is free when its server is gone", async () => {
+      const open = newCatalog();
+      const [first, second] = [await open.open(), await open.open()];
+      const { key } = await makeTable(second, ["t"]);
+      await first.catalog.lockReferences(key);
+      await first.close();
+      await second.catalog.lockReferences(key);
+    });
+
+    it("is not had of a table that is dropped, and ends with the table", async () => {
+      const open = newCatalog();
+      const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
+      const { key } = await makeTable({ catalog: first }, ["t"]);
+      await first.lockReferences(key);
+      await first.dropTable(["t"]);
+      await expect(second.lockReferences(key)).rejects.toMatchObject({ code: 14 });
+      await first.forgetTable(key);
+      first.unlockReferences(key);
+      const again = await makeTable({ catalog: first }, ["t"]);
+      await second.lockReferences(again.key);
+    });
+  });
+});

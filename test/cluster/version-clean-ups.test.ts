@@ -1,0 +1,108 @@
+import { describe, expect, it, vi } from "vitest";
+import type { OpenCatalog } from "../../src/server/open-catalog.js";
+import { onEachDatabase } from "../catalog/each-database.js";
+import { eventually } from "../harness/eventually.js";
+
+const never = new AbortController().signal;
+
+/** Answers what another server asks, once it does: these versions are needed. */
+async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise<void> {
+  await eventually("it is asked", async () => {
+    const [asked] = await versionCleanUps.elsewhere();
+    if (asked) await versionCleanUps.answer(asked, kept);
+    return asked !== undefined;
+  });
+}
+
+describe("clean-ups of several servers", () => {
+  onEachDatabase((newCatalog) => {
+    it("begin when all others have said what they need, and are seen until they end", async () => {
+      const open = newCatalog();
+      const [first, second, third] = [await open.open(), await open.open(), await open.open()];
+      const steps: string[] = [];
+      const removed = first.versionCleanUps.agreed(
+        { table: "t", versions: [1, 2, 3, 4] },
+        never,
+        async (kept) => {
+          steps.push(`keeps ${kept.sort()}`);
+          expect(await first.versionCleanUps.elsewhere()).toEqual([]);
+          const [id = ""] = await second.versionCleanUps.elsewhere();
+          expect(await second.versionCleanUps.wanted(id)).toEqual({
+            table: "t",
+            versions: [1, 2, 3, 4],
+          });
+          return "removed";
+        },
+      );
+      await answer(second, [2]);
+      steps.push("one has answered");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await answer(third, [2, 4]);
+      expect(await removed).toBe("removed");
+      expect(steps).toEqual(["one has answered", "keeps 2,2,4"]);
+      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
+    });
+
+    it("need nobody's answer when there is nobody else, or nothing to remove", async () => {
+      const open = newCatalog();
+      const only = await open.open();
+      await open.open("tool");
+      const agreed = (versions: number[]) =>
+        only.versionCleanUps.agreed({ table: "t", versions }, never, async (kept) => kept);
+      expect(await agreed([1])).toEqual([]);
+      await open.open();
+      expect(await agreed([])).toEqual([]);
+    });
+
+    it("wait for nobody who is gone, and are over when their own server is", async () => {
+      const open = newCatalog();
+      const [first, second, third] = [await open.open(), await open.open(), await open.open()];
+      const removed = first.versionCleanUps.agreed(
+        { table: "t", versions: [1] },
+        never,
+        async (kept) => kept,
+      );
+      await answer(second, [1]);
+      await third.close();
+      expect(await removed).toEqual([1]);
+
+      let begun = () => {};
+      const under = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const unended = second.versionCleanUps.agreed({ table: "t", versions: [1] }, never, () => {
+        begun();
+        return new Promise<void>(() => {});
+      });
+      unended.catch(() => {});
+      await answer(first, []);
+      await under;
+      expect(await first.versionCleanUps.elsewhere()).toHaveLength(1);
+      await second.close();
+      expect(await first.versionCleanUps.elsewhere()).toEqual([]);
+    });
+
+    it("remove nothing when they are stopped, or when a server does not answer", async () => {
+      const open = newCatalog();
+      const [first, second] = [await open.open(), await open.open()];
+      const remove = vi.fn(async () => {});
+      const stop = new AbortController();
+      const stopped = first.versionCleanUps.agreed(
+        { table: "t", versions: [1] },
+        stop.signal,
+        remove,
+      );
+      await eventually(
+        "it is asked",
+        async () => (await second.versionCleanUps.elsewhere()).length > 0,
+      );
+      stop.abort();
+      await expect(stopped).rejects.toThrow(/abort/);
+      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
+      const unanswered = first.versionCleanUps.agreed({ table: "t", versions: [1] }, never, remove);
+      await expect(unanswered).rejects.toMatchObject({ code: 17 });
+      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
+      expect(remove).not.toHaveBeenCalled();
+    }, 30_000);
+  });
+});

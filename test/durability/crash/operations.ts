@@ -1,0 +1,204 @@
+import { join } from "node:path";
+import { expect } from "vitest";
+import { items, stream, type } from "../../harness/arrow.js";
+import type { Client } from "../../harness/client.js";
+import { doneJob } from "../../jobs/waiting.js";
+import { listIndexes, readyIndex } from "../../operations/indexes/waiting.js";
+
+/** What an operation changes, as it was before or after it. Anything between is half done. */
+export interface CrashingOperation {
+  readonly name: string;
+  /** Makes what the operation works on, besides the table `t` of rows 0 to 99 in two fragments. */
+  prepare?(client: Client): Promise<unknown>;
+  /** Resolves when the operation was answered and its job, if it has one, is done. */
+  act(client: Client, root: string): Promise<unknown>;
+  /** Something that is told of the state: one value before the operation, another after it. */
+  state(client: Client): Promise<unknown>;
+  /** The operation goes on by itself after a restart: a job, once it was answered. */
+  readonly resumes?: true;
+}
+
+const path = (id: string) => `/v1/table/${encodeURIComponent(id)}`;
+const exists = async (client: Client, id: string) =>
+  (await client.post(`${path(id)}/exists`)).status < 300;
+const count = (id: string) => (client: Client) => client.count(id);
+
+/** Rows of a table that may not be there. */
+const rowsIfThere = (id: string) => async (client: Client) =>
+  (await exists(client, id)) ? client.count(id) : "no table";
+
+/** Whether a branch is listed, and what it is as one reads it. */
+async function branchState(client: Client) {
+  const { branches } = await client.ok(`${path("t")}/branches/list`);
+  const reply = await client.post(`${path("t")}/count_rows`, { branch: "made" });
+  return [Object.keys(branches), reply.status === 200 ? reply.json : reply.json.code];
+}
+
+async function uploaded(client: Client): Promise<string> {
+  const { upload_id } = await client.ok(`${path("t")}/multipart_write/create`);
+  for (const from of [1_000, 2_000, 3_000]) {
+    await client.insert("t", items(20, { from }), { upload_id });
+  }
+  return upload_id;
+}
+
+const index = (name: string, body: object, kind = "create_index"): CrashingOperation => ({
+  name,
+  resumes: true,
+  async act(client) {
+    const reply = await client.post(`${path("t")}/${kind}`, { ...body, name: "made" });
+    // It is there, or being made, when it is asked for again.
+    if (reply.status !== 409) expect(reply.status).toBeLessThan(300);
+    await readyIndex(client, "t", "made");
+  },
+  async state(client) {
+    const found = await listIndexes(client, "t");
+    return found.map((one) => [one.status, one.num_indexed_rows, one.num_unindexed_rows]);
+  },
+});
+
+export const operations: readonly CrashingOperation[] = [
+  {
+    name: "create a table",
+    act: (client) => client.createTable("new", items(50)),
+    state: rowsIfThere("new"),
+  },
+  {
+    name: "replace a table",
+    act: (client) => client.createTable("t", items(7), { mode: "overwrite" }),
+    state: count("t"),
+  },
+  {
+    name: "drop a table",
+    act: (client) => client.ok(`${path("t")}/drop`),
+    state: rowsIfThere("t"),
+  },
+  {
+    name: "rename a table",
+    act: (client) => client.ok(`${path("t")}/rename`, { new_table_name: "new" }),
+    state: async (client) => [await rowsIfThere("t")(client), await rowsIfThere("new")(client)],
+  },
+  {
+    name: "register a table",
+    prepare: (client) => client.ok(`${path("t")}/deregister`),
+    act: (client, root) =>
+      client.ok(`${path("new")}/register`, { location: join(root, "t.lance") }),
+    state: rowsIfThere("new"),
+  },
+  {
+    name: "clone a table",
+    act: (client, root) =>
+      client.ok(`${path("new")}/clone`, { source_location: join(root, "t.lance") }),
+    state: rowsIfThere("new"),
+  },
+  {
+    name: "insert rows",
+    act: (client) => client.insert("t", items(30, { from: 500 })),
+    state: count("t"),
+  },
+  {
+    name: "update rows",
+    act: (client) => client.ok(`${path("t")}/update`, { updates: [["name", "'new'"]] }),
+    state: (client) => client.count("t", { predicate: "name = 'new'" }),
+  },
+  {
+    name: "delete rows",
+    act: (client) => client.ok(`${path("t")}/delete`, { predicate: "id < 70" }),
+    state: count("t"),
+  },
+  {
+    name: "merge rows",
+    act: (client) =>
+      client.ok(`${path("t")}/merge_insert`, items(60, { from: 80 }), {
+        on: "id",
+        when_not_matched_insert_all: "true",
+      }),
+    state: count("t"),
+  },
+  {
+    name: "complete a multipart write",
+    async act(client) {
+      const upload_id = await uploaded(client);
+      await client.ok(`${path("t")}/multipart_write/complete`, undefined, { upload_id });
+    },
+    state: count("t"),
+  },
+  {
+    name: "add a column",
+    act: (client) =>
+      client.ok(`${path("t")}/add_columns`, {
+        new_columns: [{ name: "double", expression: "price * 2" }],
+      }),
+    async state(client) {
+      const { schema } = await client.ok(`${path("t")}/describe`);
+      return schema.fields.length;
+    },
+  },
+  {
+    name: "tag a version",
+    act: (client) => client.ok(`${path("t")}/tags/create`, { tag: "first", version: 1 }),
+    state: async (client) =>
+      Object.keys((await client.ok(`${path("t")}/tags/list`)).tags ?? {}).length,
+  },
+  {
+    name: "make a branch",
+    act: (client) => client.ok(`${path("t")}/branches/create`, { name: "made", from_version: 1 }),
+    state: branchState,
+  },
+  {
+    name: "delete a branch",
+    async prepare(client) {
+      await client.ok(`${path("t")}/branches/create`, { name: "made" });
+      await client.insert("t", items(10, { from: 200 }), { branch: "made" });
+    },
+    act: (client) => client.ok(`${path("t")}/branches/delete`, { name: "made" }),
+    state: branchState,
+  },
+  {
+    name: "create a namespace",
+    act: (client) => client.createNamespace("space"),
+    state: async (client) => (await client.post("/v1/namespace/space/exists")).status,
+  },
+  index("build a scalar index", { column: "id", index_type: "BTREE" }, "create_scalar_index"),
+  index("build a text index", { column: "name", index_type: "FTS" }),
+  index("build a vector index", { column: "vector", index_type: "IVF_FLAT", num_partitions: 2 }),
+  {
+    name: "compact a table",
+    resumes: true,
+    async act(client) {
+      await doneJob(client, (await client.ok(`${path("t")}/compact`, {})).job_id);
+    },
+    state: async (client) => (await client.ok(`${path("t")}/stats`)).fragment_stats.num_fragments,
+  },
+  {
+    name: "create and fill a view",
+    resumes: true,
+    async act(client) {
+      const body = { query: "SELECT id, name FROM t WHERE id < 40" };
+      let reply = await client.post("/v1/materialized_view/new/create", body);
+      if (reply.status === 409) reply = await client.post("/v1/materialized_view/new/refresh", {});
+      await doneJob(client, reply.json.job_id);
+    },
+    state: rowsIfThere("new"),
+  },
+  {
+    name: "refresh a view",
+    resumes: true,
+    async prepare(client) {
+      const body = { query: "SELECT id, name FROM t WHERE id < 1000" };
+      await doneJob(client, (await client.ok("/v1/materialized_view/new/create", body)).job_id);
+      await client.insert("t", items(10, { from: 200 }));
+    },
+    async act(client) {
+      await doneJob(client, (await client.ok("/v1/materialized_view/new/refresh", {})).job_id);
+    },
+    state: count("new"),
+  },
+];
+
+/** The table that all of them work on. */
+export async function prepareTable(client: Client): Promise<void> {
+  await client.createTable("t", items(60));
+  await client.insert("t", items(40, { from: 60 }));
+  await client.createTable("other", stream({ n: [type.i32, [1, 2, 3]] }));
+}

@@ -1,0 +1,49 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { items } from "../../../harness/arrow.js";
+import { useServer } from "../../../harness/use-server.js";
+import { endedJob } from "../../../jobs/waiting.js";
+import { backfilling } from "./backfilling.js";
+
+const serving = useServer();
+const { start } = backfilling(serving);
+
+describe("a column that a Python function computes", () => {
+  it("ends its backfill with the reason, and its payload is never run", async () => {
+    await serving.client.createTable("python", items(10));
+    const marker = join(serving.root, "unpickled");
+    // Unpickling this would make the file.
+    const pickle = `cos\nsystem\n(S'touch ${marker}'\ntR.`;
+    await serving.client.ok("/v1/table/python/add_columns", {
+      new_columns: [
+        {
+          name: "score",
+          virtual_column: {
+            input_columns: ["id"],
+            data_type: { type: "float32" },
+            udf: Buffer.from(pickle).toString("base64"),
+            udf_name: "scorer",
+          },
+        },
+      ],
+    });
+    const answer = await start("python", { column: "score" });
+    expect(answer.status).toBe(202);
+    const job = await endedJob(serving.client, answer.json.job_id);
+    expect(job).toMatchObject({
+      job_state: "FAILED",
+      failure: {
+        message: expect.stringMatching(/`score`.*`scorer`.*no executor for Python functions/),
+        retryable: false,
+      },
+    });
+    expect(existsSync(marker)).toBe(false);
+    const { status, properties } = await serving.client.ok(
+      `/v1/transaction/${answer.json.job_id}/describe`,
+    );
+    expect(status).toBe("Failed");
+    expect(properties.error).toBe(job.failure.message);
+    expect(await serving.client.count("python", { predicate: "score is null" })).toBe(10);
+  });
+});

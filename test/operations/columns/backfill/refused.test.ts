@@ -1,0 +1,65 @@
+import { beforeAll, describe, it } from "vitest";
+import { items, stream, type } from "../../../harness/arrow.js";
+import { expectFailure } from "../../../harness/failure.js";
+import { useServer } from "../../../harness/use-server.js";
+import { backfilling } from "./backfilling.js";
+
+const serving = useServer();
+const { compute, start } = backfilling(serving);
+
+describe("a backfill is refused", () => {
+  beforeAll(async () => {
+    await serving.client.createTable("t", items(10));
+    await compute("t", "c", "id");
+  });
+
+  it.each<[string, object, number, number, RegExp]>([
+    ["without a column", {}, 400, 13, /column/],
+    ["for an empty column", { column: "" }, 400, 13, /column/],
+    ["for a column that is no text", { column: 7 }, 400, 13, /column/],
+    ["for an unknown column", { column: "nope" }, 404, 12, /nope/],
+    [
+      "for a column that is not computed",
+      { column: "price" },
+      400,
+      13,
+      /`price` is not a computed column/,
+    ],
+    ["for a part of a column", { column: "vector.item" }, 404, 12, /vector\.item/],
+    ["with a broken condition", { column: "c", where: "id <" }, 400, 13, /./],
+    ["with a blank condition", { column: "c", where: " " }, 400, 13, /empty/],
+    ["with a condition on nothing", { column: "c", where: "nope = 1" }, 404, 12, /nope/],
+    ["with a condition that is no text", { column: "c", where: 1 }, 400, 13, /where/],
+    ["for an unknown version", { column: "c", read_version: 99 }, 404, 11, /99/],
+    ["for a negative version", { column: "c", read_version: -1 }, 400, 13, /read_version/],
+    ["for a huge version", { column: "c", read_version: 2 ** 60 }, 404, 11, /version/],
+    ["for half a version", { column: "c", read_version: 1.5 }, 400, 13, /read_version/],
+    ["without fragments", { column: "c", num_frags: 0 }, 400, 13, /num_frags/],
+    ["without concurrency", { column: "c", concurrency: 0 }, 400, 13, /concurrency/],
+    ["with concurrency as text", { column: "c", concurrency: "2" }, 400, 13, /concurrency/],
+    ["with a tuning key of a wrong type", { column: "c", task_size: "x" }, 400, 13, /task_size/],
+    ["on an unknown branch", { column: "c", branch: "nope" }, 404, 22, /nope/],
+  ])("%s", async (_, body, status, code, detail) => {
+    expectFailure(await start("t", body), status, code, detail);
+  });
+
+  it("on what does not exist", async () => {
+    expectFailure(await start("missing", { column: "c" }), 404, 4);
+    expectFailure(await start("no$t", { column: "c" }), 404, 1);
+    expectFailure(await start("$", { column: "c" }), 400, 13);
+  });
+
+  it("without the right to write", async () => {
+    const answer = await serving.client
+      .withKey("wrong")
+      .post("/v1/table/t/backfill_column", { column: "c" });
+    expectFailure(answer, 401, 16);
+  });
+});
+
+it("a column that cannot be computed any more says why", async () => {
+  await serving.client.createTable("gone", stream({ id: [type.i64, [1n]], x: [type.i64, [2n]] }));
+  await compute("gone", "c", "x + 1");
+  await serving.client.ok("/v1/table/gone/drop_columns", { columns: ["x"] });
+  expectFailure(await start("gone", { column: "c" }), 404, 12, /x/);
+});

@@ -1,0 +1,227 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { items } from "../../harness/arrow.js";
+import type { Json } from "../../harness/client.js";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+
+const serving = useServer();
+const add = (id: string, column: object) =>
+  serving.client.post(`/v1/table/${id}/add_columns`, { new_columns: [column] });
+const alter = (id: string, alteration: object) =>
+  serving.client.post(`/v1/table/${id}/alter_columns`, { alterations: [alteration] });
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest("hex");
+
+async function field(id: string, name: string): Promise<Json> {
+  const { schema } = await serving.client.ok(`/v1/table/${id}/describe`);
+  return schema.fields.find((one: Json) => one.name === name);
+}
+
+const envelope = (checksum: string) =>
+  base64(JSON.stringify({ image: "i", udf_pickle: base64("a pickle"), udf_checksum: checksum }));
+const manifest = '{"pip":["numpy"]}';
+/** A declaration as the older clients send it. */
+const declaration = {
+  input_columns: ["id", "name"],
+  data_type: { type: "float32" },
+  image: "repo/image:1",
+  udf: envelope(sha256("a pickle")),
+  udf_name: "score",
+  udf_version: "abc",
+  udf_backend: "DockerUDFSpecV1",
+  auto_backfill: false,
+  manifest,
+  manifest_checksum: sha256(manifest),
+  field_metadata: { owner: "me" },
+};
+
+beforeAll(async () => {
+  await serving.client.createTable("t", items(3));
+});
+
+describe("computed columns", () => {
+  it("are null, have the expression's type, and keep the expression", async () => {
+    const reply = await add("t", {
+      name: "total",
+      computed: "price * 2 + id",
+      auto_refresh_enabled: true,
+      auto_refresh_interval_seconds: 60,
+    });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
+    expect(await field("t", "total")).toMatchObject({
+      type: { type: "float64" },
+      nullable: true,
+      metadata: {
+        computed_column: "true",
+        "computed_column.kind": "sql",
+        "computed_column.expression": "price * 2 + id",
+        "computed_column.inputs": '["id","price"]',
+        "computed_column.auto_refresh_enabled": "true",
+        "computed_column.auto_refresh_interval_seconds": "60",
+      },
+    });
+    expect(await serving.client.count("t", { predicate: "total is null" })).toBe(3);
+  });
+
+  it("keep how often they are to be refreshed, said once for all of a request", async () => {
+    const body = {
+      new_columns: [
+        { name: "twice", computed: "price * 2" },
+        { name: "thrice", computed: "price * 3", auto_refresh_interval_seconds: 5 },
+      ],
+      auto_refresh_enabled: false,
+      auto_refresh_interval_seconds: 90,
+    };
+    await serving.client.createTable("often", items(3));
+    await serving.client.ok("/v1/table/often/add_columns/", body);
+    for (const [name, seconds] of [
+      ["twice", "90"],
+      ["thrice", "5"],
+    ] as const) {
+      expect((await field("often", name)).metadata).toMatchObject({
+        "computed_column.kind": "sql",
+        "computed_column.auto_refresh_enabled": "false",
+        "computed_column.auto_refresh_interval_seconds": seconds,
+      });
+    }
+  });
+
+  it.each(["", "/"])("of a registered function are not served (path%s)", async (slash) => {
+    // As the SDKs send it: the function stands beside the columns.
+    const body = {
+      new_columns: [{ name: "f", all_null: true }],
+      auto_refresh_enabled: true,
+      function: { application: {}, outputs: [] },
+    };
+    const reply = await serving.client.post(`/v1/table/t/add_columns${slash}`, body);
+    expectFailure(reply, 406, 0, /registered functions/);
+  });
+
+  it.each<[string, string, number, number, RegExp]>([
+    ["an unknown column", "nope * 2", 404, 12, /nope/],
+    ["a broken expression", "1 +", 400, 13, /expression/],
+    ["an aggregate", "count(id)", 400, 13, /./],
+    ["an unknown function", "pickle(id)", 400, 13, /pickle/],
+  ])("are refused for %s", async (_, computed, status, code, detail) => {
+    expectFailure(await add("t", { name: "c", computed }), status, code, detail);
+    expect(await field("t", "c")).toBeUndefined();
+  });
+});
+
+describe("virtual columns", () => {
+  it("are null, and keep their declaration and the function's payload", async () => {
+    await serving.client.createTable("old", items(3));
+    const reply = await add("old", { name: "score", virtual_column: declaration });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
+    const payload = Buffer.from(declaration.udf, "base64");
+    const { type, metadata } = await field("old", "score");
+    expect(type).toEqual({ type: "float32" });
+    expect(metadata).toEqual({
+      owner: "me",
+      virtual_column: "true",
+      "virtual_column.udf": `_udfs/${sha256(payload)}`,
+      "virtual_column.udf_name": "score",
+      "virtual_column.udf_version": "abc",
+      "virtual_column.udf_backend": "DockerUDFSpecV1",
+      "virtual_column.udf_inputs": '["id","name"]',
+      "virtual_column.image": "repo/image:1",
+      "virtual_column.auto_backfill": "false",
+      "virtual_column.manifest": manifest,
+      "virtual_column.manifest_checksum": sha256(manifest),
+    });
+    const kept = `${serving.root}/old.lance/${metadata["virtual_column.udf"]}`;
+    expect(readFileSync(kept)).toEqual(payload);
+    expect(await serving.client.count("old", { predicate: "score is null" })).toBe(3);
+  });
+
+  it("may have several outputs, as newer clients declare them", async () => {
+    await serving.client.createTable("new", items(3));
+    const { data_type: _, ...rest } = declaration;
+    const outputs = [
+      {
+        column: "low",
+        struct_field: "l",
+        data_type: { type: "int64" },
+        nullable: true,
+        metadata: { a: "1" },
+      },
+      { column: "high", struct_field: "h", data_type: { type: "utf8" }, nullable: true },
+    ];
+    const reply = await add("new", { name: "range", virtual_column: { ...rest, outputs } });
+    expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
+    expect(await field("new", "low")).toMatchObject({
+      type: { type: "int64" },
+      metadata: { a: "1", virtual_column: "true", "virtual_column.struct_field": "l" },
+    });
+    expect((await field("new", "high")).type).toEqual({ type: "utf8" });
+    expect(await field("new", "range")).toBeUndefined();
+  });
+
+  it("can be declared anew, for good reasons only", async () => {
+    await serving.client.createTable("changing", items(3));
+    await add("changing", { name: "v", virtual_column: declaration });
+    const change = { udf: base64("another"), udf_version: "def", input_columns: ["price"] };
+    expect((await alter("changing", { path: "v", virtual_column: change })).json).toEqual({
+      version: 3,
+      transaction_id: expect.any(String),
+    });
+    expect((await field("changing", "v")).metadata).toMatchObject({
+      owner: "me",
+      virtual_column: "true",
+      "virtual_column.udf": `_udfs/${sha256("another")}`,
+      "virtual_column.udf_version": "def",
+      "virtual_column.udf_name": "score",
+      "virtual_column.udf_inputs": '["price"]',
+    });
+    expectFailure(
+      await alter("changing", { path: "id", virtual_column: change }),
+      400,
+      13,
+      /no virtual/,
+    );
+    expectFailure(
+      await alter("changing", { path: "nope", virtual_column: change }),
+      404,
+      12,
+      /nope/,
+    );
+    const inputs = { input_columns: ["nope"] };
+    expectFailure(await alter("changing", { path: "v", virtual_column: inputs }), 404, 12, /nope/);
+    const both = { path: "v", rename: "w", virtual_column: change };
+    expectFailure(await alter("changing", both), 400, 13, /two requests/);
+  });
+
+  const output = { column: "o", struct_field: "s", data_type: { type: "int64" }, nullable: false };
+  it.each<[string, object, number, number, RegExp]>([
+    ["an unknown input", { input_columns: ["nope"] }, 404, 12, /nope/],
+    ["an unknown type", { data_type: { type: "money" } }, 400, 13, /money/],
+    ["no type", { data_type: null }, 400, 13, /outputs or a data_type/],
+    [
+      "a type and outputs",
+      { outputs: [{ ...output, nullable: true }] },
+      400,
+      13,
+      /outputs or a data_type/,
+    ],
+    ["an output that is never null", { data_type: null, outputs: [output] }, 400, 13, /nullable/],
+    [
+      "another manifest's checksum",
+      { manifest_checksum: sha256("x") },
+      400,
+      13,
+      /manifest_checksum/,
+    ],
+    ["a checksum of no manifest", { manifest: null }, 400, 13, /manifest/],
+    ["another pickle's checksum", { udf: envelope(sha256("x")) }, 400, 13, /udf_checksum/],
+    ["a payload that is not base64", { udf: "not base64!" }, 400, 13, /base64/],
+    ["no payload", { udf: undefined }, 400, 13, /udf/],
+    ["no name", { udf_name: undefined }, 400, 13, /udf_name/],
+  ])("are refused for %s", async (_, change, status, code, detail) => {
+    const reply = await add("t", { name: "v", virtual_column: { ...declaration, ...change } });
+    expectFailure(reply, status, code, detail);
+    expect(await field("t", "v")).toBeUndefined();
+  });
+});

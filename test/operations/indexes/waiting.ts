@@ -1,0 +1,26 @@
+import type { Client, Json } from "../../harness/client.js";
+import { eventually } from "../../harness/eventually.js";
+
+/** The entries of a table's index listing. */
+export async function listIndexes(client: Client, id: string): Promise<Json[]> {
+  return (await client.ok(`/v1/table/${encodeURIComponent(id)}/index/list`, {})).indexes;
+}
+
+/** Waits until an index is ready, as clients do: by listing. A build that failed is an error at once. */
+export async function readyIndex(client: Client, id: string, name: string): Promise<Json> {
+  let failed: Json;
+  const entry = await eventually(
+    `index ${name} is ready`,
+    async () => {
+      const found = (await listIndexes(client, id)).find((index) => index.index_name === name);
+      if (found?.status === "Failed") {
+        failed = found;
+        return true;
+      }
+      return found?.status === "Ready" && found;
+    },
+    { timeoutMs: 60_000 },
+  );
+  if (failed) throw new Error(`the build of ${name} failed: ${failed.index_details}`);
+  return entry;
+}

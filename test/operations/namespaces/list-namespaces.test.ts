@@ -1,0 +1,108 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+
+const serving = useServer();
+const names = ["Zeta", "alpha", "beta", "gamma", "ünder"];
+
+beforeAll(async () => {
+  await serving.client.createNamespace("list");
+  for (const name of [...names].reverse()) await serving.client.createNamespace(`list$${name}`);
+  await serving.client.createNamespace("list$alpha$deep");
+});
+
+describe("list namespaces", () => {
+  it("gives children only, in byte order, by GET and by POST", async () => {
+    const expected = { namespaces: names };
+    expect((await serving.client.get("/v1/namespace/list/list")).json).toEqual(expected);
+    expect(await serving.client.ok("/v1/namespace/list/list")).toEqual(expected);
+    expect(await serving.client.ok("/v1/namespace/list/list", {})).toEqual(expected);
+  });
+
+  it("lists the root as the delimiter, whichever it is", async () => {
+    for (const path of ["/v1/namespace/$/list", "/v1/namespace/%24/list"]) {
+      expect((await serving.client.get(path)).json.namespaces).toContain("list");
+    }
+    const colon = await serving.client.get("/v1/namespace/:/list", { delimiter: ":" });
+    expect(colon.json.namespaces).toContain("list");
+  });
+
+  it.each([1, 2, 3, 5, 100])("pages by %i without gap or repetition", async (limit) => {
+    const { client } = serving;
+    for (const method of ["GET", "POST"] as const) {
+      const seen: string[] = [];
+      let token: string | undefined;
+      do {
+        const after = token === undefined ? {} : { page_token: token };
+        const reply = await (method === "GET"
+          ? client.get("/v1/namespace/list/list", { limit: String(limit), ...after })
+          : client.post("/v1/namespace/list/list", { limit, ...after }));
+        expect(reply.status).toBe(200);
+        expect(reply.json.namespaces.length).toBeLessThanOrEqual(limit);
+        expect(reply.json.namespaces).not.toContain(seen.at(-1));
+        seen.push(...reply.json.namespaces);
+        token = reply.json.page_token;
+      } while (token);
+      expect(seen).toEqual(names);
+    }
+  });
+
+  it("goes on after a name that was dropped meanwhile", async () => {
+    const { client } = serving;
+    await client.createNamespace("moving");
+    for (const name of ["a", "b", "c"]) await client.createNamespace(`moving$${name}`);
+    const first = await client.ok("/v1/namespace/moving/list", { limit: 1 });
+    await client.ok("/v1/namespace/moving$a/drop");
+    const second = await client.ok("/v1/namespace/moving/list", { page_token: first.page_token });
+    expect(second).toEqual({ namespaces: ["b", "c"] });
+  });
+
+  it("starts anew for an empty token", async () => {
+    const reply = await serving.client.get("/v1/namespace/list/list", { page_token: "" });
+    expect(reply.json).toEqual({ namespaces: names });
+  });
+
+  it.each([
+    ["limit", { limit: "0" }],
+    ["limit", { limit: "-1" }],
+    ["limit", { limit: "ten" }],
+    ["limit", { limit: "1.5" }],
+    ["page_token", { page_token: "beta" }],
+    ["page_token", { page_token: Buffer.from('["tables",""]').toString("base64url") }],
+  ])("refuses a wrong %s: %o", async (name, params) => {
+    const reply = await serving.client.get("/v1/namespace/list/list", params);
+    expectFailure(reply, 400, 13, new RegExp(name));
+  });
+
+  it("refuses the token of another listing", async () => {
+    const other = await serving.client.get("/v1/namespace/$/list", { limit: "1" });
+    if (!other.json.page_token) await serving.client.createNamespace("list_more");
+    const { page_token } = (await serving.client.get("/v1/namespace/$/list", { limit: "1" })).json;
+    expect(page_token).toBeTruthy();
+    const reply = await serving.client.get("/v1/namespace/list/list", { page_token });
+    expectFailure(reply, 400, 13, /page_token/);
+  });
+
+  it("knows no children of what does not exist", async () => {
+    expectFailure(await serving.client.get("/v1/namespace/nowhere/list"), 404, 1, /nowhere/);
+  });
+});
+
+describe("describe namespace and namespace exists", () => {
+  it("agree", async () => {
+    const { client } = serving;
+    expect(await client.ok("/v1/namespace/list/describe")).toEqual({ properties: {} });
+    const exists = await client.post("/v1/namespace/list/exists");
+    expect(exists.status).toBe(200);
+    expect(exists.bytes).toHaveLength(0);
+    for (const operation of ["describe", "exists"]) {
+      expectFailure(await client.post(`/v1/namespace/nowhere/${operation}`), 404, 1, /nowhere/);
+      expectFailure(await client.post(`/v1/namespace/list$none/${operation}`), 404, 1, /none/);
+    }
+  });
+
+  it("know the root", async () => {
+    expect(await serving.client.ok("/v1/namespace/$/describe", {})).toEqual({ properties: {} });
+    expect((await serving.client.post("/v1/namespace/$/exists", {})).status).toBe(200);
+  });
+});

@@ -1,0 +1,104 @@
+import { Value } from "@sinclair/typebox/value";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { native } from "../../../src/engine/native.js";
+import { queryRequest } from "../../../src/operations/queries/query-request.js";
+import { broken, containers } from "../../harness/broken-values.js";
+import type { Json } from "../../harness/client.js";
+import { valuesOf } from "../../harness/schema-values.js";
+
+const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
+
+/** Why the engine refuses a body; undefined when it takes it. */
+function refusal(text: string): string | undefined {
+  try {
+    native.checkQuery(Buffer.from(text));
+    return undefined;
+  } catch (error) {
+    expect(error).toMatchObject({ name: "EngineError", code: 13 });
+    return (error as Error).message;
+  }
+}
+
+/** What the schema finds wrong with a body; undefined when it takes it. */
+function mismatch(text: string): string | undefined {
+  const body: Json = JSON.parse(text);
+  const found = Value.Errors(queryRequest, [], body).First();
+  if (found) return `${found.path}: ${found.message}`;
+  return containers(body.full_text_query ?? {})
+    .map(beyondSchema)
+    .find(Boolean);
+}
+
+/** What schemas cannot say: of two members of one text query, or of two that may each be empty. */
+function beyondSchema({ multi_match, combined_fields, boolean }: Json): string | undefined {
+  for (const one of [multi_match, combined_fields]) {
+    const needsAll = one && !one.match_queries && Array.isArray(one.boost);
+    if (needsAll && one.boost.length !== one.columns?.length) return "a boost for each column";
+  }
+  const clauses = boolean && [...(boolean.must ?? []), ...(boolean.should ?? [])];
+  return clauses?.length === 0 ? "nothing that must or should be" : undefined;
+}
+
+/** Says which side refuses, and why. */
+function disagreement(body: unknown): string | undefined {
+  const text = JSON.stringify(body);
+  const [engine, schema] = [refusal(text), mismatch(text)];
+  if ((engine === undefined) === (schema === undefined)) return undefined;
+  return `${text}: engine ${engine ?? "takes it"}, schema ${schema ?? "takes it"}`;
+}
+
+const wrong: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom<unknown>(null, true, -1, 1.5, 2 ** 32, 2 ** 53, 2 ** 64, 1e39, -1e39, 1e300),
+  fc.constantFrom<unknown>("", "x", [], [[]], [null], [1, "a"], ["a", 1], [[1], 2], {}, { x: 1 }),
+  fc.constantFrom<unknown>({ column_names: {} }, { single_vector: [1], multi_vector: [[1]] }),
+  fc.jsonValue({ maxDepth: 2 }),
+);
+
+describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
+  const bodies = valuesOf(queryRequest) as fc.Arbitrary<Json>;
+
+  it("take the bodies made from the schema", () => {
+    let taken = 0;
+    fc.assert(
+      fc.property(bodies, (body) => {
+        expect(disagreement(body)).toBeUndefined();
+        if (refusal(JSON.stringify(body)) === undefined) taken++;
+      }),
+      { seed, numRuns: 2_000 },
+    );
+    expect(taken).toBeGreaterThan(1_000);
+  });
+
+  it("agree on every body that is broken in one place", () => {
+    let refused = 0;
+    fc.assert(
+      fc.property(broken(bodies, wrong), (body) => {
+        expect(disagreement(body)).toBeUndefined();
+        if (refusal(JSON.stringify(body)) !== undefined) refused++;
+      }),
+      { seed, numRuns: 5_000 },
+    );
+    expect(refused).toBeGreaterThan(500);
+  });
+
+  it("agree on each member with each wrong value", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...Object.keys(queryRequest.properties)),
+        wrong,
+        (name, value) => {
+          expect(disagreement({ k: 1, [name]: value })).toBeUndefined();
+        },
+      ),
+      { seed, numRuns: 3_000 },
+    );
+  });
+
+  it("refuse what is no object", () => {
+    for (const body of [[], [1], [null, null, null, 1], null, 1, "x", true]) {
+      expect(refusal(JSON.stringify(body))).toBeDefined();
+      expect(mismatch(JSON.stringify(body))).toBeDefined();
+    }
+  });
+});

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { items } from "../../harness/arrow.js";
+import { eventually } from "../../harness/eventually.js";
+import { useServer } from "../../harness/use-server.js";
+
+const serving = useServer();
+const DIMENSION = 64;
+
+/** Processor time the server has used so far, ms (Linux counts in steps of 10). */
+function processorTime(): number {
+  const stat = readFileSync(`/proc/${serving.server.pid}/stat`, "utf8").split(") ")[1] ?? "";
+  const [user, system] = stat.split(" ").slice(11, 13);
+  return (Number(user) + Number(system)) * 10;
+}
+
+it.skipIf(process.platform !== "linux")(
+  "a client that goes away stops the work of its query",
+  async () => {
+    const { client } = serving;
+    await client.createTable("t", items(30_000, { dimension: DIMENSION }));
+    const body = {
+      k: 10,
+      vector: { multi_vector: Array(8000).fill(Array(DIMENSION).fill(0.1)) },
+      columns: { column_names: ["id"] },
+    };
+
+    const before = processorTime();
+    expect((await client.post("/v1/table/t/query", body)).status).toBe(200);
+    const whole = processorTime() - before;
+    // Enough work for the difference to show.
+    expect(whole).toBeGreaterThan(1000);
+
+    const abort = new AbortController();
+    const start = processorTime();
+    const gone = client.request("/v1/table/t/query", { body, signal: abort.signal });
+    await Promise.all([
+      expect(gone).rejects.toThrow(/abort/),
+      eventually("the query runs", () => processorTime() - start > whole / 10).then(() =>
+        abort.abort(),
+      ),
+    ]);
+    await eventually("the server is idle", async () => {
+      const now = processorTime();
+      await sleep(200);
+      return processorTime() - now <= 20;
+    });
+    expect(processorTime() - start).toBeLessThan(whole / 2);
+  },
+);

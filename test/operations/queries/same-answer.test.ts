@@ -1,0 +1,125 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import { stream, type, vectors } from "../../harness/arrow.js";
+import type { Json } from "../../harness/client.js";
+import { expectFailure } from "../../harness/failure.js";
+import { type Serving, useServer } from "../../harness/use-server.js";
+import { doneJob } from "../../jobs/waiting.js";
+
+const warm = useServer({ args: ["--row-cache", "64MiB"] });
+const cold = useServer({ args: ["--row-cache", "0"] });
+const both: Serving[] = [];
+const least = -(2n ** 63n);
+
+const rows = (due: bigint) =>
+  stream({
+    id: [type.i64, [least, -1n, 0n, 1n, 2n]],
+    user: [type.text, ["ann", "bob", "ann", null, "eve"]],
+    text: [type.text, Array(5).fill("some words")],
+    due: [type.i64, Array(5).fill(due)],
+    vector: [type.vector(8), vectors(5, 8)],
+  });
+
+const near = { vector: { single_vector: Array(8).fill(0.5) } };
+const words = { full_text_query: { string_query: { query: "words" } } };
+const kinds: [string, Json][] = [
+  ["a query by filter", { vector: {} }],
+  ["a query by vector", near],
+  ["a query by text", words],
+  ["a query by text that is filtered afterwards", { ...words, prefilter: false }],
+  ["a query by vector and text", { ...near, ...words }],
+];
+
+async function indexed(serving: Serving, id: string): Promise<void> {
+  const index = { column: "text", index_type: "FTS" };
+  const reply = await serving.client.ok(`/v1/table/${id}/create_index`, index);
+  await doneJob(serving.client, reply.transaction_id);
+}
+
+beforeAll(async () => {
+  both.push(warm, cold);
+  for (const serving of both) {
+    await serving.client.createTable("t", rows(0n));
+    await indexed(serving, "t");
+  }
+});
+
+describe("a condition over the time", () => {
+  it.each(kinds)("is evaluated anew for %s", async (kind, query) => {
+    const due = BigInt(Math.ceil(Date.now() / 1_000) + 4);
+    const id = `due_${kinds.findIndex(([own]) => own === kind)}`;
+    await warm.client.createTable(id, rows(due));
+    await indexed(warm, id);
+    const asked = { ...query, columns: ["id"], filter: "due <= to_unixtime(now())" };
+    const found = async () => (await warm.client.query(id, asked)).numRows;
+    // Often enough that what can be remembered is.
+    for (let time = 0; time < 4; time++) expect(await found()).toBe(0);
+    expect(Date.now() / 1_000).toBeLessThan(Number(due));
+    await pause(Number(due) * 1_000 - Date.now() + 100);
+    expect(await found()).toBe(5);
+  });
+
+  it("gives other rows where it is random", async () => {
+    const count = 2_000;
+    const ids = Array.from({ length: count }, (_, id) => BigInt(id));
+    await warm.client.createTable("many", stream({ id: [type.i64, ids] }));
+    const asked = { k: count, vector: {}, columns: ["id"], filter: "random() < 0.5" };
+    const counts = new Set<number>();
+    for (let time = 0; time < 6; time++) {
+      counts.add((await warm.client.query("many", asked)).numRows);
+    }
+    expect(counts.size).toBeGreaterThan(1);
+  });
+});
+
+describe("the state of a cache changes no answer", () => {
+  it.each<[string, number]>([
+    ["id = -9223372036854775808", 1],
+    ["id IN (-9223372036854775808, 1)", 2],
+    ["id < -9223372036854775807", 1],
+    ["id BETWEEN -9223372036854775808 AND -1", 2],
+    ["id >= -9223372036854775808 AND user = 'ann'", 2],
+    ["id = 0", 1],
+    ["user = 'ann'", 2],
+    ["`user` IN ('ann', 'eve')", 3],
+    ["user <> 'ann'", 2],
+    ["id > - 1", 3],
+  ])("to %s", async (filter, count) => {
+    for (const serving of both) {
+      for (let time = 0; time < 4; time++) {
+        const found = await serving.client.query("t", { vector: {}, filter, columns: ["id"] });
+        expect(found.numRows).toBe(count);
+      }
+      expect(await serving.client.count("t", { predicate: filter })).toBe(count);
+    }
+  });
+
+  it("refuses a column that is named twice", async () => {
+    for (const serving of both) {
+      for (const [, kind] of kinds) {
+        for (let time = 0; time < 3; time++) {
+          const asked = { k: 3, ...kind, columns: ["id", "id"] };
+          const reply = await serving.client.post("/v1/table/t/query", asked);
+          expectFailure(reply, 400, 13, /twice/);
+        }
+      }
+    }
+  });
+
+  it.each([
+    "null = 1",
+    "true = 1",
+    "interval = 1",
+    "with = 1",
+    "not in (1)",
+    "id = 1e3",
+    "nope = 1",
+  ])("nor whether there is one to %s", async (filter) => {
+    const asked = { k: 3, vector: {}, filter, columns: ["id"] };
+    const statuses = new Set<number>();
+    for (const serving of [cold, warm, warm, warm]) {
+      statuses.add((await serving.client.post("/v1/table/t/query", asked)).status);
+    }
+    expect(statuses.size).toBe(1);
+  });
+});

@@ -1,0 +1,33 @@
+import { type Table, tableFromIPC } from "apache-arrow";
+import { type Answer, ARROW_STREAM, type Client, type Json } from "../../../harness/client.js";
+import type { Serving } from "../../../harness/use-server.js";
+
+/** What tests ask in SQL. */
+export function asking(serving: Serving) {
+  const ask = (
+    body: object | string | Uint8Array,
+    accept = "application/json",
+    client: Client = serving.client,
+  ): Promise<Answer> =>
+    client.request("/v1/sql", {
+      body,
+      headers: { accept, "content-type": "application/json" },
+    });
+  const answered = async (body: object, accept?: string): Promise<Answer> => {
+    const answer = await ask(body, accept);
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
+    return answer;
+  };
+  return {
+    ask,
+    answered,
+    /** The rows of a statement as objects. */
+    rows: async (query: string, more: object = {}): Promise<Json[]> =>
+      (await answered({ query, ...more })).json.rows,
+    arrow: async (query: string, more: object = {}): Promise<Table> =>
+      tableFromIPC((await answered({ query, ...more }, ARROW_STREAM)).bytes),
+    /** The physical plan of a statement. */
+    plan: async (query: string): Promise<string> =>
+      (await answered({ query: `EXPLAIN ${query}` })).json.rows[1].plan,
+  };
+}

@@ -1,0 +1,124 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { roles } from "../../../../src/auth/roles.js";
+import { joust } from "../../../cli/run.js";
+import { items } from "../../../harness/arrow.js";
+import type { Answer } from "../../../harness/client.js";
+import { expectFailure } from "../../../harness/failure.js";
+import { useServer } from "../../../harness/use-server.js";
+import { asking } from "./asking.js";
+
+const serving = useServer();
+const { ask, rows } = asking(serving);
+
+beforeAll(async () => {
+  await serving.client.createTable("t", items(10));
+});
+
+const refused = async (query: string, more: object = {}): Promise<Answer> =>
+  ask({ query, ...more });
+
+const nested = (levels: number): string =>
+  `SELECT ${"(".repeat(levels)}1${")".repeat(levels)} AS x`;
+
+describe("a statement that is refused", () => {
+  it.each<[string, number, number, RegExp]>([
+    ["INSERT INTO t VALUES (1)", 406, 0, /InsertIntoTable, POST \/v1\/table\/\{id\}\/insert/],
+    ["UPDATE t SET id = 1", 406, 0, /UpdateTable/],
+    ["DELETE FROM t WHERE id = 1", 406, 0, /DeleteFromTable/],
+    ["DROP TABLE t", 406, 0, /DropTable/],
+    ["CREATE TABLE u AS SELECT * FROM t", 406, 0, /CreateTable/],
+    ["CREATE VIEW u AS SELECT * FROM t", 406, 0, /CreateMaterializedView/],
+    ["ALTER TABLE t ADD COLUMN x INT", 406, 0, /AlterTableAddColumns/],
+    ["SHOW TABLES", 406, 0, /information_schema/],
+    ["DESCRIBE t", 406, 0, /information_schema/],
+    ["CREATE EXTERNAL TABLE u STORED AS CSV LOCATION '/etc/passwd'", 400, 13, /./],
+    ["COPY t TO '/tmp/x.csv'", 400, 13, /one SELECT/],
+    ["SET datafusion.execution.batch_size = 1", 400, 13, /one SELECT/],
+    ["SELECT 1; DROP TABLE t", 400, 13, /more than one statement/],
+    ["SELECT id INTO u FROM t", 400, 13, /./],
+    ["", 400, 13, /empty/],
+    ["SELEC 1", 400, 13, /can't be read/],
+    ["SELECT * FROM none", 404, 4, /"none" does not exist/],
+    ["SELECT * FROM none.t", 404, 1, /"none" does not exist/],
+    ["SELECT * FROM '/etc/passwd'", 404, 4, /does not exist/],
+    ["SELECT * FROM datafusion.information_schema.tables", 404, 1, /does not exist/],
+    ["SELECT none FROM t", 404, 12, /none/],
+    ["SELECT t.id FROM t u", 404, 12, /id/],
+    ["SELECT id + name FROM t", 400, 13, /./],
+    ["SELECT sum(id) FROM t GROUP BY none", 404, 12, /none/],
+    ["SELECT id, count(*) FROM t", 400, 13, /./],
+    [nested(100), 400, 13, /nested too deeply/],
+    [nested(60_000), 400, 13, /bytes|nested/],
+    [`SELECT ${"1+".repeat(5_000)}1`, 400, 13, /operators/],
+    [`SELECT 1${", 1".repeat(40_000)}`, 400, 13, /bytes/],
+    [Array(100).fill("SELECT 1").join(" UNION ALL "), 400, 13, /more than 32 SELECTs/],
+    [`SELECT 1 FROM t${", t".repeat(40)}`, 400, 13, /more than 32 tables/],
+    [
+      "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+      400,
+      13,
+      /./,
+    ],
+    ["SELECT * FROM generate_series(1, 1000000000000)", 400, 13, /generate_series/],
+    ["SELECT repeat('x', 1000000000)", 400, 13, /bytes/],
+    ["SELECT range(1, 1000000000)", 400, 13, /`range` is not available/],
+    ["SELECT arrow_metadata(id) FROM t", 400, 13, /`arrow_metadata` is not available/],
+    ["SELECT getenv('HOME')", 400, 13, /`getenv` is not available/],
+    ["SELECT regexp_like(name, name) FROM t", 400, 13, /regular expression/],
+    ["SELECT * FROM t TABLESAMPLE (10 PERCENT)", 400, 13, /TABLESAMPLE/],
+    ["SELECT * FROM t FOR UPDATE", 400, 13, /FOR UPDATE/],
+    ["SELECT * FROM t FETCH FIRST 1 ROW ONLY", 400, 13, /./],
+    ["EXPLAIN ANALYZE SELECT 1", 400, 13, /EXPLAIN/],
+  ])("%.70s", async (query, status, code, detail) => {
+    expectFailure(await refused(query), status, code, detail);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ["SELECT $1", undefined, /`\$1` and 0 parameters/],
+    ["SELECT $1, $3", [1, 2, 3], /no `\$2`/],
+    ["SELECT $2", [1], /`\$2` and 1 parameter/],
+    ["SELECT 1", [1], /`parameters`.*no `\$1`/],
+    ["SELECT ?", [1], /placeholders are \$1/],
+    ["SELECT $1", [{ a: 1 }], /parameter 1: an object/],
+    ["SELECT $1", { a: 1 }, /parameters/],
+    ["SELECT id FROM t WHERE id = $1", ["x"], /./],
+    ["SELECT * FROM $1", ["t"], /./],
+    ["SELECT repeat('x', $1)", [1_000_000_000], /bytes/],
+    ["SELECT id FROM t LIMIT $1", [-1], /./],
+  ])("%s with the parameters %j", async (query, parameters, detail) => {
+    expectFailure(await refused(query, { parameters }), 400, 13, detail);
+  });
+
+  it.each<[string, string | Uint8Array, RegExp]>([
+    ["no JSON", "SELECT 1", /not JSON/],
+    ["no object", "[1]", /expected an object/],
+    ["no query", "{}", /query/],
+    ["a query that is no text", '{"query":1}', /query/],
+    ["a negative limit", '{"query":"SELECT 1","limit":-1}', /limit/],
+    ["a limit that is no number", '{"query":"SELECT 1","limit":"1"}', /limit/],
+    [
+      "no UTF-8",
+      Buffer.from([...Buffer.from('{"query":"SELECT \''), 0xff, ...Buffer.from("'\"}")]),
+      /UTF-8/,
+    ],
+    ["deep JSON", `{"query":"SELECT $1","parameters":[${"[".repeat(200)}${"]".repeat(200)}]}`, /./],
+  ])("in a body with %s", async (_, body, detail) => {
+    expectFailure(await ask(body), 400, 13, detail);
+  });
+
+  it("leaves the table and the server as they were", async () => {
+    expect(await rows("SELECT count(*) AS n FROM t")).toEqual([{ n: 10 }]);
+  });
+});
+
+describe("a caller", () => {
+  it("needs a key, of any role", async () => {
+    const query = "SELECT count(*) AS n FROM t";
+    expect((await ask({ query }, undefined, serving.client.withKey(""))).status).toBe(401);
+    for (const role of roles) {
+      const made = await joust(["key", "create", "--name", role, "--role", role, serving.root]);
+      const client = serving.client.withKey(/: (joust_\S+)/.exec(made.out)?.[1] ?? "");
+      expect((await ask({ query }, undefined, client)).json.rows).toEqual([{ n: 10 }]);
+    }
+  });
+});

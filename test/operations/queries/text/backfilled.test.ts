@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { useServer } from "../../../harness/use-server.js";
+import { backfilling } from "../../columns/backfill/backfilling.js";
+import { rows, search, textIndex, words } from "./texts.js";
+
+// Without upkeep the rows that are written stay in no segment.
+const serving = useServer({ args: ["--maintenance", "off"] });
+const { compute, fill } = backfilling(serving);
+
+it("texts that a backfill brings are found in rows that no segment has", async () => {
+  const { client } = serving;
+  const found = async (query: string) => {
+    const ids = await search(client, "t", { ...words(query, ["loud"]), k: 100 });
+    return ids.sort((a, b) => a - b);
+  };
+  await client.createTable("t", rows([{ id: 0, title: "old", body: null }]));
+  await compute("t", "loud", "concat(title, ' loud')");
+  await fill("t", "loud");
+  await textIndex(client, "t", { column: "loud" });
+  await client.insert("t", rows([1, 2].map((id) => ({ id, title: "new", body: null }))));
+  // The rows that are new have no such text yet.
+  expect(await found("loud")).toEqual([0]);
+  await fill("t", "loud", { where: "id = 1" });
+  expect(await found("loud")).toEqual([0, 1]);
+  await fill("t", "loud");
+  expect(await found("loud")).toEqual([0, 1, 2]);
+});

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { stream, type } from "../../harness/arrow.js";
+import { eventually } from "../../harness/eventually.js";
+import { expectFailure } from "../../harness/failure.js";
+import { s3Missing } from "../../harness/s3.js";
+import { useBucket } from "../../harness/use-bucket.js";
+
+/** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait, besides two groups of 64. */
+const ROWS = 480_000;
+const MANY = 115;
+
+describe.skipIf(s3Missing)("a table whose commits take longer than its inserts", () => {
+  const serving = useBucket({ held: true });
+
+  it("refuses what would wait too long, with a time to come again, and loses nothing", {
+    timeout: 120_000,
+  }, async () => {
+    const { proxy } = serving;
+    const { client } = serving.server;
+    const rows = stream({
+      n: [type.i64, Array.from({ length: ROWS }, (_, n) => BigInt(n))],
+    });
+    const few = stream({ n: [type.i64, [1n]] });
+    await client.createTable("t", few);
+    await client.createTable("other", few);
+    proxy.hold((method, path) => method === "PUT" && /t\.lance\/_versions\//.test(path));
+    let answered = 0;
+    const sent = Array.from({ length: MANY }, async () => {
+      const answer = await client.post("/v1/table/t/insert", rows);
+      answered++;
+      return answer;
+    });
+    await eventually("some are refused", () => answered > 0 && proxy.held() > 0, {
+      timeoutMs: 60_000,
+    });
+    // One table's queue is no other's.
+    expect((await client.post("/v1/table/other/insert", few)).status).toBe(200);
+    proxy.release();
+    const answers = await Promise.all(sent);
+    const refused = answers.filter((answer) => answer.status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeLessThan(MANY / 2);
+    for (const answer of refused) {
+      expectFailure(answer, 429, 21, /too many writes wait/);
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect(await client.count("t")).toBe(1 + ROWS * (MANY - refused.length));
+    // Room again.
+    expect((await client.post("/v1/table/t/insert", few)).status).toBe(200);
+  });
+});

@@ -1,0 +1,293 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { emptyStream, items, stream, type } from "../../harness/arrow.js";
+import type { Answer, Json } from "../../harness/client.js";
+import { expectFailure } from "../../harness/failure.js";
+import { startServer } from "../../harness/server.js";
+import { tempDir } from "../../harness/temp.js";
+import { useServer } from "../../harness/use-server.js";
+
+const serving = useServer();
+
+type Params = Record<string, string>;
+const call = (id: string, step: string, params: Params = {}): Promise<Answer> =>
+  serving.client.post(`/v1/table/${id}/multipart_write/${step}`, undefined, params);
+const begin = async (id: string, params: Params = {}): Promise<string> => {
+  const reply = await call(id, "create", params);
+  expect(reply.status).toBe(200);
+  return reply.json.upload_id;
+};
+const part = (id: string, body: Uint8Array, params: Params): Promise<Answer> =>
+  serving.client.post(`/v1/table/${id}/insert/`, body, params);
+const count = async (id: string, body: object = {}): Promise<number> =>
+  serving.client.count(id, body);
+const versions = async (id: string): Promise<number> =>
+  (await serving.client.ok(`/v1/table/${id}/version/list`)).versions.length;
+const dataFiles = (id: string, branch?: string): number =>
+  readdirSync(join(serving.root, `${id}.lance`, ...(branch ? ["tree", branch] : []), "data"))
+    .length;
+const ids = async (id: string): Promise<number[]> => {
+  const rows = await serving.client.query(id, {
+    k: 10_000,
+    vector: {},
+    columns: { column_names: ["id"] },
+  });
+  return [...rows].map((row) => Number(row.id)).sort((a, b) => a - b);
+};
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+
+describe("a write in parts", () => {
+  it("shows nothing before it is complete, and then everything in one version", async () => {
+    await serving.client.createTable("whole", items(10));
+    const upload_id = await begin("whole");
+    const replies = await Promise.all(
+      range(0, 4).map((n) =>
+        part("whole", items(5, { from: 10 + n * 5 }), { upload_id, upload_part_id: `part ${n}` }),
+      ),
+    );
+    expect(replies.map((reply) => [reply.status, reply.json])).toEqual(
+      Array(4).fill([200, { num_inserted_rows: 5 }]),
+    );
+    expect([await count("whole"), await versions("whole")]).toEqual([10, 1]);
+    const done = await call("whole", "complete", { upload_id });
+    expect(done.json).toEqual({ version: 2, transaction_id: expect.any(String) });
+    expect(done.headers.get("x-lancedb-version")).toBe("2");
+    expect([await ids("whole"), await versions("whole")]).toEqual([range(0, 30), 2]);
+  });
+
+  it("is committed once, however often it is completed", async () => {
+    await serving.client.createTable("once", items(1));
+    const upload_id = await begin("once");
+    await part("once", items(2), { upload_id });
+    const together = await Promise.all(
+      range(0, 5).map(() => call("once", "complete", { upload_id })),
+    );
+    const later = await call("once", "complete", { upload_id });
+    expect([...together, later].map((reply) => reply.json.version)).toEqual(Array(6).fill(2));
+    expect([await count("once"), await versions("once")]).toEqual([3, 2]);
+    expectFailure(await part("once", items(1), { upload_id }), 400, 13, /upload/);
+    expect((await call("once", "abort", { upload_id })).status).toBe(200);
+    expect(await count("once")).toBe(3);
+  });
+
+  it("takes a part that is sent again in place of the first, and others as they come", async () => {
+    await serving.client.createTable("again", items(1));
+    const upload_id = await begin("again");
+    const named = { upload_id, upload_part_id: "a" };
+    await part("again", items(50, { from: 100 }), named);
+    await part("again", items(3, { from: 1 }), named);
+    for (const from of [4, 5]) await part("again", items(1, { from }), { upload_id });
+    expect(dataFiles("again")).toBe(1 + 3);
+    await call("again", "complete", { upload_id });
+    expect(await ids("again")).toEqual(range(0, 6));
+  });
+
+  it("replaces everything once, at its end, when its parts overwrite", async () => {
+    await serving.client.createTable("over", items(20));
+    const other = (rows: number[]) =>
+      stream({ n: [type.i32, rows], who: [type.text, rows.map((row) => `w${row}`)] });
+    const upload_id = await begin("over");
+    const sent = { upload_id, mode: "overwrite" };
+    await Promise.all([1, 2, 3].map((n) => part("over", other([n, n + 10]), sent)));
+    expect(await count("over")).toBe(20);
+    await serving.client.insert("over", items(5, { from: 20 }));
+    expectFailure(await part("over", other([9]), { upload_id }), 400, 20);
+    expect((await call("over", "complete", { upload_id })).json.version).toBe(3);
+    const rows = await serving.client.query("over", { k: 100, vector: {} });
+    expect(rows.schema.names).toEqual(["n", "who"]);
+    expect([...rows].map((row) => row.n).sort((a, b) => a - b)).toEqual([1, 2, 3, 11, 12, 13]);
+    expect([...rows].every((row) => row.who === `w${row.n}`)).toBe(true);
+  });
+
+  it("does not mix appending with overwriting, nor schemas", async () => {
+    await serving.client.createTable("mixed", items(2));
+    const upload_id = await begin("mixed");
+    await part("mixed", items(1), { upload_id });
+    const over = { upload_id, mode: "overwrite" };
+    expectFailure(await part("mixed", items(1), over), 400, 13, /all append or all overwrite/);
+    expect(dataFiles("mixed")).toBe(2);
+
+    const second = { upload_id: await begin("mixed"), mode: "overwrite" };
+    await part("mixed", stream({ a: [type.i64, [1n]] }), second);
+    await part("mixed", stream({ b: [type.text, ["x"]] }), second);
+    expectFailure(await call("mixed", "complete", second), 400, 20, /different schemas/);
+    expect([await count("mixed"), dataFiles("mixed")]).toEqual([2, 2]);
+    expectFailure(await call("mixed", "complete", second), 400, 13);
+  });
+
+  it("refuses a part that does not fit the table, and goes on", async () => {
+    await serving.client.createTable("picky", items(1));
+    const upload_id = await begin("picky");
+    const bad = [
+      stream({ id: [type.text, ["x"]] }),
+      stream({ nosuch: [type.i64, [1n]] }),
+      new Uint8Array([1, 2, 3]),
+      items(3).subarray(0, 400),
+    ];
+    for (const body of bad) {
+      const reply = await part("picky", body, { upload_id });
+      expectFailure(reply, 400, reply.json.code);
+      expect([13, 20]).toContain(reply.json.code);
+    }
+    await part("picky", items(1, { from: 1 }), { upload_id });
+    await part("picky", emptyStream({ id: type.i64 }), { upload_id });
+    await call("picky", "complete", { upload_id });
+    expect(await ids("picky")).toEqual([0, 1]);
+  });
+
+  it("leaves no file behind when it is aborted", async () => {
+    await serving.client.createTable("gone", items(1));
+    const before = dataFiles("gone");
+    const upload_id = await begin("gone");
+    for (const from of [1, 2, 3]) await part("gone", items(1, { from }), { upload_id });
+    expect(dataFiles("gone")).toBe(before + 3);
+    for (const _ of [1, 2]) expect((await call("gone", "abort", { upload_id })).json).toEqual({});
+    expect([dataFiles("gone"), await count("gone")]).toEqual([before, 1]);
+    expectFailure(await call("gone", "complete", { upload_id }), 400, 13, /begin a new one/);
+    expectFailure(await part("gone", items(1), { upload_id }), 400, 13, /begin a new one/);
+    expect(dataFiles("gone")).toBe(before);
+  });
+
+  it("writes to the branch that it began on, and to no other", async () => {
+    await serving.client.createTable("forked", items(3));
+    await serving.client.ok("/v1/table/forked/branches/create", { name: "dev" });
+    const branch = "dev";
+    const upload_id = await begin("forked", { branch });
+    await part("forked", items(4, { from: 3 }), { upload_id, branch });
+    expectFailure(await part("forked", items(1), { upload_id }), 400, 13);
+    expectFailure(await call("forked", "complete", { upload_id }), 400, 13);
+    expect((await call("forked", "complete", { upload_id, branch })).status).toBe(200);
+    expect([await count("forked"), await count("forked", { branch })]).toEqual([3, 7]);
+
+    const aborted = await begin("forked", { branch });
+    const before = dataFiles("forked", branch);
+    await part("forked", items(1), { upload_id: aborted, branch });
+    await call("forked", "abort", { upload_id: aborted, branch });
+    expect(dataFiles("forked", branch)).toBe(before);
+    expectFailure(await call("forked", "create", { branch: "none" }), 404, 22);
+  });
+
+  it("meets what others write meanwhile", async () => {
+    await serving.client.createTable("busy", items(10));
+    const appended = await begin("busy");
+    const outdated = await begin("busy");
+    for (const upload_id of [appended, outdated]) {
+      await part("busy", items(2, { from: 100 }), { upload_id });
+    }
+    await serving.client.insert("busy", items(5, { from: 10 }));
+    await serving.client.ok("/v1/table/busy/delete", { predicate: "id < 5" });
+    expect((await call("busy", "complete", { upload_id: appended })).status).toBe(200);
+    expect(await count("busy")).toBe(12);
+    // Rows of a schema that the table has no more.
+    await serving.client.insert("busy", stream({ n: [type.i64, [1n]] }), { mode: "overwrite" });
+    const upload_id = outdated;
+    expectFailure(await call("busy", "complete", { upload_id }), 400, 19, /send them again/);
+    expect(await count("busy")).toBe(1);
+    expectFailure(await call("busy", "complete", { upload_id }), 400, 13);
+  });
+
+  it("has no more uploads in progress than a table may have", async () => {
+    await serving.client.createTable("crowded", items(1));
+    const begun = await Promise.all(range(0, 64).map(() => begin("crowded")));
+    const refused = await call("crowded", "create");
+    expectFailure(refused, 429, 21, /too many uploads/);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    await call("crowded", "abort", { upload_id: begun[0] as string });
+    const upload_id = await begin("crowded");
+    expect((await part("crowded", items(1), { upload_id })).status).toBe(200);
+  });
+
+  it("is refused where it is not told which", async () => {
+    await serving.client.createTable("asked", items(1));
+    await serving.client.createTable("other", items(1));
+    const upload_id = await begin("asked");
+    expectFailure(await part("asked", items(1), { upload_id: "none" }), 400, 13);
+    expectFailure(await part("other", items(1), { upload_id }), 400, 13);
+    expectFailure(await part("asked", items(1), { upload_part_id: "a" }), 400, 13, /upload_id/);
+    expectFailure(await call("asked", "complete", {}), 400, 13, /upload_id/);
+    expectFailure(await call("asked", "complete", { upload_id }), 400, 13, /no parts/);
+    expectFailure(await call("missing", "create"), 404, 4);
+    // Another table's upload is not touched.
+    expect((await call("other", "abort", { upload_id })).status).toBe(200);
+    expect((await part("asked", items(1), { upload_id })).status).toBe(200);
+  });
+
+  it("takes no part that is still on its way when it is completed", async () => {
+    await serving.client.createTable("late", items(1));
+    const upload_id = await begin("late");
+    await part("late", items(2, { from: 1 }), { upload_id });
+    const whole = items(2_000, { from: 100 });
+    let goOn = () => {};
+    const completed = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(whole.subarray(0, 20_000));
+        await completed;
+        controller.enqueue(whole.subarray(20_000));
+        controller.close();
+      },
+    });
+    const late = fetch(`${serving.client.url}/v1/table/late/insert/?upload_id=${upload_id}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${serving.client.key}`,
+        "content-type": "application/vnd.apache.arrow.stream",
+      },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    // Begun before the end, and refused after it.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect((await call("late", "complete", { upload_id })).status).toBe(200);
+    goOn();
+    expect((await late).status).toBe(400);
+    expect([await ids("late"), dataFiles("late")]).toEqual([[0, 1, 2], 2]);
+  });
+
+  it("leaves one transaction, of its end", async () => {
+    await serving.client.createTable("recorded", items(1));
+    const upload_id = await begin("recorded");
+    expect((await part("recorded", items(1), { upload_id })).json).not.toHaveProperty(
+      "transaction_id",
+    );
+    const { transaction_id } = (await call("recorded", "complete", { upload_id })).json;
+    const record: Json = await serving.client.ok(`/v1/transaction/${transaction_id}/describe`);
+    expect(record.properties).toMatchObject({ operation: "CompleteMultipartWrite", version: "2" });
+  });
+});
+
+describe("a write in parts whose server goes down", () => {
+  const root = tempDir("multipart");
+  const first = { root, key: "", upload: "" };
+
+  beforeAll(async () => {
+    const server = await startServer({ root });
+    await server.client.createTable("t", items(10));
+    const { upload_id } = await server.client.ok("/v1/table/t/multipart_write/create");
+    const params = { upload_id, upload_part_id: "1" };
+    await server.client.ok("/v1/table/t/insert/", items(10, { from: 10 }), params);
+    first.key = server.key;
+    first.upload = upload_id;
+    await server.kill();
+  });
+
+  it("goes on with the next one", async () => {
+    const server = await startServer({ root, key: first.key });
+    try {
+      const upload_id = first.upload;
+      const again = { upload_id, upload_part_id: "1" };
+      await server.client.ok("/v1/table/t/insert/", items(20, { from: 10 }), again);
+      await server.client.ok("/v1/table/t/insert/", items(5, { from: 30 }), { upload_id });
+      expect(await server.client.count("t")).toBe(10);
+      const path = "/v1/table/t/multipart_write/complete";
+      const done = await server.client.post(path, undefined, { upload_id });
+      expect(done.json.version).toBe(2);
+      expect(await server.client.count("t")).toBe(35);
+    } finally {
+      await server.stop();
+    }
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { items } from "../../harness/arrow.js";
+import { eventually } from "../../harness/eventually.js";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+
+const serving = useServer();
+
+/** The samples of a scrape, by name and labels. */
+async function scrape(): Promise<Map<string, number>> {
+  const answer = await serving.client.get("/metrics");
+  expect(answer.status, answer.text).toBe(200);
+  expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+  const samples = answer.text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    samples.map((line) => {
+      const end = line.lastIndexOf(" ");
+      return [line.slice(0, end), Number(line.slice(end + 1))];
+    }),
+  );
+}
+
+it("metrics tell of jobs and of maintenance", async () => {
+  const { client } = serving;
+  const before = await scrape();
+  expect(before.get("joust_maintenance_on")).toBe(1);
+  expect(before.get("joust_maintenance_tables_to_look_at")).toBe(0);
+  const done = 'joust_jobs{kind="maintenance",state="DONE"}';
+  expect(before.get(done)).toBeUndefined();
+
+  await client.createTable("t", items(10));
+  for (let n = 0; n < 20; n++) await client.insert("t", items(1, { from: 100 + n }));
+  expect((await scrape()).get("joust_maintenance_tables_to_look_at")).toBe(1);
+  const after = await eventually("the table was maintained", async () => {
+    const now = await scrape();
+    return (now.get(done) ?? 0) > 0 && now;
+  });
+  expect(after.get("joust_maintenance_tables_to_look_at")).toBe(0);
+  expect(after.get("joust_maintenance_last_round_timestamp_seconds")).toBeGreaterThan(0);
+});
+
+it("metrics are for those who may read", async () => {
+  expectFailure(await serving.client.withKey("").get("/metrics"), 401, 16);
+});

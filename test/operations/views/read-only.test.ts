@@ -1,0 +1,73 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { emptyStream, items, stream, type } from "../../harness/arrow.js";
+import { expectFailure } from "../../harness/failure.js";
+import { useServer } from "../../harness/use-server.js";
+import { doneJob } from "../../jobs/waiting.js";
+import { viewing } from "./viewing.js";
+
+const serving = useServer();
+const { refreshed, view } = viewing(serving);
+
+beforeAll(async () => {
+  await serving.client.createNamespace("ns");
+  await serving.client.createTable("t", items(100));
+  await serving.client.createTable("ns$Items", items(50));
+});
+
+describe("nothing but its refresh changes a view", () => {
+  beforeAll(async () => {
+    await view("fixed", "SELECT id, name, price FROM t");
+  });
+
+  const three = stream({
+    id: [type.i64, [1n]],
+    name: [type.text, ["x"]],
+    price: [type.f64, [1]],
+  });
+
+  it.each<[string, object | Uint8Array]>([
+    ["insert", three],
+    ["insert?mode=overwrite", three],
+    ["create?mode=overwrite", three],
+    ["merge_insert?on=id&when_matched_update_all=true", three],
+    ["update", { updates: [["name", "'x'"]] }],
+    ["delete", { predicate: "true" }],
+    ["add_columns", { new_columns: [{ name: "x", expression: "id" }] }],
+    ["alter_columns", { alterations: [{ path: "name", rename: "x" }] }],
+    ["drop_columns", { columns: ["name"] }],
+    ["update_field_metadata", { updates: [{ path: "id", metadata: { a: "b" } }] }],
+    ["schema_metadata/update", { a: "b" }],
+    ["restore", { version: 1 }],
+  ])("not %s", async (what, body) => {
+    expectFailure(await serving.client.post(`/v1/table/fixed/${what}`, body), 409, 19, /view/);
+    expect(await serving.client.count("fixed")).toBe(100);
+  });
+
+  it("not as a write in parts, nor through the LanceDB SDKs' forms", async () => {
+    const { upload_id } = await serving.client.ok("/v1/table/fixed/multipart_write/create");
+    const part = await serving.client.post("/v1/table/fixed/insert/", three, { upload_id });
+    expectFailure(part, 400, 19, /view/);
+    const nulls = emptyStream({ note: type.text });
+    expectFailure(
+      await serving.client.post("/v1/table/fixed/add_columns/", nulls),
+      400,
+      19,
+      /view/,
+    );
+    expect(await serving.client.count("fixed")).toBe(100);
+  });
+
+  it("also on a branch", async () => {
+    await serving.client.ok("/v1/table/fixed/branches/create", { name: "dev" });
+    const body = { predicate: "true", branch: "dev" };
+    expectFailure(await serving.client.post("/v1/table/fixed/delete", body), 409, 19, /view/);
+    await serving.client.ok("/v1/table/fixed/branches/delete", { name: "dev" });
+  });
+
+  it("but a compaction may put its fragments together", async () => {
+    await refreshed("fixed", { max_rows_per_fragment: 10 });
+    const { job_id } = await serving.client.ok("/v1/table/fixed/compact", {});
+    expect(await doneJob(serving.client, job_id)).toMatchObject({ fragments_removed: 10 });
+    expect(await serving.client.count("fixed")).toBe(100);
+  });
+});
