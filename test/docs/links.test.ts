@@ -21,6 +21,15 @@ describe("the references of the documents", () => {
     ]);
   });
 
+  it("include source files below the folder that the document names", () => {
+    const text = "Paths are relative to\n`src/` here: `jobs/store.ts`, `store.ts`, `docs/sql.md`";
+    expect(references(text).map(({ text }) => text)).toEqual([
+      "src/",
+      "src/jobs/store.ts",
+      "docs/sql.md",
+    ]);
+  });
+
   it("are reported where a file, a heading or one of several paths is missing", () => {
     const text = [
       "[a file](none.md), [a heading](../README.md#none), [neither](../README.md#joust)",

@@ -14,6 +14,9 @@ export interface Reference {
 const SKIPPED = new Set(["node_modules", "dist", "target"]);
 /** Folders whose paths are checked where a text has them in backticks. */
 const FOLDERS = /^(?:src|crates|test|scripts|docs|bench|packaging)\//;
+/** How a document says from which folder its other paths start. */
+const BASE = /paths are relative to\s+`([^`]+)`/i;
+const SOURCE = /^[\w.-]+\/[\w./{},-]+\.(?:rs|ts|mjs)$/;
 
 /** All markdown files of the checkout, relative to it. */
 export function markdownFiles(directory = checkout): string[] {
@@ -35,13 +38,16 @@ export function references(markdown: string): Reference[] {
   const found: Reference[] = [];
   const add = (at: number, text: string, kind: Reference["kind"]) =>
     found.push({ line: prose.slice(0, at).split("\n").length, text, kind });
+  const base = BASE.exec(prose)?.[1];
   const withoutCode = prose.replace(/`[^`]*`/g, (code) => code.replace(/[^\n]/g, " "));
   for (const { index, 1: target = "" } of withoutCode.matchAll(/\]\(<?([^)\s>]+)>?[^)]*\)/g)) {
     if (!/^[a-z][a-z\d+.-]*:/i.test(target)) add(index, target, "link");
   }
   for (const { index, 1: code = "" } of prose.matchAll(/`([^`]+)`/g)) {
     const [path = ""] = code.split(/\s/);
-    if (FOLDERS.test(path) && !path.includes("<")) add(index, path, "path");
+    if (path.includes("<")) continue;
+    if (FOLDERS.test(path)) add(index, path, "path");
+    else if (base !== undefined && SOURCE.test(path)) add(index, `${base}${path}`, "path");
   }
   return found;
 }
