@@ -13,7 +13,7 @@ export interface Reference {
 /** Directories of dependencies and of build output, and those of tools, whose names begin with a dot. */
 const SKIPPED = new Set(["node_modules", "dist", "target"]);
 /** Folders whose paths are checked where a text has them in backticks. */
-const FOLDERS = /^(?:src|crates|test|scripts|docs|bench|packaging)\//;
+const FOLDERS = /^(?:src|crates|native|test|scripts|docs|bench|examples|packaging)\//;
 /** How a document says from which folder its other paths start. */
 const BASE = /paths are relative to\s+`([^`]+)`/i;
 const SOURCE = /^[\w.-]+\/[\w./{},-]+\.(?:rs|ts|mjs)$/;
