@@ -6,7 +6,7 @@
 //! where they fit ([`crate::rows`]). An index is searched ([`approximate`]), or all vectors are
 //! ([`flat`]), or both: rows that no index covers yet are compared one by one, and distances that an
 //! index only estimates are then measured ([`exact`]), as Lance does it. What is found is the same,
-//! to the bit; what can't be found this way is left to Lance. `DESIGN.md` beside this file tells where the
+//! to the bit; what can't be found this way is left to Lance. `docs/design/vector-search.md` tells where the
 //! time goes and what was tried.
 
 mod allowed;
