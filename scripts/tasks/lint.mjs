@@ -4,6 +4,7 @@ import { featureFlags } from "../build/features.mjs";
 import { root } from "../build/paths.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { checkLayers } from "../layers/check.mjs";
+import { checkTidy } from "../tidy/check.mjs";
 import { command } from "./command.mjs";
 import { checkLockFile } from "./lock-file.mjs";
 import { whenInstalled } from "./when-installed.mjs";
@@ -22,6 +23,7 @@ const checks = {
   "types of the benchmark": () => node("typescript/bin/tsc", "--project", join(root, "bench")),
   "types of the tests": () => node("typescript/bin/tsc", "--project", join(root, "test")),
   layers: checkLayers,
+  tidy: checkTidy,
   "workflows (actionlint)": () => whenInstalled("actionlint", [], ACTIONLINT),
   "crates (cargo-deny)": () => whenInstalled("cargo-deny", DENY, "cargo install cargo-deny"),
   rustfmt: () => cargo(["fmt", "--all", "--check"]),
