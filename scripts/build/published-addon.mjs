@@ -16,13 +16,13 @@ const TIMEOUTS = ["--fetch-retries=0", "--fetch-timeout=60000", "--loglevel=erro
  */
 export function fetchAddon(inputs, to) {
   const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const wanted = `${name}-${platform}@${version}`;
-  if (publishedInputs(wanted) !== inputs) return false;
-  console.error(`downloading the engine from the package ${wanted}`);
+  const spec = `${name}-${platform}@${version}`;
+  if (publishedInputs(spec) !== inputs) return false;
+  console.error(`downloading the engine from the package ${spec}`);
   const folder = mkdtempSync(join(tmpdir(), "joust-addon-"));
   try {
     const quiet = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
-    npm(["install", wanted, "--prefix", folder, ...quiet, ...TIMEOUTS], {
+    npm(["install", spec, "--prefix", folder, ...quiet, ...TIMEOUTS], {
       cwd: folder,
       stdio: ["ignore", 2, 2],
     });
@@ -31,7 +31,7 @@ export function fetchAddon(inputs, to) {
     renameSync(`${to}.${process.pid}`, to);
     return true;
   } catch (error) {
-    console.error(`the package ${wanted} is not usable: ${error.message.split("\n", 1)[0]}`);
+    console.error(`the package ${spec} is not usable: ${error.message.split("\n", 1)[0]}`);
     return false;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -39,9 +39,9 @@ export function fetchAddon(inputs, to) {
 }
 
 /** The fingerprint of the sources of a package; undefined if the registry has no such package. */
-function publishedInputs(wanted) {
+function publishedInputs(spec) {
   try {
-    const output = npm(["view", wanted, "joust.inputs", "--json", ...TIMEOUTS], {
+    const output = npm(["view", spec, "joust.inputs", "--json", ...TIMEOUTS], {
       cwd: root,
       stdio: ["ignore", "pipe", "ignore"],
     });
