@@ -4,7 +4,7 @@
  * macros. A program waits for complete dependencies.
  *
  * @param {ReturnType<typeof import("./timings.mjs").unitsOf>} units
- * @param {any} metadata what `cargo metadata --format-version 1` prints
+ * @param {any} metadata the output of `cargo metadata --format-version 1`
  */
 export function criticalPath(units, { packages, resolve }) {
   const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));

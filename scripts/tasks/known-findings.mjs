@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
  *
  * @typedef {object} Finding
  * @property {string} entry its line in the list of known findings
- * @property {string} message what is wrong and where
+ * @property {string} message the fault and its location
  */
 
 /**
