@@ -8,7 +8,7 @@ export default defineConfig({
     globalSetup: ["test/harness/built.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // A file waits for its own server half of the time, so that two cores have room for three.
+    // A test file waits for its server half of the time: two cores can run three files.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -8,26 +8,26 @@ const SCALE_ROWS = [100_000, 1_000_000];
 
 export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
 
-  --quick                 few rows, one round, what is installed: at most 3 minutes
-  --list                  the scenarios and the contenders
-  --contenders=A,B        only those; default: all
-  --data=FILE             an Arrow IPC stream (.arrows) or a file of ann-benchmarks (.hdf5)
-  --rows=N                rows of the table; default: 100000, or all of the file;
-                          with --quick 3000 of either
-  --dimensions=N          of generated vectors; default: 128
-  --seed=N                of generated data; default: 1
-  --clients=N,M           clients that ask at the same time; default: 1,8
-  --seconds=N             of each measurement; default: 3
-  --rounds=N              measurements of each, in turn with the others; default: 3
-  --scale[=N,M]           tables of growing size; default: 100000,1000000 rows
-  --micro                 what crosses between JavaScript and the engine, and what it costs
-  --cores=N,M             the same with so many cores for each contender (needs taskset)
-  --no-install            leave out contenders that are not installed
-  --out=FOLDER            where the results go; default: bench/results`;
+  --quick                 few rows, one round, installed contenders only: at most 3 minutes
+  --list                  list the scenarios and the contenders
+  --contenders=A,B        measure only these; default: all
+  --data=FILE             rows: an Arrow IPC stream (.arrows) or a file of ann-benchmarks (.hdf5)
+  --rows=N                rows of the table; default: 100000, or all rows of the file;
+                          with --quick 3000
+  --dimensions=N          dimensions of generated vectors; default: 128
+  --seed=N                seed of generated data; default: 1
+  --clients=N,M           concurrent clients; default: 1,8
+  --seconds=N             duration of each measurement; default: 3
+  --rounds=N              measurements of each contender, one a round; default: 3
+  --scale[=N,M]           repeat for tables of N and M rows; default: 100000,1000000
+  --micro                 count the calls from JavaScript into the engine, and their cost
+  --cores=N,M             repeat with N and M cores for each contender (needs taskset)
+  --no-install            skip contenders that are not installed
+  --out=FOLDER            folder for the results; default: bench/results`;
 
 /**
  * @param {readonly string[]} args
- * @throws when one is unknown or out of its range
+ * @throws if an argument is unknown or out of range
  */
 export function parseArguments(args) {
   const named = args.map((arg) => (arg === "--scale" ? `--scale=${SCALE_ROWS.join(",")}` : arg));
@@ -54,16 +54,16 @@ export function parseArguments(args) {
     },
   });
   const defaults = values.quick ? QUICK : FULL;
-  const one = (name, least = 1) => {
+  const number = (name, least = 1) => {
     const text = values[name];
     return text === undefined ? undefined : integer(name, text, least);
   };
   const list = (name) => values[name]?.split(",").map((text) => integer(name, text, 1));
   const scale = list("scale");
   const cores = list("cores");
-  if (scale && cores) throw new Error("one series at a time: leave --scale or --cores out");
+  if (scale && cores) throw new Error("use --scale or --cores, not both");
   if (scale && values.data !== undefined) {
-    throw new Error("a scale series is of generated rows: leave --data or --scale out");
+    throw new Error("--scale generates its rows: use --scale or --data, not both");
   }
   return {
     quick: values.quick,
@@ -74,12 +74,12 @@ export function parseArguments(args) {
     scenarios: positionals,
     contenders: values.contenders?.split(","),
     data: values.data,
-    rows: one("rows") ?? defaults.rows,
-    dimensions: one("dimensions") ?? (scale ? 64 : defaults.dimensions),
-    seed: one("seed", 0) ?? 1,
+    rows: number("rows") ?? defaults.rows,
+    dimensions: number("dimensions") ?? (scale ? 64 : defaults.dimensions),
+    seed: number("seed", 0) ?? 1,
     clients: list("clients") ?? defaults.clients,
-    seconds: one("seconds") ?? defaults.seconds,
-    rounds: one("rounds") ?? defaults.rounds,
+    seconds: number("seconds") ?? defaults.seconds,
+    rounds: number("rounds") ?? defaults.rounds,
     scale,
     cores,
     out: values.out,
@@ -89,13 +89,15 @@ export function parseArguments(args) {
 function integer(name, text, least) {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < least || text.trim() === "") {
-    throw new Error(`--${name} is a whole number from ${least} on, not ${JSON.stringify(text)}`);
+    throw new Error(
+      `--${name} must be an integer of at least ${least}, not ${JSON.stringify(text)}`,
+    );
   }
   return value;
 }
 
 /**
- * Those of `known` that are named; all where none is.
+ * The members of `known` with the wanted keys; all members if `wanted` is empty.
  *
  * @template {{ key: string }} Thing
  * @param {string} what

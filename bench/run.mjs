@@ -1,4 +1,4 @@
-/** @import { Built, Contender, Dataset, Gap, Place, Report, Scenario, TableName } from "./types.js" @import { Options } from "./arguments.mjs" */
+/** @import { BuildStep, Contender, Dataset, Gap, Workspace, Report, Scenario, TableName } from "./types.js" @import { Options } from "./arguments.mjs" */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,23 +6,23 @@ import { choose } from "./arguments.mjs";
 import { contenders as all } from "./contenders/all.mjs";
 import { makeDataset } from "./data/dataset.mjs";
 import { openSource } from "./data/source.mjs";
-import { loader } from "./load/http.mjs";
+import { loader } from "./load/generator.mjs";
+import { ContenderProcess } from "./measure/contender-process.mjs";
 import { describeMachine } from "./measure/machine.mjs";
 import { Rounds } from "./measure/rounds.mjs";
-import { Seat } from "./measure/seat.mjs";
 import { scenarios as known } from "./scenarios.mjs";
 
-/** What `--quick` promises, less what the report and the end of all processes take. */
+/** The limit that `--quick` promises, less the time for the report and for stopping all processes. */
 const QUICK_SECONDS = 150;
 
 /**
- * Measures the chosen scenarios on all contenders that can be had, in turn.
+ * Measures the chosen scenarios on all available contenders, in turn.
  *
  * @param {Options & { pinned?: number }} options `pinned`: cores that each contender may use
- * @param {(line: string) => void} tell what is going on
+ * @param {(line: string) => void} log receives progress messages
  * @returns {Promise<Report>}
  */
-export async function runBench(options, tell) {
+export async function runBench(options, log) {
   const begin = performance.now();
   const scenarios = choose("scenario", known, options.scenarios).filter(
     ({ quick }) => quick || !options.quick || options.scenarios.length > 0,
@@ -30,33 +30,36 @@ export async function runBench(options, tell) {
   const scratch = mkdtempSync(join(tmpdir(), "joust-bench-"));
   const clean = () => rmSync(scratch, { recursive: true, force: true });
   process.once("exit", clean);
-  /** @type {Seat[]} */
-  const seats = [];
+  /** @type {ContenderProcess[]} */
+  const processes = [];
   try {
     const dataset = await makeDataset(await openSource(options), scratch);
-    tell(`${dataset.title}: ${dataset.rows} rows of ${dataset.dimensions} dimensions`);
+    log(`${dataset.title}: ${dataset.rows} rows of ${dataset.dimensions} dimensions`);
     const named = choose("contender", all, options.contenders);
     const chosen = named.filter(({ quick }) => quick || !options.quick || options.contenders);
-    const left = named
+    const notNamed = named
       .filter((contender) => !chosen.includes(contender))
-      .map(({ title }) => ({ contender: title, reason: "--quick measures it when it is named" }));
-    const present = await find(withNeeds(chosen), options, tell);
+      .map(({ title }) => ({
+        contender: title,
+        reason: "--quick measures it only if --contenders names it",
+      }));
+    const available = await findAvailable(withTableSources(chosen), options, log);
     const prepared = await prepare(
-      present.contenders,
+      available.contenders,
       scenarios,
       dataset,
       scratch,
       options.pinned,
-      tell,
+      log,
     );
-    for (const { contender, place } of prepared.places) {
+    for (const { contender, workspace } of prepared.workspaces) {
       if (!chosen.includes(contender)) continue;
-      seats.push(await Seat.take(contender, place));
+      processes.push(await ContenderProcess.start(contender, workspace));
     }
-    // Inserts and copies come later: this is the table and its indexes.
-    const disk = seats.map(({ contender, bytes }) => ({ contender: contender.title, bytes }));
+    // Before the inserts of the scenarios: the size of the tables and their indexes.
+    const disk = processes.map(({ contender, bytes }) => ({ contender: contender.title, bytes }));
     const deadline = options.quick ? begin + QUICK_SECONDS * 1000 : Number.POSITIVE_INFINITY;
-    const measured = await measure(seats, scenarios, dataset, { ...options, deadline }, tell);
+    const measured = await measure(processes, scenarios, dataset, { ...options, deadline }, log);
     return {
       when: new Date().toISOString(),
       seconds: Math.round((performance.now() - begin) / 1000),
@@ -70,43 +73,43 @@ export async function runBench(options, tell) {
         distance: dataset.distance,
         bytes: dataset.bytes,
       },
-      contenders: seats.map(({ contender: { key, title } }) => ({ key, title })),
+      contenders: processes.map(({ contender: { key, title } }) => ({ key, title })),
       results: measured.results,
-      gaps: [...left, ...present.gaps, ...prepared.gaps, ...measured.gaps],
+      gaps: [...notNamed, ...available.gaps, ...prepared.gaps, ...measured.gaps],
       built: prepared.built,
       disk,
     };
   } finally {
-    for (const seat of seats) await seat.leave();
+    for (const running of processes) await running.stop();
     process.off("exit", clean);
     clean();
   }
 }
 
-/** With those whose tables they copy, which are prepared too. @param {readonly Contender[]} chosen */
-function withNeeds(chosen) {
+/** Adds the contenders whose tables the chosen ones copy. @param {readonly Contender[]} chosen */
+function withTableSources(chosen) {
   const wanted = new Set(chosen);
-  for (const { needs } of wanted) {
-    const source = all.find(({ key }) => key === needs);
+  for (const { copiesTablesOf } of wanted) {
+    const source = all.find(({ key }) => key === copiesTablesOf);
     if (source) wanted.add(source);
   }
   return all.filter((contender) => wanted.has(contender));
 }
 
-/** @param {readonly Contender[]} contenders @param {Options} options @param {(line: string) => void} tell */
-async function find(contenders, { install }, tell) {
-  const found = [];
+/** @param {readonly Contender[]} contenders @param {Options} options @param {(line: string) => void} log */
+async function findAvailable(contenders, { install }, log) {
+  const available = [];
   /** @type {Gap[]} */
   const gaps = [];
   for (const contender of contenders) {
-    const reason = await contender.missing({ install });
-    if (reason === undefined) found.push(contender);
+    const reason = await contender.checkAvailable({ install });
+    if (reason === undefined) available.push(contender);
     else {
-      tell(`absent: ${contender.title}; ${reason}`);
+      log(`unavailable: ${contender.title}; ${reason}`);
       gaps.push({ contender: contender.title, reason });
     }
   }
-  return { contenders: found, gaps };
+  return { contenders: available, gaps };
 }
 
 /**
@@ -115,14 +118,14 @@ async function find(contenders, { install }, tell) {
  * @param {Dataset} dataset
  * @param {string} scratch
  * @param {number | undefined} cores
- * @param {(line: string) => void} tell
+ * @param {(line: string) => void} log
  */
-async function prepare(contenders, scenarios, dataset, scratch, cores, tell) {
-  /** @type {{ contender: Contender, place: Place }[]} */
-  const places = [];
+async function prepare(contenders, scenarios, dataset, scratch, cores, log) {
+  /** @type {{ contender: Contender, workspace: Workspace }[]} */
+  const workspaces = [];
   /** @type {Gap[]} */
   const gaps = [];
-  /** @type {Built[]} */
+  /** @type {BuildStep[]} */
   const built = [];
   const tables = /** @type {TableName[]} */ (["bench", "bench_graph", "bench_ivf"]).filter((name) =>
     scenarios.some(({ table }) => table === name),
@@ -131,56 +134,56 @@ async function prepare(contenders, scenarios, dataset, scratch, cores, tell) {
   for (const contender of contenders) {
     const folder = join(scratch, contender.key);
     mkdirSync(folder);
-    const place = {
+    const workspace = {
       folder,
       dataset,
       others: folders,
       tables,
       cores,
-      built: (step, seconds) => built.push({ contender: contender.title, step, seconds }),
+      recordStep: (step, seconds) => built.push({ contender: contender.title, step, seconds }),
     };
-    tell(`preparing ${contender.title}`);
+    log(`preparing ${contender.title}`);
     try {
-      await contender.prepare(place);
+      await contender.prepare(workspace);
       folders.set(contender.key, folder);
-      places.push({ contender, place });
+      workspaces.push({ contender, workspace });
     } catch (error) {
       gaps.push({ contender: contender.title, reason: messageOf(error) });
-      tell(`absent: ${contender.title}; ${messageOf(error)}`);
+      log(`unavailable: ${contender.title}; ${messageOf(error)}`);
     }
   }
-  return { places, gaps, built };
+  return { workspaces, gaps, built };
 }
 
 /**
- * Each scenario with each number of clients: every contender once a round, and each round another one
- * first, so that a machine whose speed drifts favours nobody.
+ * Measures each scenario with each number of clients. A round measures every contender once. Each round
+ * starts with another contender, so that a drift in the speed of the machine favours none.
  *
- * @param {readonly Seat[]} seats
+ * @param {readonly ContenderProcess[]} processes
  * @param {readonly Scenario[]} scenarios
  * @param {Dataset} dataset
  * @param {Options & { deadline: number }} options
- * @param {(line: string) => void} tell
+ * @param {(line: string) => void} log
  */
-async function measure(seats, scenarios, dataset, options, tell) {
+async function measure(processes, scenarios, dataset, options, log) {
   /** @type {Gap[]} */
   const gaps = [];
   const results = [];
   for (const scenario of scenarios) {
     for (const clients of scenario.clients ?? options.clients) {
-      tell(`${scenario.title}, ${clients} ${clients === 1 ? "client" : "clients"}`);
+      log(`${scenario.title}, ${clients} ${clients === 1 ? "client" : "clients"}`);
       const rounds = new Rounds(scenario, clients);
-      const out = new Set();
+      const failed = new Set();
       for (let round = 0; round < options.rounds; round++) {
-        for (const seat of turned(seats, round)) {
-          if (out.has(seat)) continue;
+        for (const running of rotated(processes, round)) {
+          if (failed.has(running)) continue;
           const reason =
-            seat.refuses(scenario) ??
-            (performance.now() > options.deadline ? "no time was left" : undefined) ??
-            (await seat.measure(scenario, dataset, { ...options, clients, rounds }));
+            running.checkSupported(scenario) ??
+            (performance.now() > options.deadline ? "the time limit was reached" : undefined) ??
+            (await running.measure(scenario, dataset, { ...options, clients, rounds }));
           if (reason === undefined) continue;
-          out.add(seat);
-          gaps.push({ contender: seat.contender.title, scenario: scenario.key, reason });
+          failed.add(running);
+          gaps.push({ contender: running.contender.title, scenario: scenario.key, reason });
         }
       }
       results.push(...rounds.results());
@@ -190,12 +193,12 @@ async function measure(seats, scenarios, dataset, options, tell) {
 }
 
 /** @template Thing @param {readonly Thing[]} things @param {number} by */
-function turned(things, by) {
+function rotated(things, by) {
   const at = by % Math.max(1, things.length);
   return [...things.slice(at), ...things.slice(0, at)];
 }
 
-/** A scenario that is refused is so for every number of clients. @param {readonly Gap[]} gaps */
+/** Removes duplicates: an unsupported scenario is so for every number of clients. @param {readonly Gap[]} gaps */
 function unique(gaps) {
   return [...new Map(gaps.map((gap) => [JSON.stringify(gap), gap])).values()];
 }

@@ -1,18 +1,26 @@
-/** @import { Answer, Ask, Dataset, Judgement, Scenario, VectorAsk } from "./types.js" */
+/** @import { Dataset, Operation, Scenario, VectorQuery } from "./types.js" */
 import { random } from "./data/random.mjs";
-import { recall } from "./measure/statistics.mjs";
+import {
+  judgeBatches,
+  judgeCount,
+  judgeFilter,
+  judgeNearest,
+  judgePoints,
+  judgeRows,
+} from "./judge/answers.mjs";
 
 const K = 10;
 const COLUMNS = ["id", "text"];
 const IDS = 10;
 const BATCH = 10;
-const ASKS = 500;
+const OPERATIONS = 500;
 /** @type {Partial<Scenario>} */
 const PREWARMED = { measure: "first", prewarmed: true };
 
 /**
- * What is measured, in nobody's dialect: contenders translate. Nobody is measured doing less than the
- * others: `judge` throws when an answer is wrong, and says how good one is that may be worse or better.
+ * The operations that the benchmark measures. Each contender translates them into its requests. `judge`
+ * throws if an answer is wrong, and measures the recall of approximate answers, so that no contender wins by
+ * a smaller answer.
  *
  * @type {readonly Scenario[]}
  */
@@ -24,17 +32,17 @@ export const scenarios = [
   graph("vector-graph-64", 64),
   graph("vector-graph-128", 128, { quick: true }),
   graph("vector-graph-256", 256),
-  whole("vector-ivf-4", 4),
-  whole("vector-ivf-8", 8),
-  whole("vector-ivf-16", 16),
-  whole("vector-ivf-32", 32),
-  filtered("vector-filter", "IVF_PQ, nprobes 20, refine 10, one row in 20 admitted", {
+  ivfFlat("vector-ivf-4", 4),
+  ivfFlat("vector-ivf-8", 8),
+  ivfFlat("vector-ivf-16", 16),
+  ivfFlat("vector-ivf-32", 32),
+  filtered("vector-filter", "IVF_PQ, nprobes 20, refine 10, filter matches 1 row in 20", {
     nprobes: 20,
     refine: 10,
   }),
   filtered(
     "vector-graph-filter",
-    "graph, ef 128, one row in 20 admitted",
+    "graph, ef 128, filter matches 1 row in 20",
     { ef: 128 },
     { table: "bench_graph", quick: true },
   ),
@@ -45,95 +53,91 @@ export const scenarios = [
     title: "text: two words, top 10",
     group: "text",
     quick: true,
-    asks: ({ texts }) => texts.map((text) => ({ kind: "text", text, k: K, columns: COLUMNS })),
-    judge: someRows,
+    operations: ({ texts }) =>
+      texts.map((text) => ({ kind: "text", text, k: K, columns: COLUMNS })),
+    judge: judgeRows,
   }),
   load({
     key: "hybrid",
-    title: "vector and text at once, reciprocal ranks, top 10",
+    title: "vector and text in one query, reciprocal ranks, top 10",
     group: "text",
     quick: true,
-    asks: ({ texts, queries }) =>
+    operations: ({ texts, queries }) =>
       texts.map((text, i) => ({
-        ...vectorAsk([queries[i % queries.length]], { nprobes: 20 }),
+        ...vectorQuery([queries[i % queries.length]], { nprobes: 20 }),
         kind: "hybrid",
         text,
       })),
-    judge: someRows,
+    judge: judgeRows,
   }),
   load({
     key: "filter",
     title: "filter on two indexed columns, limit 10",
     quick: true,
-    asks: ({ conditions }) =>
-      conditions.map((filter) => ({ kind: "filter", filter, limit: 10, columns: COLUMNS })),
+    operations: ({ predicates }) =>
+      predicates.map((filter) => ({ kind: "filter", filter, limit: 10, columns: COLUMNS })),
     judge: judgeFilter,
   }),
   load({
     key: "points",
     title: "point read of 10 ids",
     quick: true,
-    asks: points,
+    operations: points,
     judge: judgePoints,
   }),
   load({
     key: "count",
     title: "count of all rows",
     quick: true,
-    asks: () => [{ kind: "count" }],
+    operations: () => [{ kind: "count" }],
     judge: judgeCount,
   }),
   load({
     key: "count-filter",
-    title: "count of the rows that a filter finds",
-    asks: ({ conditions }) => conditions.map((filter) => ({ kind: "count", filter })),
+    title: "count of the rows that match a filter",
+    operations: ({ predicates }) => predicates.map((filter) => ({ kind: "count", filter })),
     judge: judgeCount,
   }),
   load({
     key: "describe",
     title: "describe table",
     quick: true,
-    asks: () => [{ kind: "describe" }],
-    judge: someRows,
+    operations: () => [{ kind: "describe" }],
+    judge: judgeRows,
   }),
   inserts(1),
   inserts(8, { quick: true }),
   inserts(64),
   timed("ingest", "whole table in one request", "writes"),
   timed("download", "whole table in one answer", "whole"),
-  timed("cold", "start of the process to its first answer", "whole"),
-  timed("first", "first answer of a process that is ready", "whole"),
-  timed("second", "second answer of a process that is ready", "whole"),
-  timed(
-    "first-prewarmed",
-    "first answer of a process that has loaded the table",
-    "whole",
-    PREWARMED,
-  ),
-  timed("second-prewarmed", "second answer of a process that has loaded the table", "whole", {
+  timed("cold", "process start to its first answer", "whole"),
+  timed("first", "first answer of a ready process", "whole"),
+  timed("second", "second answer of a ready process", "whole"),
+  timed("first-prewarmed", "first answer of a process with a prewarmed table", "whole", PREWARMED),
+  timed("second-prewarmed", "second answer of a process with a prewarmed table", "whole", {
     ...PREWARMED,
     measure: "second",
   }),
 ];
 
-/** @param {Partial<Scenario> & Pick<Scenario, "key" | "title" | "asks" | "judge">} scenario @returns {Scenario} */
+/** @param {Partial<Scenario> & Pick<Scenario, "key" | "title" | "operations" | "judge">} scenario @returns {Scenario} */
 function load(scenario) {
   return { group: "rows", measure: "load", table: "bench", quick: false, ...scenario };
 }
 
-/** @param {readonly (readonly number[])[]} vectors @param {Partial<VectorAsk>} effort @returns {VectorAsk} */
-function vectorAsk(vectors, effort) {
+/** @param {readonly (readonly number[])[]} vectors @param {Partial<VectorQuery>} effort @returns {VectorQuery} */
+function vectorQuery(vectors, effort) {
   return { kind: "vector", vectors, k: K, columns: COLUMNS, ...effort };
 }
 
-/** @param {Partial<VectorAsk>} effort @param {Partial<Scenario>} [more] */
+/** @param {Partial<VectorQuery>} effort @param {Partial<Scenario>} [more] */
 function vector(key, title, effort, more = {}) {
   return load({
     key,
     title: `vector: ${title}`,
     group: "vector",
-    asks: ({ queries }) => queries.map((query) => vectorAsk([query], effort)),
-    judge: (answers, _asks, { truth }) => found(answers, truth.all),
+    operations: ({ queries }) => queries.map((query) => vectorQuery([query], effort)),
+    judge: (answers, _operations, { truth }) => judgeNearest(answers, truth.all),
     ...more,
   });
 }
@@ -142,8 +146,8 @@ function graph(key, ef, more = {}) {
   return vector(key, `graph, ef ${ef}`, { ef }, { table: "bench_graph", ...more });
 }
 
-/** Through partitions of vectors as they are, not of estimates. */
-function whole(key, nprobes) {
+/** A search of IVF_FLAT: partitions of uncompressed vectors. */
+function ivfFlat(key, nprobes) {
   const title = `IVF_FLAT, nprobes ${nprobes}`;
   return vector(key, title, { nprobes }, { table: "bench_ivf" });
 }
@@ -153,37 +157,37 @@ function filtered(key, title, effort, more = {}) {
     key,
     title: `vector: ${title}`,
     group: "vector",
-    asks: ({ queries, label }) =>
-      queries.map((query) => vectorAsk([query], { ...effort, filter: { label } })),
-    judge: (answers, _asks, { truth }) => found(answers, truth.labelled),
+    operations: ({ queries, label }) =>
+      queries.map((query) => vectorQuery([query], { ...effort, filter: { label } })),
+    judge: (answers, _operations, { truth }) => judgeNearest(answers, truth.labelled),
     ...more,
   });
 }
 
-/** Requests of several vectors. */
+/** Requests with several vectors. */
 function batch() {
   return load({
     key: "vector-batch",
     title: `vector: ${BATCH} in one request, IVF_PQ, nprobes 20`,
     group: "vector",
-    asks: ({ queries }) =>
+    operations: ({ queries }) =>
       Array.from({ length: Math.floor(queries.length / BATCH) }, (_, i) =>
-        vectorAsk(queries.slice(i * BATCH, (i + 1) * BATCH), { nprobes: 20 }),
+        vectorQuery(queries.slice(i * BATCH, (i + 1) * BATCH), { nprobes: 20 }),
       ),
-    judge: judgeBatch,
+    judge: judgeBatches(BATCH, K),
   });
 }
 
-/** Each request adds ten rows to a table of its own measurement. */
+/** Each request inserts ten rows. Each measurement has a new table. */
 function inserts(clients, more = {}) {
   return load({
     key: `insert-${clients}`,
     title: `insert of 10 rows, ${clients === 1 ? "one client" : `${clients} clients`}`,
     group: "writes",
     clients: [clients],
-    asks: ({ sample: { bytes, file } }) =>
-      Array.from({ length: ASKS }, () => ({ kind: "insert", rows: bytes, source: file })),
-    judge: someRows,
+    operations: ({ sample: { bytes, file } }) =>
+      Array.from({ length: OPERATIONS }, () => ({ kind: "insert", rows: bytes, source: file })),
+    judge: judgeRows,
     ...more,
   });
 }
@@ -197,88 +201,22 @@ function timed(key, title, group, more = {}) {
     measure: /** @type {Scenario["measure"]} */ (key),
     clients: [1],
     quick: key === "ingest" || key === "download" || key === "cold",
-    // What is timed, and what is asked before it where that is not the first.
-    asks: ({ queries }) =>
-      [queries[0], queries[1 % queries.length]].map((query) => vectorAsk([query], { nprobes: 20 })),
-    judge: (_answers, _asks, { rows }) => ({ rows }),
+    // The first operation is timed. `second` executes the second one before it.
+    operations: ({ queries }) =>
+      [queries[0], queries[1 % queries.length]].map((query) =>
+        vectorQuery([query], { nprobes: 20 }),
+      ),
+    judge: (_answers, _operations, { rows }) => ({ rows }),
     ...more,
   });
 }
 
-/** @param {Dataset} dataset @returns {Ask[]} */
+/** @param {Dataset} dataset @returns {Operation[]} */
 function points({ rows }) {
   const chance = random(7);
-  return Array.from({ length: ASKS }, () => {
+  return Array.from({ length: OPERATIONS }, () => {
     const ids = new Set();
     while (ids.size < IDS) ids.add(chance.below(rows));
     return { kind: "points", ids: [...ids], columns: COLUMNS };
   });
-}
-
-/** @param {readonly Answer[]} answers @param {readonly (readonly number[])[]} truth @returns {Judgement} */
-function found(answers, truth) {
-  const ids = answers.map((answer) => answer.ids);
-  const known = truth.slice(0, ids.length);
-  return { rows: mean(answers), recall: recall(ids.slice(0, known.length), known) };
-}
-
-/** @type {Scenario["judge"]} */
-function judgeBatch(answers, _asks, dataset) {
-  const wanted = BATCH * Math.min(K, dataset.rows);
-  const short = answers.find(({ rows }) => rows < wanted);
-  if (short) throw new Error(`${short.rows} rows for ${BATCH} vectors in place of ${wanted}`);
-  const { all } = dataset.truth;
-  const known = answers.slice(0, Math.floor(all.length / BATCH));
-  return found(
-    known,
-    known.map((_, i) => all.slice(i * BATCH, (i + 1) * BATCH).flat()),
-  );
-}
-
-/** @param {readonly Answer[]} answers */
-function someRows(answers) {
-  const rows = mean(answers);
-  if (rows === 0) throw new Error("no answer holds a row");
-  return { rows };
-}
-
-/** @type {Scenario["judge"]} */
-function judgeFilter(answers, asks, dataset) {
-  answers.forEach(({ rows, ids }, i) => {
-    const ask = asks[i];
-    if (ask?.kind !== "filter") return;
-    const wrong = ids.find((id) => !dataset.matches(id, ask.filter));
-    if (wrong !== undefined) throw new Error(`row ${wrong} does not fit the filter`);
-    const most = Math.min(ask.limit, dataset.count(ask.filter));
-    if (rows !== most) throw new Error(`${rows} rows in place of ${most}`);
-  });
-  return { rows: mean(answers) };
-}
-
-/** @type {Scenario["judge"]} */
-function judgePoints(answers, asks) {
-  answers.forEach(({ ids }, i) => {
-    const ask = asks[i];
-    if (ask?.kind !== "points") return;
-    if (recall([ids], [ask.ids]) < 1 || ids.length !== ask.ids.length) {
-      throw new Error(`rows ${ids.join(", ")} in place of ${ask.ids.join(", ")}`);
-    }
-  });
-  return { rows: mean(answers) };
-}
-
-/** @type {Scenario["judge"]} */
-function judgeCount(answers, asks, dataset) {
-  answers.forEach(({ rows }, i) => {
-    const ask = asks[i];
-    if (ask?.kind !== "count") return;
-    const right = ask.filter ? dataset.count(ask.filter) : dataset.rows;
-    if (rows !== right) throw new Error(`counted ${rows} in place of ${right}`);
-  });
-  return { rows: mean(answers) };
-}
-
-/** @param {readonly Answer[]} answers */
-function mean(answers) {
-  return answers.reduce((sum, { rows }) => sum + rows, 0) / answers.length;
 }

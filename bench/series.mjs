@@ -7,13 +7,13 @@ const SCENARIOS = ["vector-pq", "vector-pq-refine", "text", "filter", "points"];
 const CONTENDERS = ["joust", "lance"];
 
 /**
- * The same measurements while the table grows, or the cores that each contender may use.
+ * Repeats the measurements for growing tables, or for growing numbers of cores.
  *
  * @param {Options} options
- * @param {(line: string) => void} tell what is going on
+ * @param {(line: string) => void} log receives progress messages
  * @returns {Promise<SeriesReport>}
  */
-export async function runSeries(options, tell) {
+export async function runSeries(options, log) {
   const wanted = {
     ...options,
     scenarios: options.scenarios.length > 0 ? options.scenarios : SCENARIOS,
@@ -25,16 +25,17 @@ export async function runSeries(options, tell) {
   const steps = [];
   for (const at of [...(options.scale ?? options.cores ?? [])].sort((a, b) => a - b)) {
     const step = grows === "rows" ? { rows: at } : { pinned: at };
-    steps.push({ at, report: await runBench({ ...wanted, ...step }, tell) });
+    steps.push({ at, report: await runBench({ ...wanted, ...step }, log) });
   }
   return { when: new Date().toISOString(), grows, steps };
 }
 
 /** @param {readonly number[]} cores */
 function checkCores(cores) {
-  const most = availableParallelism();
-  if (cores.some((number) => number > most)) throw new Error(`this machine has ${most} cores`);
+  const available = availableParallelism();
+  if (cores.some((number) => number > available))
+    throw new Error(`this machine has ${available} cores`);
   if (spawnSync("taskset", ["--version"]).error) {
-    throw new Error("--cores needs taskset, of util-linux, to hold programs on some cores");
+    throw new Error("--cores needs taskset of util-linux");
   }
 }

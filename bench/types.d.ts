@@ -1,47 +1,47 @@
-/** The words in which the parts of the benchmark speak with each other. */
+/** The types that the parts of the benchmark share. */
 
 export type Distance = "l2" | "cosine" | "dot";
 
-/** What a filter asks of a row; members that are absent ask nothing. */
-export interface Condition {
+/** A filter on rows: the conjunction of the members that are present. */
+export interface Predicate {
   label?: string;
-  /** Least number, inclusive, and greatest, exclusive. */
+  /** A range: the first bound is inclusive, the second is exclusive. */
   number?: readonly [number, number];
 }
 
-export interface VectorAsk {
+export interface VectorQuery {
   kind: "vector";
-  /** Several are one request. */
+  /** All vectors are one request. */
   vectors: readonly (readonly number[])[];
   k: number;
   columns: readonly string[];
   nprobes?: number;
   refine?: number;
   ef?: number;
-  filter?: Condition;
-  /** Compare with every row. */
+  filter?: Predicate;
+  /** Search without an index. */
   flat?: boolean;
 }
 
-/** What a client wants, in nobody's dialect. */
-export type Ask =
-  | VectorAsk
+/** One request of a client, independent of the contender. */
+export type Operation =
+  | VectorQuery
   | { kind: "text"; text: string; k: number; columns: readonly string[] }
-  | (Omit<VectorAsk, "kind"> & { kind: "hybrid"; text: string })
-  | { kind: "filter"; filter: Condition; limit: number; columns: readonly string[] }
+  | (Omit<VectorQuery, "kind"> & { kind: "hybrid"; text: string })
+  | { kind: "filter"; filter: Predicate; limit: number; columns: readonly string[] }
   | { kind: "points"; ids: readonly number[]; columns: readonly string[] }
-  | { kind: "count"; filter?: Condition }
+  | { kind: "count"; filter?: Predicate }
   | { kind: "describe" }
-  /** `rows` is a whole Arrow IPC stream, that of the file `source`. */
+  /** `rows` is a complete Arrow IPC stream, the content of the file `source`. */
   | { kind: "insert"; rows: Uint8Array; source: string };
 
 export interface Answer {
   rows: number;
-  /** Of the rows, in their order, where the answer names them. */
+  /** The ids of the rows in their order; empty if the answer does not contain them. */
   ids: readonly number[];
 }
 
-/** One row of every source: what differs between data sets has been taken out. */
+/** Rows in the layout that all sources produce. */
 export interface Rows {
   /** `rows * dimensions` numbers. */
   vectors: Float32Array;
@@ -51,49 +51,49 @@ export interface Rows {
   numbers: Float64Array;
 }
 
-/** Where rows come from. Every call of `batches` gives the same ones. */
+/** A source of rows. Every call of `batches` returns the same rows. */
 export interface Source {
   title: string;
   dimensions: number;
   distance: Distance;
   batches(): AsyncIterable<Rows>;
-  /** Vectors to search for, where the source brings its own; else rows of the table are taken. */
+  /** Query vectors of the source; default: rows of the table. */
   queries?: readonly (readonly number[])[];
 }
 
-/** What can be asked of a table and what the right answers are. */
+/** A table with the parameters of operations on it and the correct answers. */
 export interface Dataset {
   title: string;
   rows: number;
   dimensions: number;
   distance: Distance;
-  /** The whole table as a file that holds an Arrow IPC stream, and its size. */
+  /** The table as a file with an Arrow IPC stream, and its size. */
   file: string;
   bytes: number;
   /** The first ten rows, for inserts. */
   sample: { file: string; bytes: Uint8Array };
   queries: readonly (readonly number[])[];
   texts: readonly string[];
-  /** Holds for about a twentieth of the rows. */
+  /** The label of about 5 % of the rows. */
   label: string;
-  conditions: readonly Condition[];
-  /** How many rows of the table a condition holds for. */
-  count(condition: Condition): number;
-  matches(id: number, condition: Condition): boolean;
-  /** For each of the first queries its nearest rows, nearest first. */
+  predicates: readonly Predicate[];
+  /** The number of rows that match. */
+  count(predicate: Predicate): number;
+  matches(id: number, predicate: Predicate): boolean;
+  /** The nearest rows of each of the first queries, nearest first; `labelled`: of the rows with `label`. */
   truth: {
     readonly all: readonly (readonly number[])[];
     readonly labelled: readonly (readonly number[])[];
   };
 }
 
-/** The tables that every contender has: the same rows, another vector index. */
+/** The tables of every contender. They have the same rows and different vector indexes. */
 export type TableName = "bench" | "bench_graph" | "bench_ivf";
 
 export interface Judgement {
-  /** Rows of an answer, on average. */
+  /** Mean number of rows of an answer. */
   rows: number;
-  /** Share of the truly nearest rows that the answers name. */
+  /** Share of the true nearest rows that the answers contain. */
   recall?: number;
 }
 
@@ -101,83 +101,88 @@ export interface Scenario {
   key: string;
   title: string;
   group: "vector" | "text" | "rows" | "writes" | "whole";
-  /** Measured under load, or timed: once a round, from beginning to end. */
+  /** `load`: requests under load. Others: one timed operation a round. */
   measure: "load" | "ingest" | "download" | "cold" | "first" | "second";
-  /** Of a process that has loaded the table before it is asked. */
+  /** The process loads the table before the first request. */
   prewarmed?: boolean;
   table: TableName;
-  /** Clients that ask at the same time; default: what the run says. */
+  /** Numbers of concurrent clients; default: the option of the run. */
   clients?: readonly number[];
   quick: boolean;
-  asks(dataset: Dataset): Ask[];
-  /** @throws when an answer is wrong; `answers[i]` is that to `asks[i]` */
-  judge(answers: readonly Answer[], asks: readonly Ask[], dataset: Dataset): Judgement;
+  operations(dataset: Dataset): Operation[];
+  /** `answers[i]` belongs to `operations[i]`. @throws if an answer is wrong */
+  judge(answers: readonly Answer[], operations: readonly Operation[], dataset: Dataset): Judgement;
 }
 
-/** What a load tool saw; latencies in milliseconds. */
-export interface Load {
+/** The measurements of a load generator; latencies in milliseconds. */
+export interface LoadResult {
   rate: number;
   requests: number;
   p50: number;
   p95: number;
   p99: number;
   failures: number;
-  /** What making the load cost, where it was made outside the contender. */
+  /** Processor time of the load generator, if it is a process of its own. */
   loaderCpuSeconds?: number;
 }
 
-/** Where a contender keeps its files and what it is to be given. */
-export interface Place {
-  /** Its own folder. */
+/** The folder of a contender and the parameters of its preparation. */
+export interface Workspace {
+  /** The folder for its files. */
   folder: string;
   dataset: Dataset;
-  /** The folders of those that were prepared before, by key. */
+  /** The folders of the contenders that are prepared already, by key. */
   others: ReadonlyMap<string, string>;
-  /** Tells how long a step took. */
-  built(step: string, seconds: number): void;
-  /** Cores that it may use; default: all. */
+  /** Records the duration of a build step. */
+  recordStep(step: string, seconds: number): void;
+  /** The number of cores that it may use; default: all. */
   cores?: number | undefined;
-  /** Vector indexes that the scenarios need. */
+  /** The tables that the scenarios need. */
   tables: readonly TableName[];
 }
 
-export interface Running {
+export interface RunningContender {
   pid: number;
-  /** Why it can't be asked that, if it can't. */
-  refuses(scenario: Scenario): string | undefined;
-  answer(table: string, ask: Ask): Promise<Answer>;
-  load(table: string, asks: readonly Ask[], clients: number, seconds: number): Promise<Load>;
-  /** A new table out of a file with an Arrow IPC stream. */
+  /** The reason why it does not support a scenario; undefined if it does. */
+  checkSupported(scenario: Scenario): string | undefined;
+  answer(table: string, operation: Operation): Promise<Answer>;
+  load(
+    table: string,
+    operations: readonly Operation[],
+    clients: number,
+    seconds: number,
+  ): Promise<LoadResult>;
+  /** Creates a table from a file with an Arrow IPC stream. */
   create(table: string, file: string): Promise<void>;
   /** Removes a table and its files. */
   drop?(table: string): Promise<void>;
-  /** Every row and column of a table, thrown away as it comes. */
+  /** Reads every row and column of a table and discards them. */
   download(table: string): Promise<{ bytes?: number }>;
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** Load the tables, and wait until that is done. */
+  /** Wait until the tables are loaded. */
   prewarmed?: boolean;
 }
 
 export interface Contender {
   key: string;
   title: string;
-  /** Measured by `--quick` too, without being named. */
+  /** `--quick` includes it by default. */
   quick?: boolean;
-  /** It can load tables before they are asked. */
+  /** It can load tables before the first request. */
   prewarms?: boolean;
-  /** The contender whose tables it copies. */
-  needs?: string;
-  /** Why it can't be had, if it can't; installs what is missing where that is allowed. */
-  missing(options: { install: boolean }): Promise<string | undefined>;
-  /** Its tables, and how long each step took. */
-  prepare(place: Place): Promise<void>;
-  start(place: Place, options?: StartOptions): Promise<Running>;
+  /** The key of the contender whose tables it copies. */
+  copiesTablesOf?: string;
+  /** Installs missing packages if `install` allows it. Returns the reason why it cannot run; undefined if it can. */
+  checkAvailable(options: { install: boolean }): Promise<string | undefined>;
+  /** Builds its tables and records the duration of each step. */
+  prepare(workspace: Workspace): Promise<void>;
+  start(workspace: Workspace, options?: StartOptions): Promise<RunningContender>;
 }
 
-/** Of one scenario, contender and number of clients; middle values of the rounds. */
+/** The medians of the rounds for one scenario, contender and number of clients. */
 export interface Result extends Judgement {
   scenario: string;
   title: string;
@@ -185,34 +190,34 @@ export interface Result extends Judgement {
   contender: string;
   clients: number;
   rounds: number;
-  /** Requests a second. */
+  /** Requests per second. */
   rate: number;
-  /** The slowest and the fastest round. */
+  /** `rate` of the slowest and of the fastest round. */
   rates: readonly [number, number];
   p50: number;
   p95: number;
   p99: number;
-  /** Of all processes of the contender; absent where the system doesn't tell. */
+  /** Processor time of all processes of the contender; absent on systems without /proc. */
   cpuSecondsPer1000?: number;
   residentBytes?: number;
-  /** Share of one core that its first thread took: of a Node server, the event loop. */
+  /** Share of one core that its main thread used; in a Node server, the event loop. */
   mainThreadCpu?: number;
-  /** Share of one core that making the load took. */
+  /** Share of one core that the load generator used. */
   loaderCpu?: number;
   failures: number;
-  /** Timed scenarios: from beginning to end. */
+  /** The duration in a timed scenario. */
   seconds?: number;
   bytes?: number;
 }
 
-/** What was not measured, and why. */
+/** A contender or scenario that was not measured. */
 export interface Gap {
   contender: string;
   scenario?: string;
   reason: string;
 }
 
-export interface Built {
+export interface BuildStep {
   contender: string;
   step: string;
   seconds: number;
@@ -228,15 +233,15 @@ export interface Report {
   contenders: readonly { key: string; title: string }[];
   results: readonly Result[];
   gaps: readonly Gap[];
-  built: readonly Built[];
-  /** What the tables take on disk once their indexes are built. */
+  built: readonly BuildStep[];
+  /** Size of the tables on disk after the index builds. */
   disk: readonly { contender: string; bytes: number }[];
 }
 
-/** The same scenarios again and again, while something grows. */
+/** The same scenarios for growing tables or growing numbers of cores. */
 export interface SeriesReport {
   when: string;
   grows: "rows" | "cores";
-  /** Least first. */
+  /** In ascending order of `at`. */
   steps: readonly { at: number; report: Report }[];
 }

@@ -1,6 +1,6 @@
 /**
- * Writes a small table as an Arrow IPC stream, the form in which joust takes rows:
- * `node examples/films.mjs > films.arrows`. The vector says how funny, dark and loud a film is.
+ * Writes a small table as an Arrow IPC stream, the input format of joust:
+ * `node examples/films.mjs > films.arrows`. The vector rates how funny, dark and loud a film is.
  */
 import {
   Field,

@@ -1,4 +1,4 @@
-/** Prints an answer of the query operation, an Arrow IPC file: `node examples/print.mjs answer.arrow`. */
+/** Prints the answer of a query, an Arrow IPC file: `node examples/print.mjs answer.arrow`. */
 import { readFileSync } from "node:fs";
 import { tableFromIPC } from "apache-arrow";
 

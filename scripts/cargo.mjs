@@ -1,4 +1,4 @@
-/** `npm run cargo -- ARGS`: cargo with the target directory and the protoc of every other build. */
+/** `npm run cargo -- ARGS`: runs cargo with the target directory and the protoc of all builds. */
 import { cargo } from "./build/cargo.mjs";
 
 process.exitCode = await cargo(process.argv.slice(2));

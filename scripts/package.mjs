@@ -1,12 +1,12 @@
 /**
- * Makes what is published.
+ * Prepares the npm packages for publication.
  *
- * `platform`: writes native/npm/<platform>/, the package with the compiled parts for this machine, or for
- * JOUST_TARGET, with the addon compiled as `dist`. It fails where the addon is none to publish: it needs a
- * newer glibc than promised, or lacks a SIMD kernel. `platform --profile release` takes the addon that
- * `npm run build` has made, and prints these faults only, unless `--enforce` is given.
+ * `platform`: compiles the addon with the profile `dist`, for this machine or for JOUST_TARGET, and writes its
+ * package to native/npm/<platform>/. It fails if the addon needs a newer glibc than documented or lacks a SIMD
+ * kernel. `platform --profile release` uses the addon of `npm run build`, and only prints these faults unless
+ * `--enforce` is given.
  *
- * `main`: lists the platform packages in package.json, for the release only.
+ * `main`: adds the platform packages to package.json. Only a release does this.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -14,7 +14,7 @@ import { parseArgs } from "node:util";
 import { parseTriple } from "@napi-rs/cli";
 import { addonStale, buildAddon } from "./build/addon.mjs";
 import { addonPath, platform, profileDir, root } from "./build/paths.mjs";
-import { publishedManifest } from "./packages/main.mjs";
+import { publishedManifest } from "./packages/main-manifest.mjs";
 import {
   compiledTarget,
   inspectAddon,
@@ -34,7 +34,7 @@ const { positionals, values } = parseArgs({
   },
 });
 const kind = kinds[positionals[0]];
-if (!kind) throw new Error(`give one of ${Object.keys(kinds).join(", ")}`);
+if (!kind) throw new Error(`the first argument must be one of ${Object.keys(kinds).join(", ")}`);
 await kind(values);
 
 async function platformPackage({ profile, enforce }) {
@@ -43,7 +43,7 @@ async function platformPackage({ profile, enforce }) {
   }
   const target = compiledTarget(manifest);
   if (profile === "dist") await buildAddon({ profile });
-  else if (addonStale()) throw new Error("the engine is not up to date: run npm run build");
+  else if (addonStale()) throw new Error("the engine is stale: run npm run build");
 
   const faults = inspectAddon({ addon: addonPath, platform, profileDir: profileDir(profile) });
   for (const fault of faults) console.error(fault);
@@ -53,7 +53,7 @@ async function platformPackage({ profile, enforce }) {
   }
   const folder = join(root, "native", "npm", platform);
   writePlatformPackage({ manifest, target, addon: addonPath, folder });
-  // The profile `dist` strips by itself.
+  // The profile `dist` strips the addon.
   if (profile === "release" && target.platform === "linux") {
     stripAddon(join(folder, basename(addonPath)));
   }

@@ -1,6 +1,5 @@
 /**
- * What npm runs before it packs or publishes: the package holds the sources compiled as they are now, and the
- * page at /docs, which is copied beside them.
+ * npm runs this before it packs or publishes: it compiles the current sources and copies the page at /docs.
  */
 import { buildTypescript } from "./build/typescript.mjs";
 

@@ -1,15 +1,15 @@
 /**
- * `node scripts/run.mjs TASK ARGS...`: set-up, then the task. What the npm scripts call. A task
- * module exports `run(args)`, whose value (0 when absent) is the exit code.
+ * `node scripts/run.mjs TASK ARGS...`: runs the set-up, then the task. The npm scripts call it. A task module exports
+ * `run(args)`, which returns the exit code; the default is 0.
  */
 import { setup } from "./setup.mjs";
 
-/** Tasks that only run joust, so that a published engine serves them. */
-const USES_PUBLISHED = new Set(["demo", "start"]);
+/** Tasks that only run joust, for which a published engine is enough. */
+const RUN_ONLY = new Set(["demo", "start"]);
 
 const [task, ...args] = process.argv.slice(2);
 try {
-  await setup({ published: USES_PUBLISHED.has(task) });
+  await setup({ allowPublished: RUN_ONLY.has(task) });
   const { run } = await import(`./tasks/${task}.mjs`);
   const code = await run(args);
   if (code) process.exitCode = code;

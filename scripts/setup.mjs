@@ -1,69 +1,69 @@
 /**
- * Makes a checkout runnable: installs the npm packages, compiles the engine and the TypeScript
- * sources, each only when it is stale. Needs Node and Rust and nothing else; every npm script goes
- * through here. `--check` changes nothing and ends with 1 when something is stale.
+ * Prepares a checkout: installs the npm packages, and compiles the engine and the TypeScript sources, each only if it
+ * is stale. Needs only Node and Rust. Every npm script runs it. `--check` changes nothing, and exits with 1 if a part
+ * is stale. It runs before the npm packages exist, so it imports none.
  */
-import { addonStale, buildAddon, firstBuildHint, takePublishedAddon } from "./build/addon.mjs";
+import { addonStale, buildAddon, downloadAddon, firstBuildHint } from "./build/addon.mjs";
 import { dependenciesStale, installDependencies } from "./build/dependencies.mjs";
-import { exclusively } from "./build/lock.mjs";
+import { withSetupLock } from "./build/lock.mjs";
 import { buildTypescript, typescriptStale } from "./build/typescript.mjs";
 
 const steps = [
   {
-    what: "npm packages",
-    stale: dependenciesStale,
+    part: "npm packages",
+    isStale: dependenciesStale,
     make: installDependencies,
-    doing: "installing",
+    action: "installing",
   },
   {
-    what: "the engine",
-    stale: addonStale,
+    part: "the engine",
+    isStale: addonStale,
     make: buildAddon,
-    take: takePublishedAddon,
-    doing: "compiling",
+    download: downloadAddon,
+    action: "compiling",
     hint: firstBuildHint,
   },
   {
-    what: "the TypeScript sources",
-    stale: typescriptStale,
+    part: "the TypeScript sources",
+    isStale: typescriptStale,
     make: buildTypescript,
-    doing: "compiling",
+    action: "compiling",
   },
 ];
 
 /**
- * `published`: an engine that is not compiled yet may be the one of a platform package, for commands that only
- * run joust.
+ * Brings all parts up to date. `allowPublished`: download the engine of the platform package instead of compiling it,
+ * for commands that only run joust.
  */
-export async function setup({ published = false } = {}) {
+export async function setup({ allowPublished = false } = {}) {
   requireNode(20, 17);
-  if (staleParts().length > 0) await exclusively(() => makeStaleParts(published));
+  if (staleParts().length > 0) await withSetupLock(() => makeStaleParts(allowPublished));
 }
 
-async function makeStaleParts(published) {
-  for (const { what, stale, make, take, doing, hint } of steps) {
-    if (!stale()) continue;
-    if (published && take?.()) continue;
-    console.error(`${doing} ${what}${hint?.() ?? ""}`);
+async function makeStaleParts(allowPublished) {
+  for (const { part, isStale, make, download, action, hint } of steps) {
+    if (!isStale()) continue;
+    if (allowPublished && download?.()) continue;
+    console.error(`${action} ${part}${hint?.() ?? ""}`);
     await make();
   }
 }
 
 function staleParts() {
-  return steps.filter(({ stale }) => stale()).map(({ what }) => what);
+  return steps.filter(({ isStale }) => isStale()).map(({ part }) => part);
 }
 
 function requireNode(major, minor) {
-  const [ownMajor, ownMinor] = process.versions.node.split(".").map(Number);
-  if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) return;
-  throw new Error(`Node ${major}.${minor} or newer is needed, this is ${process.versions.node}`);
+  const [currentMajor, currentMinor] = process.versions.node.split(".").map(Number);
+  if (currentMajor > major || (currentMajor === major && currentMinor >= minor)) return;
+  throw new Error(`joust needs Node ${major}.${minor} or newer, not ${process.versions.node}`);
 }
 
 if (import.meta.filename === process.argv[1]) {
   try {
     if (process.argv.includes("--check")) {
       const stale = staleParts();
-      for (const what of stale) console.error(`not up to date: ${what}`);
+      for (const part of stale) console.error(`not up to date: ${part}`);
       process.exitCode = stale.length > 0 ? 1 : 0;
     } else {
       await setup();

@@ -4,16 +4,16 @@ import { fastify } from "./fastify.mjs";
 import { joust, joustNode, joustThreads } from "./joust.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
-import { asItComes, sharedSession } from "./rest-adapter.mjs";
+import { restAdapterDefault, restAdapterSession } from "./rest-adapter.mjs";
 
-/** Each after those whose tables it copies. @type {readonly Contender[]} */
+/** Each contender stands after the one whose tables it copies. @type {readonly Contender[]} */
 export const contenders = [
   joust,
   joustThreads,
   joustNode,
   lance,
-  asItComes,
-  sharedSession,
+  restAdapterDefault,
+  restAdapterSession,
   fastify,
   chroma,
   pgvector,

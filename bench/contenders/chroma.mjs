@@ -1,42 +1,43 @@
-/** @import { Answer, Ask, Condition, Contender, Place, Scenario } from "../types.js" @import { HttpRequest } from "../load/http.mjs" */
+/** @import { Answer, Operation, Predicate, Contender, Workspace, Scenario } from "../types.js" @import { HttpRequest } from "../load/generator.mjs" */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromIPC } from "apache-arrow";
+import getPort from "get-port";
 import { arrowFileBatches, plainRows } from "../data/arrow-read.mjs";
-import { overHttp, send } from "./http.mjs";
-import { freePort, startProgram } from "./process.mjs";
+import { httpContender, send } from "./http-contender.mjs";
+import { startProgram } from "./program.mjs";
 import { python } from "./python.mjs";
 
 const PACKAGES = ["chromadb==1.5.9"];
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
-/** Rows of a request; its limit is a little higher. */
+/** Rows of a request; Chroma's limit is slightly higher. */
 const BATCH = 4096;
 const SPACES = { cosine: "cosine", l2: "l2", dot: "ip" };
-const PATIENCE_MS = 60_000;
+const START_TIMEOUT_MS = 60_000;
 
 let interpreter = "";
 
-/** Chroma's server, which searches an HNSW graph. @type {Contender} */
+/** The server of Chroma, which searches an HNSW graph. @type {Contender} */
 export const chroma = {
   key: "chroma",
   title: "Chroma",
   quick: true,
-  async missing(options) {
-    const found = await python({
+  async checkAvailable(options) {
+    const environment = await python({
       name: "chroma",
       packages: PACKAGES,
       module: "chromadb",
       ...options,
     });
-    if (found.reason !== undefined) return found.reason;
-    interpreter = found.interpreter;
+    if (environment.reason !== undefined) return environment.reason;
+    interpreter = environment.interpreter;
   },
-  async prepare(place) {
-    const running = await serve(place);
+  async prepare(workspace) {
+    const running = await serve(workspace);
     try {
       const begin = performance.now();
-      await running.create("bench_graph", place.dataset.file);
-      place.built("ingest and HNSW index", (performance.now() - begin) / 1000);
+      await running.create("bench_graph", workspace.dataset.file);
+      workspace.recordStep("ingest and HNSW index", (performance.now() - begin) / 1000);
     } finally {
       await running.stop();
     }
@@ -44,9 +45,9 @@ export const chroma = {
   start: serve,
 };
 
-/** @param {Place} place */
+/** @param {Workspace} workspace */
 async function serve({ folder, cores, dataset: { distance } }) {
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const entry = "from chromadb.cli.cli import app; app()";
   const args = ["-c", entry, "run", "--path", join(folder, "data"), "--host", "127.0.0.1"];
   const program = startProgram(interpreter, [...args, "--port", String(port)], {
@@ -56,36 +57,36 @@ async function serve({ folder, cores, dataset: { distance } }) {
   });
   program.child.stdout.resume();
   const url = `http://127.0.0.1:${port}`;
-  await answers(url, program.ended);
+  await waitUntilReady(url, program.ended);
   const collections = await Collections.list(url);
-  return overHttp(program, {
+  return httpContender(program, {
     url,
-    refuses,
-    request: (table, ask) =>
-      ask.kind === "describe"
+    checkSupported,
+    request: (table, operation) =>
+      operation.kind === "describe"
         ? { method: "GET", path: `${COLLECTIONS}/${collections.name(table)}`, headers: {} }
-        : request(collections.path(table), ask),
+        : request(collections.path(table), operation),
     read,
     download: (table) =>
       post(`${collections.path(table)}/get`, { include: ["documents", "metadatas", "embeddings"] }),
     create: (table, file) => create(collections, table, file, distance),
-    tune: (table, ask) => collections.tune(table, ask),
+    tune: (table, operation) => collections.tune(table, operation),
   });
 }
 
-async function answers(url, ended) {
+async function waitUntilReady(url, ended) {
   let alive = true;
   ended.then(() => {
     alive = false;
   });
-  for (const end = Date.now() + PATIENCE_MS; alive && Date.now() < end; await sleep(10)) {
+  for (const end = Date.now() + START_TIMEOUT_MS; alive && Date.now() < end; await sleep(10)) {
     const answer = await fetch(`${url}/api/v2/heartbeat`).catch(() => undefined);
     if (answer?.ok) return;
   }
-  throw new Error("it does not answer");
+  throw new Error("it did not start");
 }
 
-/** Collections are asked for by ids. */
+/** The collections of the server. Its routes take ids instead of names. */
 class Collections {
   #url;
   #ids = new Map();
@@ -110,7 +111,7 @@ class Collections {
     return this.#url;
   }
 
-  /** The table with the other index has the same rows: one collection is both. */
+  /** `bench` and `bench_graph` have the same rows: one collection serves as both. */
   name(table) {
     return table === "bench" ? "bench_graph" : table;
   }
@@ -123,13 +124,13 @@ class Collections {
 
   async create(name, space) {
     const configuration = { hnsw: { space } };
-    const made = await send(this.#url, post(COLLECTIONS, { name, configuration }));
-    this.#ids.set(name, /** @type {any} */ (await made.json()).id);
+    const response = await send(this.#url, post(COLLECTIONS, { name, configuration }));
+    this.#ids.set(name, /** @type {any} */ (await response.json()).id);
   }
 
-  /** How hard a graph is searched belongs to the collection, not to the query. */
-  async tune(table, ask) {
-    const ef = ask.ef;
+  /** Chroma sets `ef` for a collection instead of a query. */
+  async tune(table, operation) {
+    const ef = operation.ef;
     if (ef === undefined || this.#ef.get(table) === ef) return;
     const body = { new_configuration: { hnsw: { ef_search: ef } } };
     await send(this.#url, { ...post(this.path(table), body), method: "PUT" });
@@ -161,16 +162,16 @@ function records({ ids, labels, numbers, texts, vectors }) {
 }
 
 /** @param {Scenario} scenario */
-function refuses({ key, table }) {
-  if (key.startsWith("text") || key === "hybrid") return "its server ranks no texts";
-  if (key === "vector-flat") return "it always searches its index";
+function checkSupported({ key, table }) {
+  if (key.startsWith("text") || key === "hybrid") return "its server has no text ranking";
+  if (key === "vector-flat") return "it always uses its index";
   if (key === "count-filter") return "it counts whole collections only";
   if (table !== "bench_graph" && key.startsWith("vector"))
     return "it has no such index, only an HNSW graph";
   return undefined;
 }
 
-/** Rows of inserts need ids that no row has. */
+/** Inserted rows need new ids. */
 let nextId = 2 ** 40;
 
 function insertion(path, bytes) {
@@ -178,34 +179,34 @@ function insertion(path, bytes) {
   return post(`${path}/add`, records({ ...rows, ids: rows.ids.map(() => nextId++) }));
 }
 
-/** @param {string} path @param {Ask} ask @returns {HttpRequest} */
-function request(path, ask) {
-  switch (ask.kind) {
+/** @param {string} path @param {Operation} operation @returns {HttpRequest} */
+function request(path, operation) {
+  switch (operation.kind) {
     case "vector":
       return post(`${path}/query`, {
-        query_embeddings: ask.vectors,
-        n_results: ask.k,
+        query_embeddings: operation.vectors,
+        n_results: operation.k,
         include: ["documents", "distances"],
-        ...(ask.filter ? { where: where(ask.filter) } : {}),
+        ...(operation.filter ? { where: where(operation.filter) } : {}),
       });
     case "points":
-      return post(`${path}/get`, { ids: ask.ids.map(String), include: ["documents"] });
+      return post(`${path}/get`, { ids: operation.ids.map(String), include: ["documents"] });
     case "filter":
       return post(`${path}/get`, {
-        where: where(ask.filter),
-        limit: ask.limit,
+        where: where(operation.filter),
+        limit: operation.limit,
         include: ["documents"],
       });
     case "insert":
-      return insertion(path, ask.rows);
+      return insertion(path, operation.rows);
     case "count":
       return { method: "GET", path: `${path}/count`, headers: {} };
     default:
-      throw new Error(`Chroma is not asked for ${ask.kind}`);
+      throw new Error(`Chroma has no operation ${operation.kind}`);
   }
 }
 
-/** @param {Condition} condition */
+/** @param {Predicate} predicate */
 function where({ label, number }) {
   const parts = [];
   if (label !== undefined) parts.push({ label: { $eq: label } });
@@ -213,11 +214,11 @@ function where({ label, number }) {
   return parts.length > 1 ? { $and: parts } : parts[0];
 }
 
-/** @param {Ask} ask @param {Response} response @returns {Promise<Answer>} */
-async function read(ask, response) {
+/** @param {Operation} operation @param {Response} response @returns {Promise<Answer>} */
+async function read(operation, response) {
   const body = /** @type {any} */ (await response.json());
-  if (ask.kind === "count") return { rows: body, ids: [] };
-  if (ask.kind === "describe" || ask.kind === "insert") return { rows: 1, ids: [] };
+  if (operation.kind === "count") return { rows: body, ids: [] };
+  if (operation.kind === "describe" || operation.kind === "insert") return { rows: 1, ids: [] };
   const ids = body.ids.flat().map(Number);
   return { rows: ids.length, ids };
 }

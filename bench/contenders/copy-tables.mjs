@@ -1,17 +1,17 @@
-/** @import { Place } from "../types.js" */
+/** @import { Workspace } from "../types.js" */
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Copies the tables of another contender: all that read Lance files search the same index.
+ * Copies the tables of another contender, so that all readers of Lance files search the same index.
  *
- * @param {Place} place
+ * @param {Workspace} place
  * @param {string} from
  */
 export async function copyTables({ folder, others, tables }, from) {
-  const theirs = others.get(from);
-  if (theirs === undefined) throw new Error(`it searches the tables of ${from}, which is absent`);
+  const source = others.get(from);
+  if (source === undefined) throw new Error(`it needs the tables of ${from}, which is unavailable`);
   for (const table of tables) {
-    cpSync(join(theirs, `${table}.lance`), join(folder, `${table}.lance`), { recursive: true });
+    cpSync(join(source, `${table}.lance`), join(folder, `${table}.lance`), { recursive: true });
   }
 }

@@ -1,4 +1,4 @@
-/** @import { Contender, Place, StartOptions, TableName } from "../types.js" */
+/** @import { Contender, Workspace, StartOptions, TableName } from "../types.js" */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -6,45 +6,44 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root as checkout } from "../../scripts/build/paths.mjs";
 import { copyTables } from "./copy-tables.mjs";
-import { overHttp, send } from "./http.mjs";
+import { httpContender, send } from "./http-contender.mjs";
 import { namespaceDialect } from "./namespace-dialect.mjs";
-import { listening, startProgram } from "./process.mjs";
+import { listening, startProgram } from "./program.mjs";
 
 const MAIN = join(checkout, "dist", "cli", "main.js");
 const KEY = `joust_${randomBytes(32).toString("base64url")}`;
 
-/** As many partitions as the root of the rows: a search looks at a few of many small ones. */
-const rootOf = (rows) => Math.max(1, Math.round(Math.sqrt(rows)));
+/** The square root of the rows as the number of partitions: a search probes a few of many small ones. */
+const partitions = (rows) => Math.max(1, Math.round(Math.sqrt(rows)));
 
 /**
- * One index of vectors a table. Lance's own choice for IVF_PQ is a partition for 8,192 rows, so that 20
- * probes would read all of a table of 100,000 rows, whoever reads it. Of rows few enough for one graph,
- * one graph finds the most; whole vectors in small partitions are compared in a few of these.
+ * The vector index of each table. The default of Lance for IVF_PQ is a partition for 8,192 rows: 20 probes
+ * would read a whole table of 100,000 rows. Up to 1,000,000 rows, a single graph has the best recall.
  */
 const VECTOR_INDEXES = {
-  bench: (rows) => ({ index_type: "IVF_PQ", num_partitions: rootOf(rows) }),
+  bench: (rows) => ({ index_type: "IVF_PQ", num_partitions: partitions(rows) }),
   bench_graph: (rows) => ({
     index_type: "IVF_HNSW_SQ",
     num_partitions: Math.max(1, Math.round(rows / 1_000_000)),
   }),
-  bench_ivf: (rows) => ({ index_type: "IVF_FLAT", num_partitions: rootOf(rows) }),
+  bench_ivf: (rows) => ({ index_type: "IVF_FLAT", num_partitions: partitions(rows) }),
 };
 
-/** @param {Place} place @param {readonly string[]} [more] options of the server */
+/** @param {Workspace} workspace @param {readonly string[]} [more] options of the server */
 async function serve({ folder, cores, dataset: { distance } }, more = []) {
-  const usual = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
-  const program = startProgram(process.execPath, [...usual, ...more], { cores });
+  const args = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
+  const program = startProgram(process.execPath, [...args, ...more], { cores });
   const headers = { authorization: `Bearer ${KEY}` };
   const url = await listening(program);
   return { program, dialect: namespaceDialect({ url, headers, distance }) };
 }
 
-/** @param {Place} place @param {StartOptions} options @param {readonly string[]} [more] */
-async function start(place, { prewarmed }, more = []) {
-  const named = prewarmed ? place.tables.map((table) => `--prewarm=${table}`) : [];
-  const { program, dialect } = await serve(place, [...named, ...more]);
+/** @param {Workspace} workspace @param {StartOptions} options @param {readonly string[]} [more] */
+async function start(workspace, { prewarmed }, more = []) {
+  const prewarm = prewarmed ? workspace.tables.map((table) => `--prewarm=${table}`) : [];
+  const { program, dialect } = await serve(workspace, [...prewarm, ...more]);
   while ((await fetch(`${dialect.url}/readyz`)).status !== 200) await sleep(20);
-  return overHttp(program, { ...dialect, refuses: () => undefined });
+  return httpContender(program, { ...dialect, checkSupported: () => undefined });
 }
 
 /** @type {Contender} */
@@ -52,74 +51,76 @@ export const joust = {
   key: "joust",
   title: "joust",
   quick: true,
-  async missing() {
+  async checkAvailable() {
     return existsSync(MAIN) ? undefined : "it is not built";
   },
-  async prepare(place) {
-    const { program, dialect } = await serve(place);
+  async prepare(workspace) {
+    const { program, dialect } = await serve(workspace);
     try {
-      for (const table of place.tables) {
-        await timed(place, `ingest ${table}`, () => dialect.create(table, place.dataset.file));
-        await buildIndexes(dialect, place, table);
+      for (const table of workspace.tables) {
+        await timed(workspace, `ingest ${table}`, () =>
+          dialect.create(table, workspace.dataset.file),
+        );
+        await buildIndexes(dialect, workspace, table);
       }
     } finally {
       await program.stop();
     }
   },
   prewarms: true,
-  start: (place, options = {}) => start(place, options, ["--http=uws"]),
+  start: (workspace, options = {}) => start(workspace, options, ["--http=uws"]),
 };
 
 /** @type {Contender} */
 export const joustThreads = {
   key: "joust-threads",
-  title: "joust, a thread of HTTP for each core",
-  needs: "joust",
+  title: "joust, one HTTP thread per core",
+  copiesTablesOf: "joust",
   prewarms: true,
-  async missing() {
-    if (process.platform !== "linux") return "only Linux shares connections out among threads";
-    return joust.missing({ install: false });
+  async checkAvailable() {
+    if (process.platform !== "linux") return "only Linux distributes connections among threads";
+    return joust.checkAvailable({ install: false });
   },
-  prepare: (place) => copyTables(place, "joust"),
-  start: (place, options = {}) =>
-    start(place, options, [
+  prepare: (workspace) => copyTables(workspace, "joust"),
+  start: (workspace, options = {}) =>
+    start(workspace, options, [
       "--http=uws",
-      `--http-threads=${place.cores ?? availableParallelism()}`,
+      `--http-threads=${workspace.cores ?? availableParallelism()}`,
     ]),
 };
 
 /** @type {Contender} */
 export const joustNode = {
   key: "joust-node",
-  title: "joust with Node's own HTTP",
-  needs: "joust",
+  title: "joust with Node's HTTP server",
+  copiesTablesOf: "joust",
   quick: true,
   prewarms: true,
-  missing: () => joust.missing({ install: false }),
-  prepare: (place) => copyTables(place, "joust"),
-  start: (place, options = {}) => start(place, options, ["--http=node"]),
+  checkAvailable: () => joust.checkAvailable({ install: false }),
+  prepare: (workspace) => copyTables(workspace, "joust"),
+  start: (workspace, options = {}) => start(workspace, options, ["--http=node"]),
 };
 
-/** @param {ReturnType<typeof namespaceDialect>} dialect @param {Place} place @param {TableName} table */
-async function buildIndexes(dialect, place, table) {
-  const { distance, rows } = place.dataset;
+/** @param {ReturnType<typeof namespaceDialect>} dialect @param {Workspace} workspace @param {TableName} table */
+async function buildIndexes(dialect, workspace, table) {
+  const { distance, rows } = workspace.dataset;
   const vector = { ...VECTOR_INDEXES[table](rows), distance_type: distance };
-  const wanted = {
+  const indexes = {
     vector,
     text: { index_type: "FTS" },
     id: { index_type: "BTREE" },
     label: { index_type: "BITMAP" },
     number: { index_type: "BTREE" },
   };
-  for (const [column, spec] of Object.entries(wanted)) {
-    await timed(place, `${spec.index_type} index of ${column}`, async () => {
+  for (const [column, spec] of Object.entries(indexes)) {
+    await timed(workspace, `${spec.index_type} index of ${column}`, async () => {
       await send(dialect.url, dialect.json(table, "create_index", { column, ...spec }));
-      await indexReady(dialect, table, column);
+      await waitUntilReady(dialect, table, column);
     });
   }
 }
 
-async function indexReady(dialect, table, column) {
+async function waitUntilReady(dialect, table, column) {
   for (;;) {
     const listing = await send(dialect.url, dialect.json(table, "index/list", {}));
     const { indexes } = /** @type {{ indexes: { columns: string[], status: string }[] }} */ (
@@ -127,14 +128,14 @@ async function indexReady(dialect, table, column) {
     );
     const index = indexes.find(({ columns }) => columns.includes(column));
     if (index?.status === "Ready") return;
-    if (index?.status === "Failed") throw new Error(`the index of ${column} could not be built`);
+    if (index?.status === "Failed") throw new Error(`the build of the index of ${column} failed`);
     await sleep(100);
   }
 }
 
-/** @param {Place} place @param {string} step @param {() => Promise<void>} work */
-async function timed(place, step, work) {
+/** @param {Workspace} workspace @param {string} step @param {() => Promise<void>} work */
+async function timed(workspace, step, work) {
   const begin = performance.now();
   await work();
-  place.built(step, (performance.now() - begin) / 1000);
+  workspace.recordStep(step, (performance.now() - begin) / 1000);
 }

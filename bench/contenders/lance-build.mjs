@@ -4,14 +4,14 @@ import { cargo } from "../../scripts/build/cargo.mjs";
 import { fingerprint } from "../../scripts/build/fingerprint.mjs";
 import { targetDir } from "../../scripts/build/paths.mjs";
 
-/** Of what it is made: nothing of joust's own, whose changes therefore leave it as it is. */
+/** Its sources. They contain no code of joust, so that a change of joust does not recompile it. */
 const INPUTS = ["Cargo.toml", "Cargo.lock", "crates/joust-core/benches"];
 const STAMP = join(targetDir, "lance-in-process.json");
 
 /**
- * The program that runs Lance in process, which no other build compiles.
+ * The program that runs Lance in process. No other build compiles it.
  *
- * @param {{ build: boolean }} options whether it may be compiled when it is stale
+ * @param {{ build: boolean }} options `build`: compile it if it is stale
  * @returns {Promise<string>} its path
  */
 export async function lanceProgram({ build }) {
@@ -38,6 +38,6 @@ async function compile() {
   const artifact = messages
     .map((line) => JSON.parse(line))
     .find(({ target, executable }) => target?.name === "lance_in_process" && executable);
-  if (!artifact) throw new Error("cargo did not say where its program is");
+  if (!artifact) throw new Error("cargo did not report the path of its program");
   return artifact.executable;
 }

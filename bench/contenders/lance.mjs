@@ -1,4 +1,4 @@
-/** @import { Ask, Contender, Place, Running } from "../types.js" */
+/** @import { Operation, Contender, Workspace, RunningContender } from "../types.js" */
 
 import { existsSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -6,19 +6,19 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { copyTables } from "./copy-tables.mjs";
 import { lanceProgram } from "./lance-build.mjs";
-import { startProgram } from "./process.mjs";
+import { startProgram } from "./program.mjs";
 import { sql } from "./sql.mjs";
 
-const NOT_SERVED = { describe: "a library has no description to fetch" };
+const NOT_SERVED = { describe: "it is a library: it has no description to fetch" };
 
-/** Speaks lines of JSON with `crates/joust-core/benches/lance_in_process`. */
+/** The program of `crates/joust-core/benches/lance_in_process`, which reads commands and writes answers as lines of JSON. */
 class Program {
   #program;
   #answers;
 
   /** @param {string} path @param {number | undefined} cores */
   constructor(path, cores) {
-    // As many threads for computing as joust takes, and memory kept as long (src/server/lance-environment.ts).
+    // The same number of compute threads and the same purge delay as joust: src/server/lance-environment.ts.
     const env = {
       LANCE_CPU_THREADS: String(cores ?? availableParallelism()),
       MIMALLOC_PURGE_DELAY: "5000",
@@ -32,7 +32,7 @@ class Program {
   }
 
   /** @param {object} command @returns {Promise<any>} */
-  async tell(command) {
+  async send(command) {
     this.#program.child.stdin.write(`${JSON.stringify(command)}\n`);
     const { value, done } = await this.#answers.next();
     if (done) throw new Error("the program that runs Lance has ended");
@@ -52,67 +52,67 @@ export const lance = {
   key: "lance",
   title: "Lance in process",
   quick: true,
-  needs: "joust",
-  async missing({ install }) {
+  copiesTablesOf: "joust",
+  async checkAvailable({ install }) {
     try {
       program = await lanceProgram({ build: install });
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
   },
-  /** The tables that joust wrote, and a text index that Lance itself can read. */
-  async prepare(place) {
-    await copyTables(place, "joust");
-    const running = new Program(program, place.cores);
+  /** Copies the tables that joust wrote, and adds a text index in the format of Lance. */
+  async prepare(workspace) {
+    await copyTables(workspace, "joust");
+    const running = new Program(program, workspace.cores);
     try {
-      for (const table of place.tables) {
-        const path = join(place.folder, `${table}.lance`);
-        await running.tell({ do: "open", table, path });
+      for (const table of workspace.tables) {
+        const path = join(workspace.folder, `${table}.lance`);
+        await running.send({ do: "open", table, path });
         const begin = performance.now();
-        await running.tell({ do: "index", table, index: { column: "text" } });
-        place.built("INVERTED index of text", (performance.now() - begin) / 1000);
+        await running.send({ do: "index", table, index: { column: "text" } });
+        workspace.recordStep("INVERTED index of text", (performance.now() - begin) / 1000);
       }
     } finally {
       await running.stop();
     }
   },
-  async start(place) {
-    return inProcess(new Program(program, place.cores), place);
+  async start(workspace) {
+    return inProcess(new Program(program, workspace.cores), workspace);
   },
 };
 
-/** @param {Program} program @param {Place} place @returns {Promise<Running>} */
+/** @param {Program} program @param {Workspace} workspace @returns {Promise<RunningContender>} */
 async function inProcess(program, { folder, dataset: { distance }, tables }) {
   const pathOf = (table) => join(folder, `${table}.lance`);
   for (const table of tables) {
-    if (existsSync(pathOf(table))) await program.tell({ do: "open", table, path: pathOf(table) });
+    if (existsSync(pathOf(table))) await program.send({ do: "open", table, path: pathOf(table) });
   }
-  const said = (ask) => spoken(ask, distance);
+  const encode = (operation) => encodeOperation(operation, distance);
   return {
     pid: program.pid,
-    refuses: ({ key }) => NOT_SERVED[key],
+    checkSupported: ({ key }) => NOT_SERVED[key],
     stop: program.stop,
-    answer: (table, ask) => program.tell({ do: "answer", table, ask: said(ask) }),
-    load: (table, asks, clients, seconds) =>
-      program.tell({ do: "load", table, asks: asks.map(said), clients, seconds }),
+    answer: (table, operation) => program.send({ do: "answer", table, ask: encode(operation) }),
+    load: (table, operations, clients, seconds) =>
+      program.send({ do: "load", table, asks: operations.map(encode), clients, seconds }),
     async create(table, file) {
       rmSync(pathOf(table), { recursive: true, force: true });
-      await program.tell({ do: "ingest", source: file, path: pathOf(table) });
-      await program.tell({ do: "open", table, path: pathOf(table) });
+      await program.send({ do: "ingest", source: file, path: pathOf(table) });
+      await program.send({ do: "open", table, path: pathOf(table) });
     },
     async drop(table) {
       rmSync(pathOf(table), { recursive: true });
     },
     async download(table) {
-      await program.tell({ do: "answer", table, ask: { kind: "download" } });
+      await program.send({ do: "answer", table, ask: { kind: "download" } });
       return {};
     },
   };
 }
 
-/** As the program expects it. @param {Ask} ask @param {string} distance */
-function spoken(ask, distance) {
-  if (ask.kind === "insert") return { kind: "insert", source: ask.source };
-  const filter = "filter" in ask && ask.filter ? { filter: sql(ask.filter) } : {};
-  return { ...ask, ...filter, ...("vectors" in ask ? { distance } : {}) };
+/** An operation in the JSON that the program reads. @param {Operation} operation @param {string} distance */
+function encodeOperation(operation, distance) {
+  if (operation.kind === "insert") return { kind: "insert", source: operation.source };
+  const filter = "filter" in operation && operation.filter ? { filter: sql(operation.filter) } : {};
+  return { ...operation, ...filter, ...("vectors" in operation ? { distance } : {}) };
 }

@@ -1,13 +1,13 @@
-/** @import { Answer, Ask, Distance } from "../types.js" @import { HttpRequest } from "../load/http.mjs" */
+/** @import { Answer, Operation, Distance } from "../types.js" @import { HttpRequest } from "../load/generator.mjs" */
 import { tableFromIPC } from "apache-arrow";
-import { send, sendFile } from "./http.mjs";
+import { send, sendFile } from "./http-contender.mjs";
 import { sql } from "./sql.mjs";
 
 const ARROW = "application/vnd.apache.arrow.stream";
-const LARGEST = 2_147_483_647;
+const MAX_ROWS = 2_147_483_647;
 
 /**
- * The namespace interface over HTTP, which joust and the adapter of pylance share.
+ * The REST interface of lance-namespace, which joust and the adapter of pylance implement.
  *
  * @param {{ url: string, headers: Record<string, string>, distance: Distance }} server
  */
@@ -25,19 +25,19 @@ export function namespaceDialect({ url, headers, distance }) {
     url,
     post,
     json,
-    /** @param {string} table @param {Ask} ask */
-    request(table, ask) {
-      if (ask.kind === "insert") return post(table, "insert", ask.rows, ARROW);
-      if (ask.kind === "describe") return json(table, "describe", {});
-      if (ask.kind === "count") {
-        const predicate = ask.filter && sql(ask.filter);
+    /** @param {string} table @param {Operation} operation */
+    request(table, operation) {
+      if (operation.kind === "insert") return post(table, "insert", operation.rows, ARROW);
+      if (operation.kind === "describe") return json(table, "describe", {});
+      if (operation.kind === "count") {
+        const predicate = operation.filter && sql(operation.filter);
         return json(table, "count_rows", predicate === undefined ? {} : { predicate });
       }
-      return json(table, "query", query(ask, distance));
+      return json(table, "query", query(operation, distance));
     },
     read,
     /** @param {string} table */
-    download: (table) => json(table, "query", { k: LARGEST, vector: { single_vector: [] } }),
+    download: (table) => json(table, "query", { k: MAX_ROWS, vector: { single_vector: [] } }),
     /** @param {string} table @param {string} file */
     create: (table, file) => sendFile(url, post(table, "create", undefined, ARROW), file),
     /** @param {string} table */
@@ -45,44 +45,48 @@ export function namespaceDialect({ url, headers, distance }) {
   };
 }
 
-/** @param {Exclude<Ask, { kind: "insert" | "describe" | "count" }>} ask @param {Distance} distance */
-function query(ask, distance) {
-  const columns = { column_names: ask.columns };
+/** @param {Exclude<Operation, { kind: "insert" | "describe" | "count" }>} operation @param {Distance} distance */
+function query(operation, distance) {
+  const columns = { column_names: operation.columns };
   const none = { single_vector: [] };
-  if (ask.kind === "filter")
-    return { k: ask.limit, vector: none, filter: sql(ask.filter), columns };
-  if (ask.kind === "points") {
-    const filter = `id IN (${ask.ids.join(", ")})`;
-    return { k: ask.ids.length, vector: none, filter, columns };
+  if (operation.kind === "filter")
+    return { k: operation.limit, vector: none, filter: sql(operation.filter), columns };
+  if (operation.kind === "points") {
+    const filter = `id IN (${operation.ids.join(", ")})`;
+    return { k: operation.ids.length, vector: none, filter, columns };
   }
   const words =
-    "text" in ask
-      ? { full_text_query: { string_query: { query: ask.text, columns: ["text"] } } }
+    "text" in operation
+      ? { full_text_query: { string_query: { query: operation.text, columns: ["text"] } } }
       : {};
-  if (ask.kind === "text") return { k: ask.k, vector: none, ...words, columns };
-  const [first] = ask.vectors;
+  if (operation.kind === "text") return { k: operation.k, vector: none, ...words, columns };
+  const [first] = operation.vectors;
   return {
-    k: ask.k,
-    vector: ask.vectors.length === 1 ? { single_vector: first } : { multi_vector: ask.vectors },
+    k: operation.k,
+    vector:
+      operation.vectors.length === 1
+        ? { single_vector: first }
+        : { multi_vector: operation.vectors },
     distance_type: distance,
     columns,
     ...words,
-    ...optional("nprobes", ask.nprobes),
-    ...optional("refine_factor", ask.refine),
-    ...optional("ef", ask.ef),
-    ...optional("bypass_vector_index", ask.flat),
-    ...(ask.filter === undefined ? {} : { filter: sql(ask.filter), prefilter: true }),
+    ...optional("nprobes", operation.nprobes),
+    ...optional("refine_factor", operation.refine),
+    ...optional("ef", operation.ef),
+    ...optional("bypass_vector_index", operation.flat),
+    ...(operation.filter === undefined ? {} : { filter: sql(operation.filter), prefilter: true }),
   };
 }
 
 const optional = (name, value) => (value === undefined ? {} : { [name]: value });
 
-/** @param {Ask} ask @param {Response} response @returns {Promise<Answer>} */
-async function read(ask, response) {
-  if (ask.kind === "count") return { rows: Number(await response.text()), ids: [] };
-  if (ask.kind === "describe" || ask.kind === "insert") {
+/** @param {Operation} operation @param {Response} response @returns {Promise<Answer>} */
+async function read(operation, response) {
+  if (operation.kind === "count") return { rows: Number(await response.text()), ids: [] };
+  if (operation.kind === "describe" || operation.kind === "insert") {
     const body = /** @type {{ location?: string }} */ (await response.json());
-    if (ask.kind === "describe" && !body.location) throw new Error("describe answered no location");
+    if (operation.kind === "describe" && !body.location)
+      throw new Error("the answer of describe has no location");
     return { rows: 1, ids: [] };
   }
   const rows = tableFromIPC(new Uint8Array(await response.arrayBuffer()));

@@ -1,16 +1,16 @@
-/** @import { Answer, Ask } from "../types.js" @import { HttpRequest } from "../load/http.mjs" @import { Dialect } from "./http.mjs" */
+/** @import { Answer, Operation } from "../types.js" @import { HttpRequest } from "../load/generator.mjs" @import { Dialect } from "./http-contender.mjs" */
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { installFolder } from "../../scripts/build/dependencies.mjs";
 import { root as checkout } from "../../scripts/build/paths.mjs";
-import { sendFile } from "./http.mjs";
+import { sendFile } from "./http-contender.mjs";
 import { sql } from "./sql.mjs";
 
 const ARROW = "application/vnd.apache.arrow.stream";
 
 /**
- * Puts a service of `programs/` beside its npm packages, where Node looks for them.
+ * Installs a service of `programs/` with its npm packages, in a folder where Node resolves them.
  *
  * @param {{ name: string, packages: Record<string, string>, install: boolean }} wanted
  * @returns {{ service: string, reason?: undefined } | { reason: string }}
@@ -32,15 +32,15 @@ export function installService({ name, packages, install }) {
     copyFileSync(join(checkout, "bench", "programs", `${name}.mjs`), service);
     return { service };
   } catch {
-    return { reason: "its npm packages could not be installed" };
+    return { reason: "its npm packages were not installed" };
   }
 }
 
 /**
- * What such a service is asked: JSON bodies, and Arrow streams for rows.
+ * The requests of such a service: JSON bodies, and Arrow streams for rows.
  *
  * @param {string} url
- * @returns {Omit<Dialect, "refuses">}
+ * @returns {Omit<Dialect, "checkSupported">}
  */
 export function serviceDialect(url) {
   return {
@@ -65,30 +65,40 @@ function json(table, route, body) {
   };
 }
 
-/** @param {string} table @param {Ask} ask @returns {HttpRequest} */
-function request(table, ask) {
-  switch (ask.kind) {
+/** @param {string} table @param {Operation} operation @returns {HttpRequest} */
+function request(table, operation) {
+  switch (operation.kind) {
     case "insert":
-      return { ...json(table, "insert", {}), headers: { "content-type": ARROW }, body: ask.rows };
+      return {
+        ...json(table, "insert", {}),
+        headers: { "content-type": ARROW },
+        body: operation.rows,
+      };
     case "describe":
       return json(table, "describe", {});
     case "count":
-      return json(table, "count", { filter: ask.filter && sql(ask.filter) });
+      return json(table, "count", { filter: operation.filter && sql(operation.filter) });
     case "points":
-      return json(table, "rows", { filter: `id IN (${ask.ids.join(", ")})`, columns: ask.columns });
+      return json(table, "rows", {
+        filter: `id IN (${operation.ids.join(", ")})`,
+        columns: operation.columns,
+      });
     case "filter":
-      return json(table, "rows", { ...ask, filter: sql(ask.filter) });
+      return json(table, "rows", { ...operation, filter: sql(operation.filter) });
     case "text":
-      return json(table, "search", ask);
+      return json(table, "search", operation);
     default:
-      return json(table, "search", { ...ask, filter: ask.filter && sql(ask.filter) });
+      return json(table, "search", {
+        ...operation,
+        filter: operation.filter && sql(operation.filter),
+      });
   }
 }
 
-/** @param {Ask} ask @param {Response} response @returns {Promise<Answer>} */
-async function read(ask, response) {
+/** @param {Operation} operation @param {Response} response @returns {Promise<Answer>} */
+async function read(operation, response) {
   const body = /** @type {any} */ (await response.json());
-  if (ask.kind === "count") return { rows: body.count, ids: [] };
-  if (!("columns" in ask)) return { rows: 1, ids: [] };
+  if (operation.kind === "count") return { rows: body.count, ids: [] };
+  if (!("columns" in operation)) return { rows: 1, ids: [] };
   return { rows: body.length, ids: body.map(({ id }) => id) };
 }

@@ -1,6 +1,6 @@
-/** @import { Condition } from "../types.js" */
+/** @import { Predicate } from "../types.js" */
 
-/** @param {Condition} condition */
+/** @param {Predicate} predicate */
 export function sql({ label, number }) {
   const parts = [];
   if (label !== undefined) parts.push(`label = '${label.replaceAll("'", "''")}'`);

@@ -3,13 +3,13 @@ import { createReadStream } from "node:fs";
 import { basename } from "node:path";
 import { DataType, RecordBatchReader } from "apache-arrow";
 
-/** Columns of these names serve before others; `id` is never a number to filter by. */
+/** The column names to use first. The number column is never `id`. */
 const PREFERRED = { text: ["text", "description"], label: ["label", "section", "category"] };
 
 /**
- * A file that holds an Arrow IPC stream. Of its columns are taken: the first of fixed-size lists of
- * floats; a string column for texts and one for labels, by their names, else the first and the last;
- * the first numbers other than `id`.
+ * A file with an Arrow IPC stream. The source uses the first column of fixed-size lists of floats, a string
+ * column for texts and one for labels (by name, otherwise the first and the last), and the first column of
+ * integers other than `id`.
  *
  * @param {string} path
  * @param {{ rows?: number | undefined }} limits
@@ -36,14 +36,14 @@ export async function arrowFile(path, { rows = Number.POSITIVE_INFINITY } = {}) 
 async function open(path) {
   const reader = await RecordBatchReader.from(createReadStream(path));
   await reader.open();
-  if (!reader.schema) throw new Error(`${basename(path)} holds no Arrow IPC stream`);
+  if (!reader.schema) throw new Error(`${basename(path)} contains no Arrow IPC stream`);
   return reader;
 }
 
 /** @param {import("apache-arrow").Schema} schema */
 function columnsOf({ fields }) {
   const vector = fields.find(({ type }) => DataType.isFixedSizeList(type));
-  if (!vector) throw new Error("the file has no column of fixed-size lists to search in");
+  if (!vector) throw new Error("the file has no column of fixed-size lists for the vectors");
   const strings = fields.filter(({ type }) => DataType.isUtf8(type)).map(({ name }) => name);
   const named = (names) => names.find((name) => strings.includes(name));
   const numbers = fields.find(({ name, type }) => DataType.isInt(type) && name !== "id");

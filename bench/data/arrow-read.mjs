@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { RecordBatchReader } from "apache-arrow";
 
 /**
- * The rows of a table's file as plain values, `size` at a time, for those who take no Arrow.
+ * The rows of a file as plain values, `size` at a time, for contenders without Arrow.
  *
  * @param {string} path
  * @param {number} size

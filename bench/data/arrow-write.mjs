@@ -19,7 +19,7 @@ import {
 /** Rows of a batch. */
 export const ARROW_BATCH = 8192;
 
-/** The columns of every table that is measured. */
+/** The schema of every measured table. */
 export const tableSchema = (dimensions) =>
   new Schema([
     new Field("id", new Int64(), true),
@@ -55,7 +55,7 @@ export function arrowBatch({ vectors, texts, labels, numbers }, firstId, dimensi
   return new RecordBatch(schema, struct);
 }
 
-/** A file that holds one Arrow IPC stream, written as its batches come. */
+/** Writes a file with one Arrow IPC stream, batch by batch. */
 export class ArrowWriter {
   #path;
   #file;
@@ -71,13 +71,13 @@ export class ArrowWriter {
   /** @param {RecordBatch} batch */
   async write(batch) {
     this.#stream.write(batch);
-    // One batch at a time in memory, however fast the source is.
+    // Limits the memory to one batch.
     if (this.#file.writableNeedDrain) {
       await new Promise((resolve) => this.#file.once("drain", resolve));
     }
   }
 
-  /** @returns {Promise<number>} bytes that were written */
+  /** @returns {Promise<number>} the size of the file in bytes */
   async end() {
     this.#stream.close();
     await finished(this.#file);

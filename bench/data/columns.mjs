@@ -1,15 +1,15 @@
-/** @import { Condition, Rows } from "../types.js" */
+/** @import { Predicate, Rows } from "../types.js" */
 import { random } from "./random.mjs";
 
-/** Texts that are kept to ask for their words. */
-const KEPT_TEXTS = 2_000;
+/** The number of stored texts; text queries use their words. */
+const STORED_TEXTS = 2_000;
 
-/** What is kept of a table's rows to say which ones a filter finds: a few bytes a row. */
+/** The filter columns of a table, to compute which rows match a filter: a few bytes a row. */
 export class Columns {
   size = 0;
   /** @type {string[]} */
   labels = [];
-  /** How many rows have the label of that place. @type {number[]} */
+  /** The number of rows of each label, by its index in `labels`. @type {number[]} */
   counts = [];
   #codes = new Map();
   #labelOf = new Uint32Array(1024);
@@ -25,41 +25,41 @@ export class Columns {
       this.#labelOf[this.size + i] = code;
       this.#numberOf[this.size + i] = Math.trunc(numbers[i]);
     });
-    this.#texts.push(...texts.slice(0, KEPT_TEXTS - this.#texts.length));
+    this.#texts.push(...texts.slice(0, STORED_TEXTS - this.#texts.length));
     this.size += texts.length;
   }
 
-  /** @param {number} id @param {Condition} condition */
+  /** @param {number} id @param {Predicate} predicate */
   matches(id, { label, number }) {
     if (label !== undefined && this.labels[this.#labelOf[id]] !== label) return false;
     const value = this.#numberOf[id];
     return number === undefined || (value >= number[0] && value < number[1]);
   }
 
-  /** @param {Condition} condition */
-  count(condition) {
-    let found = 0;
-    for (let id = 0; id < this.size; id++) if (this.matches(id, condition)) found++;
-    return found;
+  /** @param {Predicate} predicate */
+  count(predicate) {
+    let matched = 0;
+    for (let id = 0; id < this.size; id++) if (this.matches(id, predicate)) matched++;
+    return matched;
   }
 
-  /** Numbers that cut the rows into `parts` of the same size: `parts + 1` of them, least first. */
+  /** The `parts + 1` numbers, in ascending order, that divide the rows into `parts` of equal size. */
   quantiles(/** @type {number} */ parts) {
     const sorted = this.#numberOf.slice(0, this.size).sort();
     const at = (part) => sorted[Math.min(this.size - 1, Math.floor((part / parts) * this.size))];
     return Array.from({ length: parts + 1 }, (_, part) => at(part));
   }
 
-  /** Pairs of words that stand next to each other in the same text. @param {number} count */
+  /** Pairs of neighboring words of the texts. @param {number} count */
   queries(count) {
     const chance = random(count);
     const texts = this.#texts.map((text) => text.match(/[a-zA-Z]{4,}/g) ?? []);
-    const rich = texts.filter((found) => found.length > 1);
+    const rich = texts.filter((words) => words.length > 1);
     if (rich.length === 0) return [];
     return Array.from({ length: count }, (_, i) => {
-      const found = rich[i % rich.length];
-      return found
-        .slice(chance.below(found.length - 1))
+      const words = rich[i % rich.length];
+      return words
+        .slice(chance.below(words.length - 1))
         .slice(0, 2)
         .join(" ");
     });
@@ -87,27 +87,30 @@ export class Columns {
   }
 }
 
-/** The label that comes nearest to a twentieth of the rows. @param {Columns} columns */
+/** The label whose share of the rows is closest to 5 %. @param {Columns} columns */
 export function chooseLabel({ labels, counts, size }) {
   const wanted = size / 20;
-  const far = (code) => Math.abs(counts[code] - wanted);
-  const code = labels.reduce((best, _, other) => (far(other) < far(best) ? other : best), 0);
+  const deviation = (code) => Math.abs(counts[code] - wanted);
+  const code = labels.reduce(
+    (best, _, other) => (deviation(other) < deviation(best) ? other : best),
+    0,
+  );
   return labels[code];
 }
 
 /**
- * Filters on both columns, each of which finds some rows.
+ * Filters on both columns. Each filter matches some rows.
  *
  * @param {Columns} columns
  * @param {string} label
- * @returns {Condition[]}
+ * @returns {Predicate[]}
  */
-export function chooseConditions(columns, label) {
+export function choosePredicates(columns, label) {
   const limits = columns.quantiles(10);
-  const conditions = limits.slice(0, -1).map((from, i) => {
+  const predicates = limits.slice(0, -1).map((from, i) => {
     const number = /** @type {const} */ ([from, Math.max(from + 1, limits[i + 1])]);
     return { label, number };
   });
-  const filled = conditions.filter((condition) => columns.count(condition) > 0);
+  const filled = predicates.filter((predicate) => columns.count(predicate) > 0);
   return filled.length > 0 ? filled : [{ label }];
 }

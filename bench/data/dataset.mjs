@@ -2,21 +2,20 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ARROW_BATCH, ArrowWriter, arrowBatch } from "./arrow-write.mjs";
-import { Columns, chooseConditions, chooseLabel } from "./columns.mjs";
+import { Columns, chooseLabel, choosePredicates } from "./columns.mjs";
 import { nearest } from "./truth.mjs";
 
 const SAMPLE_ROWS = 10;
 const QUERIES = 500;
-/** Queries whose right answers are found: enough for a recall of two digits. */
+/** Queries with known nearest rows: enough for two digits of recall. */
 const JUDGED = 100;
-/** Comparisons of which finding them may consist, for tables so large that it would take hours. */
-const MOST_COMPARED = 2e8;
+/** Limits the distance computations for them, which would take hours for large tables. */
+const MAX_COMPARISONS = 2e8;
 const K = 10;
 
 /**
- * Writes a source's rows into `folder`, as a table that is alike for every source (`id` int64, 0 for
- * the first row; `label`, `text` utf8; `number` int64; `vector`), and finds out what can be asked of
- * it and what the right answers are.
+ * Writes the rows of a source into `folder` with one schema for all sources (`id` int64 from 0, `label` and
+ * `text` utf8, `number` int64, `vector`), and computes the parameters and correct answers of operations.
  *
  * @param {Source} source
  * @param {string} folder
@@ -37,7 +36,7 @@ export async function makeDataset(source, folder) {
 
   const queries = source.queries ?? (await rowsOfTable(source, columns.size));
   const label = chooseLabel(columns);
-  const matches = (id, condition) => columns.matches(id, condition);
+  const matches = (id, predicate) => columns.matches(id, predicate);
   return {
     title: source.title,
     rows: columns.size,
@@ -49,22 +48,22 @@ export async function makeDataset(source, folder) {
     queries,
     texts: columns.queries(QUERIES),
     label,
-    conditions: chooseConditions(columns, label),
-    count: (condition) => columns.count(condition),
+    predicates: choosePredicates(columns, label),
+    count: (predicate) => columns.count(predicate),
     matches,
-    truth: await nearest(source, queries.slice(0, judged(columns.size)), K, {
+    truth: await nearest(source, queries.slice(0, judgedQueries(columns.size)), K, {
       all: () => true,
       labelled: (id) => matches(id, { label }),
     }),
   };
 }
 
-/** @param {number} rows */
-function judged(rows) {
-  return Math.min(JUDGED, Math.max(20, Math.floor(MOST_COMPARED / rows)));
+/** The number of queries with known nearest rows. @param {number} rows */
+function judgedQueries(rows) {
+  return Math.min(JUDGED, Math.max(20, Math.floor(MAX_COMPARISONS / rows)));
 }
 
-/** Batches of a readable size, whatever the source deals in. */
+/** Splits batches of a source to `ARROW_BATCH` rows. */
 function* parts({ vectors, texts, labels, numbers }) {
   const dimensions = vectors.length / texts.length;
   for (let at = 0; at < texts.length; at += ARROW_BATCH) {
@@ -78,7 +77,7 @@ function* parts({ vectors, texts, labels, numbers }) {
   }
 }
 
-/** The first rows once more. */
+/** A file with the first rows. */
 async function sample(source, folder) {
   const file = join(folder, "sample.arrows");
   const writer = new ArrowWriter(file);
@@ -97,7 +96,7 @@ async function sample(source, folder) {
   return { file, bytes: new Uint8Array(readFileSync(file)) };
 }
 
-/** Rows at even distances, to be searched for. */
+/** Evenly spaced rows of the table as queries. */
 async function rowsOfTable(source, size) {
   const step = Math.max(1, Math.floor(size / QUERIES));
   const queries = [];

@@ -5,17 +5,17 @@ import { words, ZipfText } from "./words.mjs";
 const BATCH = 8192;
 const QUERIES = 500;
 const LABELS = 20;
-/** Embeddings fill few of their dimensions: rows are drawn in so many and turned into all. */
+/** Embeddings vary in few dimensions: rows are drawn in this many and rotated into all. */
 const LATENT = 24;
 const CENTRES = 400;
-/** Rows that have nearly the same to say: the nearest of a row are then some of these, as in real data. */
+/** Rows with nearly the same meaning. They contain the nearest neighbors of a row, as in real data. */
 const FAMILY = 20;
-/** Of what no latent dimension explains. */
+/** Standard deviation of the part that no latent dimension explains. */
 const NOISE = 0.06;
 
 /**
- * A table of any size. Vectors are of length 1 and lie in clusters of a space with few dimensions, as
- * embeddings do; texts are 8 to 16 words that occur as often as words of a language do.
+ * Generates a table of any size. Vectors have length 1 and form clusters in a space of few dimensions, as
+ * embeddings do. Texts have 8 to 16 words with the frequencies of a natural language.
  *
  * @param {{ rows: number, dimensions: number, seed: number }} wanted
  * @returns {Source}
@@ -50,7 +50,7 @@ export function generated({ rows, dimensions, seed }) {
   };
 }
 
-/** Drawn as the rows are, but none of them. */
+/** Queries from the distribution of the rows. */
 function queries(drawVector, dimensions, seed) {
   const chance = random(seed + 4);
   return Array.from({ length: QUERIES }, () => {
@@ -67,7 +67,7 @@ function vectors(dimensions, families, seed) {
   const latentDimensions = Math.min(LATENT, dimensions);
   const centres = normals(CENTRES * latentDimensions, 1);
   const points = normals(families * latentDimensions, 0.6);
-  const turn = normals(dimensions * latentDimensions, 1 / Math.sqrt(dimensions));
+  const rotation = normals(dimensions * latentDimensions, 1 / Math.sqrt(dimensions));
   const latent = new Float32Array(latentDimensions);
 
   return (source, into, at) => {
@@ -80,7 +80,7 @@ function vectors(dimensions, families, seed) {
     for (let row = 0; row < dimensions; row++) {
       let value = source.normal() * NOISE;
       const from = row * latentDimensions;
-      for (let i = 0; i < latentDimensions; i++) value += turn[from + i] * latent[i];
+      for (let i = 0; i < latentDimensions; i++) value += rotation[from + i] * latent[i];
       into[at + row] = value;
       squares += value * value;
     }

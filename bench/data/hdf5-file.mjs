@@ -9,8 +9,8 @@ const LABELS = 20;
 const DISTANCES = { angular: "cosine", euclidean: "l2", dot: "dot" };
 
 /**
- * A file of ann-benchmarks: `train` is the table, `test` what is searched for, and the attribute
- * `distance` says by what. Texts, labels and numbers, which such files lack, are generated.
+ * A file of ann-benchmarks: `train` is the table, `test` has the queries, the attribute `distance` names the
+ * distance. Texts, labels and numbers are generated, because such files have none.
  *
  * @param {string} path
  * @param {{ rows?: number | undefined, seed: number }} limits
@@ -23,10 +23,12 @@ export async function hdf5File(path, { rows: wanted, seed }) {
   const train = matrix(file, "train");
   const [all, dimensions] = train.shape;
   const rows = Math.min(all, wanted ?? all);
-  const said = String(file.attrs.distance?.value ?? "angular");
-  const distance = DISTANCES[said];
+  const name = String(file.attrs.distance?.value ?? "angular");
+  const distance = DISTANCES[name];
   if (!distance)
-    throw new Error(`${basename(path)} compares by ${said}, which is not measured here`);
+    throw new Error(
+      `${basename(path)} has the distance ${name}, which the benchmark does not support`,
+    );
   return {
     title: basename(path),
     dimensions,
@@ -49,14 +51,14 @@ export async function hdf5File(path, { rows: wanted, seed }) {
 }
 
 function matrix(file, name) {
-  const found = file.get(name);
-  if (found?.shape?.length !== 2) {
-    throw new Error(`the file has no matrix \`${name}\`, as those of ann-benchmarks do`);
+  const dataset = file.get(name);
+  if (dataset?.shape?.length !== 2) {
+    throw new Error(`the file has no matrix \`${name}\`: it is not a file of ann-benchmarks`);
   }
-  return found;
+  return dataset;
 }
 
-/** At most 500 queries: more ask for nothing new. */
+/** The first 500 queries. */
 function split(test, dimensions) {
   const count = Math.min(500, test.shape[0]);
   const flat = test.slice([[0, count], []]);

@@ -1,6 +1,6 @@
 /**
- * Numbers that only look random: equal seeds give equal ones on every machine. `sfc32`, which passes
- * the usual batteries of tests and needs no multiplication.
+ * A pseudorandom number generator with the same numbers for a seed on every machine. `sfc32` passes the usual
+ * test suites and needs no multiplication.
  *
  * @param {number} seed any integer
  */
@@ -19,7 +19,7 @@ export function random(seed) {
     c = (c + sum) | 0;
     return sum >>> 0;
   }
-  // Near seeds part ways only after some steps.
+  // Similar seeds diverge only after some steps.
   for (let i = 0; i < 15; i++) next();
 
   /** From 0, inclusive, to 1, exclusive. */
@@ -29,12 +29,12 @@ export function random(seed) {
     uniform,
     /** @param {number} bound exclusive */
     below: (bound) => Math.floor(uniform() * bound),
-    /** Mean 0, variance 1, never beyond 6: the sum of twelve, which needs no logarithm. */
+    /** Mean 0, variance 1, at most 6: the sum of twelve numbers, which needs no logarithm. */
     normal() {
       let sum = -6;
       for (let i = 0; i < 4; i++) {
         const bits = next();
-        // Three numbers of ten bits each, in the middle of their steps.
+        // Three numbers of ten bits each, at the centers of their steps.
         sum += ((bits & 1023) + ((bits >>> 10) & 1023) + ((bits >>> 20) & 1023) + 1.5) / 1024;
       }
       return sum;

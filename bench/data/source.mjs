@@ -6,14 +6,14 @@ import { generated } from "./generated.mjs";
 import { hdf5File } from "./hdf5-file.mjs";
 
 /**
- * The rows that the run's options ask for.
+ * The source of rows for the options of a run.
  *
  * @param {{ data?: string | undefined, rows?: number | undefined, dimensions: number, seed: number }} options
  * @returns {Promise<Source>}
  */
 export async function openSource({ data, rows, dimensions, seed }) {
   if (data === undefined) return generated({ rows: rows ?? 100_000, dimensions, seed });
-  if (!existsSync(data)) throw new Error(`there is no file ${data}`);
+  if (!existsSync(data)) throw new Error(`the file ${data} does not exist`);
   const hdf5 = [".hdf5", ".h5"].includes(extname(data));
   return hdf5 ? hdf5File(data, { rows, seed }) : arrowFile(data, { rows });
 }

@@ -1,8 +1,8 @@
 /** @import { Distance, Source } from "../types.js" */
 
 /**
- * The k nearest rows of each query, nearest first, by comparing it with every row that is admitted:
- * once for each member of `admitted`.
+ * The k nearest rows of each query, nearest first, from an exhaustive search of the rows that a filter admits:
+ * one result for each filter of `admitted`.
  *
  * @template {string} Name
  * @param {Source} source
@@ -22,7 +22,7 @@ export async function nearest(source, queries, k, admitted) {
   let id = 0;
   for await (const { vectors, texts } of source.batches()) {
     for (let row = 0; row < texts.length; row++, id++) {
-      // No new array for each row: there may be millions.
+      // Reused, because there may be millions of rows.
       open.length = 0;
       for (let i = 0; i < admits.length; i++) if (admits[i](id)) open.push(i);
       if (open.length === 0) continue;
@@ -35,11 +35,11 @@ export async function nearest(source, queries, k, admitted) {
       }
     }
   }
-  const found = names.map((name, i) => [name, best[i].map((nearest) => nearest.ids())]);
-  return Object.fromEntries(found);
+  const results = names.map((name, i) => [name, best[i].map((nearest) => nearest.ids())]);
+  return Object.fromEntries(results);
 }
 
-/** Of vectors with that scalar product and those lengths. @param {Distance} kind */
+/** The distance of vectors with this scalar product and these lengths. @param {Distance} kind */
 function distanceOf(kind, product, length, other) {
   if (kind === "dot") return -product;
   if (kind === "l2") return length * length - 2 * product;
@@ -52,10 +52,10 @@ function norm(vectors, at, dimensions) {
   return Math.sqrt(squares);
 }
 
-/** Of the vector that begins at `at` with `target`. */
+/** The scalar product of the vector that begins at `at` with `target`. */
 function dot(vectors, at, target) {
   const size = target.length;
-  // Four sums, which the processor makes at the same time.
+  // Four independent sums, which the processor computes in parallel.
   let a = 0;
   let b = 0;
   let c = 0;
@@ -71,7 +71,7 @@ function dot(vectors, at, target) {
   return a + b + c + d;
 }
 
-/** The k least distances seen so far, in order: k is small, so that inserting beats a heap. */
+/** The k smallest distances so far, sorted. For a small k, insertion is faster than a heap. */
 class Nearest {
   #k;
   #ids = [];

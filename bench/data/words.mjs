@@ -6,16 +6,16 @@ const SYLLABLES =
     " ",
   );
 
-/** Different words of two to four syllables. @param {number} seed */
+/** Distinct words of two to four syllables. @param {number} seed */
 export function words(seed) {
   const chance = random(seed + 100);
-  const found = new Set();
-  while (found.size < VOCABULARY) {
+  const vocabulary = new Set();
+  while (vocabulary.size < VOCABULARY) {
     const length = 2 + chance.below(3);
     const syllables = Array.from({ length }, () => SYLLABLES[chance.below(SYLLABLES.length)]);
-    found.add(syllables.join(""));
+    vocabulary.add(syllables.join(""));
   }
-  return /** @type {string[]} */ ([...found]);
+  return /** @type {string[]} */ ([...vocabulary]);
 }
 
 /** Texts in which the n-th word occurs about 1/n as often as the first. */
@@ -36,7 +36,7 @@ export class ZipfText {
   }
 
   #word() {
-    // The inverse of the logarithm that the sum of 1/n comes near.
+    // The inverse of the logarithm, which approximates the sum of 1/n.
     const rank = this.#words.length ** this.#chance.uniform();
     return this.#words[Math.min(this.#words.length, Math.floor(rank)) - 1];
   }

@@ -1,25 +1,25 @@
-/** @import { Load } from "../types.js" @import { HttpRequest } from "./http.mjs" */
+/** @import { LoadResult } from "../types.js" @import { HttpRequest } from "./generator.mjs" */
 import autocannon from "autocannon";
 import { percentile } from "../measure/statistics.mjs";
 
 /**
  * @param {{ url: string, requests: HttpRequest[], clients: number, seconds: number }} wanted
- * @returns {Promise<Load>}
+ * @returns {Promise<LoadResult>}
  */
 export async function autocannonLoad({ url, requests, clients, seconds }) {
   /** @type {number[]} */
   const latencies = [];
   const before = process.cpuUsage();
   const result = await new Promise((resolve, reject) => {
-    const asked = requests.map(({ body, ...rest }) => ({
+    const sent = requests.map(({ body, ...rest }) => ({
       ...rest,
       ...(body === undefined ? {} : { body: Buffer.from(body) }),
     }));
-    const options = { url, connections: clients, duration: seconds, timeout: 60, requests: asked };
+    const options = { url, connections: clients, duration: seconds, timeout: 60, requests: sent };
     const running = autocannon(/** @type {any} */ (options), (error, done) =>
       error ? reject(error) : resolve(done),
     );
-    // Its own summary lacks the 95th percentile.
+    // The summary of autocannon lacks the 95th percentile.
     running.on("response", (_client, _status, _bytes, milliseconds) =>
       latencies.push(milliseconds),
     );

@@ -1,4 +1,4 @@
-/** @import { Load } from "../types.js" @import { HttpRequest } from "./http.mjs" */
+/** @import { LoadResult } from "../types.js" @import { HttpRequest } from "./generator.mjs" */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 
 /**
  * @param {{ url: string, requests: HttpRequest[], clients: number, seconds: number }} wanted
- * @returns {Promise<Load>}
+ * @returns {Promise<LoadResult>}
  */
 export async function wrkLoad({ url, requests, clients, seconds }) {
   const scratch = mkdtempSync(join(tmpdir(), "joust-bench-"));
@@ -19,8 +19,8 @@ export async function wrkLoad({ url, requests, clients, seconds }) {
     const bodies = join(scratch, "bodies");
     writeFileSync(script, luaScript(requests, bodies));
     writeFileSync(bodies, Buffer.concat(requests.map(({ body }) => Buffer.from(body ?? ""))));
-    // One thread makes all the load that these scenarios can take, and leaves the cores to the server.
-    // Whole seconds are all that wrk knows.
+    // One thread saturates every contender of these scenarios and leaves the cores to the server.
+    // wrk takes whole seconds only.
     const duration = `${Math.max(1, Math.round(seconds))}s`;
     const args = ["-t", "1", "-c", String(clients), "-d", duration, "--timeout", "60s"];
     const before = childrenCpuSeconds();
@@ -36,13 +36,13 @@ export async function wrkLoad({ url, requests, clients, seconds }) {
 }
 
 /**
- * Makes each request once, before the load begins; while it runs, Lua only hands them out.
+ * A script that formats each request once before the load begins, and returns them in turn.
  *
  * @param {HttpRequest[]} requests
- * @param {string} bodies a file with all bodies, one after the other: they may hold any byte
+ * @param {string} bodies a file with all bodies, concatenated: they may contain any byte
  */
 function luaScript(requests, bodies) {
-  const made = requests.map(({ method, path, headers, body }) => {
+  const calls = requests.map(({ method, path, headers, body }) => {
     const fields = Object.entries(headers).map(([name, value]) => `[${lua(name)}]=${lua(value)}`);
     const read = body === undefined ? "nil" : `file:read(${Buffer.byteLength(body)})`;
     return `  add(${lua(method)}, ${lua(path)}, {${fields.join(",")}}, ${read})`;
@@ -54,7 +54,7 @@ local function add(method, path, headers, body)
 end
 init = function()
   local file = io.open(${lua(bodies)}, "rb")
-${made.join("\n")}
+${calls.join("\n")}
   file:close()
 end
 request = function()
@@ -71,15 +71,15 @@ end
 `;
 }
 
-/** A Lua string. */
+/** A Lua string literal. */
 function lua(text) {
   return JSON.stringify(text);
 }
 
 /** @param {string} output */
 function parseWrk(output) {
-  const found = /^joust (\S+) (\S+) (\S+) (\S+) (\S+) (\d+)$/m.exec(output);
-  if (!found) throw new Error(`wrk measured nothing: ${output.trim().split("\n").at(-1)}`);
-  const [requests, seconds, p50, p95, p99, failures] = found.slice(1).map(Number);
+  const match = /^joust (\S+) (\S+) (\S+) (\S+) (\S+) (\d+)$/m.exec(output);
+  if (!match) throw new Error(`wrk measured nothing: ${output.trim().split("\n").at(-1)}`);
+  const [requests, seconds, p50, p95, p99, failures] = match.slice(1).map(Number);
   return { rate: requests / seconds, requests, p50, p95, p99, failures };
 }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** All files of a folder and of those in it. @param {string} folder */
+/** The size of all files below a folder. @param {string} folder */
 export function folderBytes(folder) {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const stats = names.map((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }));
@@ -10,10 +10,9 @@ export function folderBytes(folder) {
 }
 
 /**
- * Waits until the disk has all that was written so far, where the system has a program for it. Otherwise
- * who is measured next would write what another one left to the system: on ext4 the sync of one file may
- * wait for those of others.
+ * Writes all dirty pages to the disk, if the system has the program `sync`. Otherwise the next contender would
+ * wait for the writes of the previous one: on ext4 the fsync of a file may wait for other files.
  */
-export function settleDisk() {
+export function syncDisk() {
   spawnSync("sync");
 }

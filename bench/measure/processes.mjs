@@ -1,55 +1,55 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Of a second, in which Linux counts processor time to programs. */
-const TICKS = 100;
+/** The unit of processor time in /proc, as a fraction of a second. */
+const TICKS_PER_SECOND = 100;
 
-/** A process and all that descend from it, whoever started them. @param {number} pid */
-export function tree(pid) {
+/** A process and all its descendants. @param {number} pid */
+export function processTree(pid) {
   const children = new Map();
   for (const other of processes()) {
     const parent = stat(other)?.parent;
     if (parent === undefined) continue;
     children.set(parent, [...(children.get(parent) ?? []), other]);
   }
-  const found = [pid];
-  for (const at of found) found.push(...(children.get(at) ?? []));
-  return found;
+  const pids = [pid];
+  for (const parent of pids) pids.push(...(children.get(parent) ?? []));
+  return pids;
 }
 
 /**
- * Processor seconds that the processes have used so far, with those that they waited for; undefined
- * where there is no /proc.
+ * Processor seconds of the processes so far, including children that they waited for; undefined on systems
+ * without /proc.
  *
  * @param {readonly number[]} pids
  */
 export function cpuSeconds(pids) {
   const used = pids.map((pid) => stat(pid)?.ticks);
-  return used.every((ticks) => ticks === undefined) ? undefined : sum(used) / TICKS;
+  return used.every((ticks) => ticks === undefined) ? undefined : sum(used) / TICKS_PER_SECOND;
 }
 
-/** Processor seconds that the first thread of a process has used. @param {number} pid */
+/** Processor seconds of the main thread of a process. @param {number} pid */
 export function mainThreadSeconds(pid) {
   const thread = stat(`${pid}/task/${pid}`);
-  return thread === undefined ? undefined : thread.ticks / TICKS;
+  return thread === undefined ? undefined : thread.ticks / TICKS_PER_SECOND;
 }
 
-/** What the children used that this process has waited for. */
+/** Processor seconds of the children that this process has waited for. */
 export function childrenCpuSeconds() {
-  const own = stat(process.pid);
-  return own === undefined ? undefined : own.childTicks / TICKS;
+  const self = stat(process.pid);
+  return self === undefined ? undefined : self.childTicks / TICKS_PER_SECOND;
 }
 
-/** Memory of the processes that is in RAM now; of pages that several share, each has its part. @param {readonly number[]} pids */
+/** Resident memory of the processes. Shared pages count in proportion (PSS). @param {readonly number[]} pids */
 export function residentBytes(pids) {
   const kibibytes = pids.map((pid) => {
-    const found = /^Pss:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/smaps_rollup`) ?? "");
-    return found ? Number(found[1]) : undefined;
+    const match = /^Pss:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/smaps_rollup`) ?? "");
+    return match ? Number(match[1]) : undefined;
   });
   return kibibytes.every((size) => size === undefined) ? undefined : sum(kibibytes) * 1024;
 }
 
 /**
- * Lets processes rest (`SIGSTOP`), go on (`SIGCONT`) or end.
+ * Suspends (`SIGSTOP`), resumes (`SIGCONT`) or kills processes.
  *
  * @param {readonly number[]} pids
  * @param {"SIGSTOP" | "SIGCONT" | "SIGKILL"} signal
@@ -59,7 +59,7 @@ export function signalAll(pids, signal) {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended.
     }
   }
 }
@@ -78,7 +78,7 @@ function processes() {
 function stat(pid) {
   const line = read(`/proc/${pid}/stat`);
   if (line === undefined) return undefined;
-  // The second field is a name in parentheses, which may hold any character.
+  // The second field is a name in parentheses, which may contain any character.
   const fields = line.slice(line.lastIndexOf(")") + 2).split(" ");
   const [user, system, childUser, childSystem] = fields.slice(11, 15).map(Number);
   return {

@@ -1,10 +1,10 @@
-/** @import { Judgement, Load, Result, Scenario } from "../types.js" */
+/** @import { Judgement, LoadResult, Result, Scenario } from "../types.js" */
 import { median, medianOf } from "./statistics.mjs";
 
 /**
- * One round of one contender.
+ * The measurement of one contender in one round.
  *
- * @typedef {Load & Judgement & {
+ * @typedef {LoadResult & Judgement & {
  *   seconds?: number,
  *   bytes?: number | undefined,
  *   cpuSeconds: number | undefined,
@@ -13,12 +13,12 @@ import { median, medianOf } from "./statistics.mjs";
  * }} Round
  */
 
-/** What the contenders of one scenario were measured at, round by round. */
+/** The measurements of one scenario, by contender and round. */
 export class Rounds {
   #scenario;
   #clients;
   /** @type {Map<string, Round[]>} */
-  #of = new Map();
+  #rounds = new Map();
 
   /** @param {Scenario} scenario @param {number} clients */
   constructor(scenario, clients) {
@@ -28,12 +28,12 @@ export class Rounds {
 
   /** @param {string} contender @param {Round} round */
   add(contender, round) {
-    this.#of.set(contender, [...(this.#of.get(contender) ?? []), round]);
+    this.#rounds.set(contender, [...(this.#rounds.get(contender) ?? []), round]);
   }
 
-  /** The middle round of each figure. @returns {Result[]} */
+  /** The median of each figure over the rounds. @returns {Result[]} */
   results() {
-    return [...this.#of].map(([contender, rounds]) => this.#result(contender, rounds));
+    return [...this.#rounds].map(([contender, rounds]) => this.#result(contender, rounds));
   }
 
   /** @param {string} contender @param {readonly Round[]} rounds @returns {Result} */
@@ -75,7 +75,7 @@ export class Rounds {
 }
 
 /**
- * Of one core.
+ * Processor time as a share of one core.
  *
  * @param {number | undefined} seconds of processor time
  * @param {Round} round
@@ -85,7 +85,7 @@ function share(seconds, { requests, rate }) {
 }
 
 /**
- * Without the members that are undefined.
+ * Removes the undefined members.
  *
  * @template {Record<string, number | undefined>} Members
  * @param {Members} members

@@ -1,7 +1,7 @@
 /**
- * The least value that `share` of all do not exceed; NaN of none.
+ * The smallest value that at least `share` of the values do not exceed; NaN of no values.
  *
- * @param {readonly number[]} sorted least first
+ * @param {readonly number[]} sorted in ascending order
  * @param {number} share 0 to 1
  */
 export function percentile(sorted, share) {
@@ -9,7 +9,7 @@ export function percentile(sorted, share) {
   return sorted[rank - 1] ?? Number.NaN;
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of none. @param {readonly number[]} values */
+/** The median; NaN of no values. @param {readonly number[]} values */
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -18,24 +18,24 @@ export function median(values) {
   return sorted[Math.floor(middle)] ?? Number.NaN;
 }
 
-/** Of the values that are there; undefined of none. @param {readonly (number | undefined)[]} values */
+/** The median of the values that are present; undefined of none. @param {readonly (number | undefined)[]} values */
 export function medianOf(values) {
   const present = values.filter((value) => value !== undefined);
   return present.length > 0 ? median(present) : undefined;
 }
 
 /**
- * The share of the right rows that were found, over all answers.
+ * The share of the expected rows that the answers contain.
  *
- * @param {readonly (readonly number[])[]} found
- * @param {readonly (readonly number[])[]} right
+ * @param {readonly (readonly number[])[]} answered
+ * @param {readonly (readonly number[])[]} expected
  */
-export function recall(found, right) {
+export function recall(answered, expected) {
   let hits = 0;
   let wanted = 0;
-  right.forEach((ids, i) => {
-    const got = new Set(found[i]);
-    hits += ids.filter((id) => got.has(id)).length;
+  expected.forEach((ids, i) => {
+    const actual = new Set(answered[i]);
+    hits += ids.filter((id) => actual.has(id)).length;
     wanted += ids.length;
   });
   return wanted > 0 ? hits / wanted : 1;

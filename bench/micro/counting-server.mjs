@@ -5,17 +5,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { root as checkout } from "../../scripts/build/paths.mjs";
-import { send } from "../contenders/http.mjs";
+import { send } from "../contenders/http-contender.mjs";
 import { namespaceDialect } from "../contenders/namespace-dialect.mjs";
-import { listening, startProgram } from "../contenders/process.mjs";
+import { listening, startProgram } from "../contenders/program.mjs";
 
-const COUNT = pathToFileURL(join(import.meta.dirname, "count-crossings.mjs")).href;
+const COUNT = pathToFileURL(join(import.meta.dirname, "count-engine-calls.mjs")).href;
 const MAIN = join(checkout, "dist", "cli", "main.js");
 
 /**
- * A server that counts its calls into the engine.
+ * Starts a server that counts its calls into the engine.
  *
- * @param {string} table the file of its only table, `bench`: a whole Arrow IPC stream
+ * @param {string} table a file with an Arrow IPC stream, the rows of its only table `bench`
  */
 export async function countingServer(table) {
   const folder = mkdtempSync(join(tmpdir(), "joust-micro-"));
@@ -24,7 +24,7 @@ export async function countingServer(table) {
   const args = ["--import", COUNT, MAIN, "serve", join(folder, "root"), "--port", "0"];
   const options = ["--log-level", "warn", "--api-key", key];
   const program = startProgram(process.execPath, [...args, ...options], {
-    env: { JOUST_CROSSINGS: file },
+    env: { JOUST_ENGINE_CALLS: file },
   });
   const headers = { authorization: `Bearer ${key}` };
   const url = await listening(program);
@@ -32,12 +32,12 @@ export async function countingServer(table) {
   await dialect.create("bench", table);
   return {
     root: join(folder, "root"),
-    /** @param {import("../types.js").Ask} ask @returns {Promise<Uint8Array>} */
-    async ask(ask) {
-      const answer = await send(url, dialect.request("bench", ask));
+    /** @param {import("../types.js").Operation} operation @returns {Promise<Uint8Array>} */
+    async execute(operation) {
+      const answer = await send(url, dialect.request("bench", operation));
       return new Uint8Array(await answer.arrayBuffer());
     },
-    /** Calls so far, by name, and the bytes of JavaScript's heap that are in use. */
+    /** The calls so far by name, and the used bytes of the JavaScript heap. */
     async counts() {
       rmSync(file, { force: true });
       process.kill(program.pid, "SIGUSR2");

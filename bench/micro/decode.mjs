@@ -4,8 +4,8 @@ const MILLISECONDS = 1_000;
 const REPEATED = 50;
 
 /**
- * Nanoseconds to read a query's body: in the engine, the crossing included, and with `JSON.parse` into an
- * object. Neither looks at the table.
+ * Nanoseconds to parse the body of a query: in the engine, including the call from JavaScript, and with
+ * `JSON.parse`. Neither reads the table.
  */
 export function decode() {
   return bodies().map(([title, body]) => {
@@ -19,7 +19,7 @@ export function decode() {
   });
 }
 
-/** Processor time, the least of several runs: what others take from the machine only adds. @param {() => void} work */
+/** Processor time, the minimum of several runs, because other processes can only increase it. @param {() => void} work */
 function nanoseconds(work) {
   for (let i = 0; i < 100; i++) work();
   let least = Number.POSITIVE_INFINITY;
@@ -36,15 +36,15 @@ function nanoseconds(work) {
 function bodies() {
   const vector = (length) => Array.from({ length }, (_, i) => Math.fround(Math.sin(i)));
   const columns = { column_names: ["id", "text"] };
-  const near = (length) => ({ k: 10, vector: { single_vector: vector(length) }, columns });
-  const several = Array.from({ length: 10 }, () => vector(768));
+  const vectorQuery = (length) => ({ k: 10, vector: { single_vector: vector(length) }, columns });
+  const vectors = Array.from({ length: 10 }, () => vector(768));
   const words = { string_query: { query: "two words", columns: ["text"] } };
   return [
     ["filter", { k: 10, vector: { single_vector: [] }, filter: "id IN (1, 2, 3)", columns }],
     ["text", { k: 10, vector: { single_vector: [] }, full_text_query: words, columns }],
-    ["vector of 128", near(128)],
-    ["vector of 768", near(768)],
-    ["vector of 1536", near(1536)],
-    ["10 vectors of 768", { k: 10, vector: { multi_vector: several }, columns }],
+    ["vector of 128", vectorQuery(128)],
+    ["vector of 768", vectorQuery(768)],
+    ["vector of 1536", vectorQuery(1536)],
+    ["10 vectors of 768", { k: 10, vector: { multi_vector: vectors }, columns }],
   ];
 }

@@ -1,4 +1,4 @@
-/** A service as users write it around the LanceDB SDK. `fastify-lancedb.mjs ROOT DISTANCE`. */
+/** `fastify-lancedb.mjs ROOT DISTANCE`: a typical service around the LanceDB SDK. */
 import * as lancedb from "@lancedb/lancedb";
 import { tableFromIPC } from "apache-arrow";
 import Fastify from "fastify";
@@ -9,13 +9,13 @@ const reranker = await lancedb.rerankers.RRFReranker.create();
 const tables = new Map();
 const app = Fastify({ bodyLimit: 2 ** 31 });
 
-/** Opened once, as the SDK advises. */
+/** Opens each table once, as the SDK recommends. */
 async function open(name) {
   if (!tables.has(name)) tables.set(name, await database.openTable(name));
   return tables.get(name);
 }
 
-/** Numbers of 64 bits are more than JSON has. */
+/** Rows with numbers instead of bigints, which JSON cannot represent. */
 const plain = (rows) =>
   rows.map((row) => {
     const entries = Object.entries(row);

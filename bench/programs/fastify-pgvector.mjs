@@ -1,6 +1,6 @@
 /**
- * Postgres with pgvector behind a service as users write them.
- * `fastify-pgvector.mjs BINARIES FOLDER DISTANCE [UID:GID]`, the user that Postgres runs as.
+ * `fastify-pgvector.mjs BINARIES FOLDER DISTANCE [UID:GID]`: a typical service around Postgres with pgvector.
+ * UID:GID is the user of the Postgres process.
  */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
@@ -19,7 +19,7 @@ const [operators, operator] = {
 }[distance];
 const WORDS = "to_tsvector('english', text)";
 const COLUMNS = ["id", "label", "number", "text", "vector"];
-/** Rows that one statement adds. */
+/** Rows of one INSERT statement. */
 const BATCH = 2000;
 
 const settings = ["listen_addresses=", "shared_buffers=1GB", "maintenance_work_mem=1GB"];
@@ -35,7 +35,7 @@ const pool = new pg.Pool({
   max: 2 * availableParallelism(),
 });
 pool.on("error", () => {});
-// Numbers of 64 bits that JSON can hold.
+// Returns 64-bit integers as numbers for JSON.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 async function ready() {
@@ -48,11 +48,11 @@ async function ready() {
   }
 }
 
-/** The table with the other index has the same rows: one is both. */
+/** `bench` and `bench_graph` have the same rows: one table serves as both. */
 const name = (table) => (table === "bench_graph" ? "bench" : table.replaceAll(/\W/g, ""));
 const literal = (vector) => `[${vector.join(",")}]`;
 
-/** Settings hold for the transaction only. */
+/** Applies the settings to one transaction. */
 async function withSettings(wanted, work) {
   const client = await pool.connect();
   try {
@@ -83,7 +83,7 @@ async function search(table, body) {
   });
 }
 
-/** Any of the words, the best first. */
+/** Rows with any of the words, best first. */
 async function searchText(table, { text, columns, k }) {
   const statement = `SELECT ${columns} FROM ${table}, websearch_to_tsquery('english', $1) AS words
     WHERE ${WORDS} @@ words ORDER BY ts_rank(${WORDS}, words) DESC LIMIT ${k}`;
@@ -111,7 +111,7 @@ async function create(table, rows) {
   await pool.query(`CREATE TABLE ${table}
     (id bigint, label text, number bigint, text text, vector vector(${dimensions}))`);
   await add(table, rows);
-  // Only what is searched gets indexes, as with the others.
+  // Tables for inserts have no indexes, as with the other contenders.
   if (table !== "bench") return;
   for (const index of [
     `USING hnsw (vector ${operators})`,
@@ -159,7 +159,7 @@ app.post("/:table/create", async ({ params, body }) => {
 });
 
 process.once("SIGTERM", () => {
-  // Fast, not smart: connections need not end by themselves.
+  // SIGINT is a fast shutdown: it does not wait for clients to disconnect.
   postgres.once("exit", () => process.exit(0));
   postgres.kill("SIGINT");
 });

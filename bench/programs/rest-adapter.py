@@ -1,4 +1,4 @@
-"""The peer: the REST adapter that pylance ships, over a directory. `rest-adapter.py ROOT [--shared-session]`."""
+"""`rest-adapter.py ROOT [--shared-session]`: the REST adapter of pylance for a directory."""
 
 import sys
 import threading

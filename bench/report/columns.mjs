@@ -2,7 +2,7 @@
 import { count, figure, size } from "./format.mjs";
 
 /**
- * What the table shows of each result, in all forms of the report.
+ * The columns of the result tables, in text and HTML.
  *
  * @type {readonly { head: string, cell: (result: Result, report: Report) => string }[]}
  */
@@ -33,7 +33,7 @@ function spread({ rates: [least, most], rounds }) {
   return rounds > 1 ? `${figure(least)} to ${figure(most)}` : "";
 }
 
-/** How its speed compares with joust's. @param {Result} result @param {Report} report */
+/** The speed as a multiple of the speed of joust. @param {Result} result @param {Report} report */
 function share({ scenario, clients, rate }, { results, contenders }) {
   const joust = contenders.find(({ key }) => key === "joust")?.title;
   const ours = results.find(
@@ -45,11 +45,11 @@ function share({ scenario, clients, rate }, { results, contenders }) {
 
 /** @param {Result} result */
 function notes({ failures, loaderCpu, seconds, bytes, rows }) {
-  const said = [];
-  if (failures > 0) said.push(`${count(failures)} FAILED`);
-  // Beyond that the tool may be what is measured.
-  if (loaderCpu !== undefined && loaderCpu > 0.8) said.push("load tool busy");
-  if (seconds !== undefined && bytes !== undefined) said.push(`${size(bytes / seconds)}/s`);
-  if (seconds !== undefined && rows > 1) said.push(`${figure(rows / seconds)} rows/s`);
-  return said.join(", ");
+  const parts = [];
+  if (failures > 0) parts.push(`${count(failures)} FAILED`);
+  // The load generator may be the bottleneck.
+  if (loaderCpu !== undefined && loaderCpu > 0.8) parts.push("load generator busy");
+  if (seconds !== undefined && bytes !== undefined) parts.push(`${size(bytes / seconds)}/s`);
+  if (seconds !== undefined && rows > 1) parts.push(`${figure(rows / seconds)} rows/s`);
+  return parts.join(", ");
 }

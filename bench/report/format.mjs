@@ -1,4 +1,4 @@
-/** Three digits that count, and thousands set apart. @param {number | undefined} value */
+/** A number with three significant digits and separators for thousands. @param {number | undefined} value */
 export function figure(value) {
   if (value === undefined || !Number.isFinite(value)) return "–";
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");

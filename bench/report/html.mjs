@@ -1,12 +1,12 @@
 /** @import { Report, Result } from "../types.js" */
-import { judgeGoals } from "../goals.mjs";
+import { judgeGoals } from "../judge/goals.mjs";
 import { columns } from "./columns.mjs";
 import { figure } from "./format.mjs";
 import { htmlTable, hues, page } from "./page.mjs";
 import { barChart, escaped, lineChart } from "./svg.mjs";
 import { byScenario, summary } from "./text.mjs";
 
-/** A report as one page: a chart and a table for each scenario. @param {Report} report */
+/** A report as an HTML page: a chart and a table for each scenario. @param {Report} report */
 export function htmlReport(report) {
   const hueOf = (contender) =>
     Math.max(
@@ -25,10 +25,10 @@ export function htmlReport(report) {
   ]);
 }
 
-/** What each contender answers in a second, and how much of the right answer that is. */
+/** Requests per second of each contender over recall. */
 function recallChart({ results, contenders }, hueOf) {
   const vectors = results.filter(
-    ({ recall, title }) => recall !== undefined && !/admitted|in one/.test(title),
+    ({ recall, scenario }) => recall !== undefined && !/filter|batch/.test(scenario),
   );
   if (vectors.length === 0) return "";
   const clients = Math.max(...vectors.map((result) => result.clients));
@@ -37,19 +37,19 @@ function recallChart({ results, contenders }, hueOf) {
       .filter((result) => result.contender === title && result.clients === clients)
       .map(({ recall, rate }) => /** @type {const} */ ([recall ?? 0, rate]))
       .sort(([a], [b]) => a - b);
-    return { name: title, hue: hueOf(title), points: best(all), loose: all };
+    return { name: title, hue: hueOf(title), points: paretoFront(all), loose: all };
   });
   const chart = lineChart({
     series: series.filter(({ points }) => points.length > 0),
-    x: "recall of the ten nearest; a line joins what nothing of the same contender beats in both",
-    y: `requests/s, ${clients} clients; further up and right is better`,
+    x: "recall of the ten nearest; a line joins the Pareto-optimal points of a contender",
+    y: `requests/s, ${clients} clients; higher and further right is better`,
     logY: true,
   });
   return `<h2>Vectors: speed and recall</h2>${chart}`;
 }
 
-/** Those than which no other is as good and faster. @param {readonly (readonly [number, number])[]} points by recall */
-function best(points) {
+/** The points that no other point beats in recall and speed. @param {readonly (readonly [number, number])[]} points by recall */
+function paretoFront(points) {
   return points.filter(([, rate], i) => points.slice(i + 1).every(([, other]) => other < rate));
 }
 
@@ -58,8 +58,8 @@ function section(title, results, report, hueOf) {
   const timed = results.some(({ seconds }) => seconds !== undefined);
   const clients = [...new Set(results.map((result) => result.clients))];
   const charts = clients.map((number) => {
-    const own = results.filter((result) => result.clients === number);
-    const bars = own.map(({ contender, rate, seconds, recall, p99 }) => ({
+    const shown = results.filter((result) => result.clients === number);
+    const bars = shown.map(({ contender, rate, seconds, recall, p99 }) => ({
       name: contender,
       value: timed ? (seconds ?? 0) : rate,
       hue: hueOf(contender),
@@ -69,7 +69,7 @@ function section(title, results, report, hueOf) {
       ].join(", "),
     }));
     const unit = timed
-      ? "seconds, less is better"
+      ? "seconds, lower is better"
       : `requests/s, ${number} ${number === 1 ? "client" : "clients"}`;
     return `<p class="faint">${unit}</p>${barChart(bars)}`;
   });
@@ -102,7 +102,7 @@ function builtTable({ built }) {
     { head: "step", words: true },
     { head: "seconds" },
   ];
-  return `<h2>Built before</h2>${htmlTable(
+  return `<h2>Build steps</h2>${htmlTable(
     heads,
     built.map(({ contender, step, seconds }) => [contender, step, figure(seconds)]),
   )}`;

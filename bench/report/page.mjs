@@ -11,7 +11,7 @@ const HUES = [
   "#a16207",
 ];
 
-/** How many colours there are; further contenders take them again. */
+/** The number of colors; further contenders repeat them. */
 export const hues = HUES.length;
 
 const STYLE = `
@@ -29,10 +29,10 @@ polyline { fill: none; stroke-width: 2; }
 ${HUES.map((hue, i) => `.hue-${i} { fill: ${hue}; } .line-${i} { stroke: ${hue}; }`).join("\n")}`;
 
 /**
- * A page that needs nothing else.
+ * A self-contained HTML page.
  *
  * @param {string} title
- * @param {readonly string[]} parts HTML
+ * @param {readonly string[]} parts in HTML
  */
 export function page(title, parts) {
   return `<!doctype html>

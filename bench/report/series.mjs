@@ -11,17 +11,20 @@ export function seriesText({ grows, steps }) {
     .join("\n");
 }
 
-/** How each quantity goes with what grows, in a chart of its own. @param {SeriesReport} report */
+/** A page with a chart of each quantity over the rows or cores. @param {SeriesReport} report */
 export function seriesHtml({ when, grows, steps }) {
   const always = {
-    "Requests a second": { y: "requests/s", values: rates },
+    "Requests per second": { y: "requests/s", values: rates },
     Latency: { y: "p50, ms", values: latencies },
   };
   const ofRows = {
     "Build time": { y: "seconds", values: buildSeconds },
     ...always,
-    Memory: { y: "resident, MiB, the most of all scenarios", values: memory },
-    Disk: { y: "MiB with all indexes, and the rows as an Arrow stream", values: disk },
+    Memory: { y: "resident, MiB, maximum of all scenarios", values: memory },
+    Disk: {
+      y: "MiB of the tables with all indexes, and of the rows as an Arrow stream",
+      values: disk,
+    },
     Recall: { y: "recall of the ten nearest", values: recalls, linear: true },
   };
   const ofCores = {
@@ -29,7 +32,7 @@ export function seriesHtml({ when, grows, steps }) {
     "Main thread": { y: "share of one core", values: mainThread, linear: true },
   };
   const [first] = steps;
-  return page(`joust, more and more ${grows}, ${when.slice(0, 10)}`, [
+  return page(`joust by number of ${grows}, ${when.slice(0, 10)}`, [
     `<p class="faint">${first ? escaped(summary(first.report)).replaceAll("\n", "<br>") : ""}</p>`,
     ...Object.entries(grows === "rows" ? ofRows : ofCores).map(
       ([title, { y, values, ...form }]) =>
@@ -52,7 +55,7 @@ function chart({ grows, steps }, y, values, { linear = false }) {
       lines.set(name, [...(lines.get(name) ?? []), [at, value]]);
     }
   }
-  // One colour for each scenario; whoever comes after the first contender is dashed.
+  // One color per scenario. The lines of all contenders after the first are dashed.
   const subjects = [...new Set([...lines.keys()].map(subject))];
   /** @type {Set<string>} */
   const seen = new Set();
@@ -64,10 +67,10 @@ function chart({ grows, steps }, y, values, { linear = false }) {
   return lineChart({ series, x: grows, y, logX: grows === "rows", logY: !linear });
 }
 
-/** Of `scenario, contender` the scenario. @param {string} name */
+/** The scenario of `scenario, contender`. @param {string} name */
 const subject = (name) => name.split(", ", 1)[0] ?? name;
 
-/** Steps of the same name happen once for each table: the sum. @param {Report} report */
+/** The sum of the steps with the same name, one for each table. @param {Report} report */
 function buildSeconds({ built }) {
   /** @type {Record<string, number>} */
   const sums = {};
@@ -84,8 +87,8 @@ const byResult =
   (/** @type {Report} */ { results }) =>
     Object.fromEntries(
       results.flatMap((result) => {
-        const found = value(result);
-        return found === undefined ? [] : [[`${result.scenario}, ${result.contender}`, found]];
+        const y = value(result);
+        return y === undefined ? [] : [[`${result.scenario}, ${result.contender}`, y]];
       }),
     );
 
@@ -98,8 +101,8 @@ const mainThread = byResult(({ mainThreadCpu }) => mainThreadCpu);
 function memory({ results, contenders }) {
   return Object.fromEntries(
     contenders.flatMap(({ title }) => {
-      const own = results.filter(({ contender }) => contender === title);
-      const most = Math.max(0, ...own.map(({ residentBytes = 0 }) => residentBytes));
+      const measured = results.filter(({ contender }) => contender === title);
+      const most = Math.max(0, ...measured.map(({ residentBytes = 0 }) => residentBytes));
       return most > 0 ? [[title, most / 2 ** 20]] : [];
     }),
   );

@@ -1,6 +1,6 @@
 import { figure } from "./format.mjs";
 
-/** Text that may stand between tags and in attributes. @param {string} text */
+/** Escapes a text for HTML content and attributes. @param {string} text */
 export function escaped(text) {
   return text
     .replaceAll("&", "&amp;")
@@ -12,7 +12,7 @@ export function escaped(text) {
 /** @typedef {readonly [number, number]} Point */
 
 /**
- * Horizontal bars, in the order that they come.
+ * Horizontal bars in the given order.
  *
  * @param {readonly { name: string, value: number, hue: number, note?: string }[]} bars
  */
@@ -30,7 +30,7 @@ export function barChart(bars) {
 }
 
 /**
- * Points joined by lines, one line for each series; `loose` ones are on no line.
+ * Points joined by a line for each series. `loose` points have no line.
  *
  * @param {{
  *   series: readonly { name: string, hue: number, points: readonly Point[], loose?: readonly Point[], dashed?: boolean }[],
@@ -67,8 +67,8 @@ export function lineChart({ series, x, y, logX = false, logY = false }) {
     `<text class="faint" x="295" y="288" text-anchor="middle">${escaped(x)}</text>`,
     `<text class="faint" x="70" y="12">${escaped(y)}</text>`,
   ];
-  const lines = series.map(({ name, hue, points: own, loose = [], dashed = false }, i) => {
-    const at = own.map(([a, b]) => [horizontal.at(a), vertical.at(b)]);
+  const lines = series.map(({ name, hue, points: joined, loose = [], dashed = false }, i) => {
+    const at = joined.map(([a, b]) => [horizontal.at(a), vertical.at(b)]);
     const path = at.map(([a, b]) => `${a},${b}`).join(" ");
     const dot = (a, b, r) => `<circle class="hue-${hue}" cx="${a}" cy="${b}" r="${r}"/>`;
     const dots = [
@@ -83,7 +83,7 @@ export function lineChart({ series, x, y, logX = false, logY = false }) {
   return svg(800, Math.max(296, 40 + series.length * 20), [...grid, ...lines]);
 }
 
-/** Where values of an axis are drawn, and which are named. */
+/** The positions of values on an axis, and its ticks. */
 function axis(values, logarithmic, from, to) {
   const scale = logarithmic ? Math.log10 : (value) => value;
   const positive = logarithmic ? values.filter((value) => value > 0) : values;

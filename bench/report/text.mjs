@@ -1,9 +1,9 @@
 /** @import { Report, Result } from "../types.js" */
-import { judgeGoals } from "../goals.mjs";
+import { judgeGoals } from "../judge/goals.mjs";
 import { columns } from "./columns.mjs";
 import { count, figure, size } from "./format.mjs";
 
-/** A report as a terminal shows it. @param {Report} report */
+/** A report as text for a terminal. @param {Report} report */
 export function textReport(report) {
   const lines = [summary(report), ""];
   for (const [title, results] of byScenario(report.results)) {
@@ -11,7 +11,7 @@ export function textReport(report) {
   }
   lines.push(...goalLines(report));
   if (report.built.length > 0) {
-    lines.push("built");
+    lines.push("build steps");
     lines.push(
       ...report.built.map(
         ({ contender, step, seconds }) => `  ${contender}: ${step}, ${figure(seconds)} s`,
@@ -23,13 +23,13 @@ export function textReport(report) {
   return lines.join("\n");
 }
 
-/** What was measured and on what, in one line. @param {Report} report */
+/** The data set, the machine and the load generator. @param {Report} report */
 export function summary({ dataset, machine, loader, seconds }) {
   const { title, rows, dimensions, distance, bytes } = dataset;
   return [
     `${title}: ${count(rows)} rows, ${dimensions} dimensions, ${distance}, ${size(bytes)}`,
     `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
-    `load: ${loader}, closed loop, on the same machine; ${count(seconds)} s in all`,
+    `load: ${loader}, closed loop, on the same machine; ${count(seconds)} s in total`,
   ].join("\n");
 }
 

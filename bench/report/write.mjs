@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { root as checkout } from "../../scripts/build/paths.mjs";
 
 /**
- * Writes a report as JSON and as a page.
+ * Writes a report as JSON and as an HTML page.
  *
- * @param {{ when: string, out: string | undefined, kind: string, report: unknown, html: string }} made
+ * @param {{ when: string, out: string | undefined, kind: string, report: unknown, html: string }} contents
  * @returns {string[]} the paths of the files
  */
 export function writeReport({ when, out, kind, report, html }) {

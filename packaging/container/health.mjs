@@ -1,5 +1,5 @@
-// The image's health check: ends with 0 when joust answers on this container's loopback address.
-// It reads the port and the certificate as joust does, from the environment.
+// The health check of the image: exits with 0 if joust answers on the loopback address of the container. It reads the
+// port and the certificate from the environment, as joust does.
 import { get as getHttp } from "node:http";
 import { get as getHttps } from "node:https";
 

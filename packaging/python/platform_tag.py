@@ -1,4 +1,4 @@
-"""Tags the wheel with the oldest glibc that its binaries run on, read from their symbols."""
+"""Tags the wheel with the oldest glibc that its binaries support, from their symbols."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 APP = "src/joust/_app"
 MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
-# The folder of uWebSockets.js. Where it does not load, joust uses Node's own HTTP: it says nothing about where
-# the server runs.
+# The folder of uWebSockets.js. If it does not load, joust uses the HTTP server of Node, so it does not restrict the
+# platform.
 OPTIONAL = "uws"
 
 
 class PlatformTag(BuildHookInterface):
-    """Hatch calls it before it packs the wheel."""
+    """A build hook that Hatch calls before it packs the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         build_data["pure_python"] = False
@@ -31,7 +31,7 @@ def platform_tag(app: Path) -> str:
     """The platform tag of a staged server, such as ``manylinux_2_35_x86_64``.
 
     Raises:
-        ValueError: there is no ELF binary with glibc symbols, or binaries of two machines.
+        ValueError: no binary has glibc symbols, or the binaries are for several machines.
     """
     binaries = [path for path in sorted(app.rglob("*.node")) if OPTIONAL not in path.relative_to(app).parts]
     machines = set()
@@ -41,11 +41,11 @@ def platform_tag(app: Path) -> str:
             try:
                 elf = ELFFile(file)
             except ELFError as error:
-                raise ValueError(f"{path.name} is no ELF file: wheels are built on Linux") from error
+                raise ValueError(f"{path.name} is not an ELF file: build wheels on Linux") from error
             machines.add(MACHINES[elf["e_machine"]])
             versions.update(glibc_versions(elf))
     if not versions or len(machines) != 1:
-        raise ValueError(f"{app} must hold binaries of one machine that need glibc, not of {machines}")
+        raise ValueError(f"{app} must contain binaries of one machine that need glibc, not of {machines}")
     major, minor = max(versions)
     return f"manylinux_{major}_{minor}_{machines.pop()}"
 

@@ -14,37 +14,39 @@ import { chosenFeatures, FEATURES, featureFlags } from "./features.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
 import { CompileProgress, progressEnvironment, progressFlags } from "./progress.mjs";
-import { fetchAddon } from "./published.mjs";
+import { fetchAddon } from "./published-addon.mjs";
 import { cargoBuild } from "./target.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
 const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
 const STAMP = join(root, "native", ".stamp");
 
-/** What the addon is made from; prebuilt packages carry it, so that only one that fits is used. */
+/** The fingerprint of the sources of the addon. A platform package contains it and matches only equal sources. */
 export const addonInputs = () => fingerprint(INPUTS);
 
 export function addonStale() {
   const inputs = addonInputs();
-  if (existsSync(addonPath)) return !isStamped(STAMP, made(inputs, wantsUnoptimised()));
+  if (existsSync(addonPath)) return !isStamped(STAMP, stampOf(inputs, wantsUnoptimised()));
   return prebuiltInputs() !== inputs;
 }
 
-/** What a first build should be told; lance and its dependencies are compiled once. */
+/** The end of the message before a build that also compiles Lance and its dependencies. */
 export function firstBuildHint() {
   const compiled = existsSync(join(targetDir, "release", "deps"));
-  return compiled ? "" : ", which takes up to 45 minutes on two cores this first time";
+  return compiled ? "" : ", which takes up to 45 minutes on two cores the first time";
 }
 
 /**
- * Takes the addon of the published platform package, where one of this version was made from exactly these
- * sources; false where there is none. Nothing that is compiled already is replaced.
+ * Downloads the addon of the published platform package, if its version and its sources are those of this
+ * checkout. It never replaces a compiled addon.
+ *
+ * @returns {boolean} whether it wrote the addon
  */
-export function takePublishedAddon() {
+export function downloadAddon() {
   const inputs = addonInputs();
   if (existsSync(addonPath) || !fetchAddon(inputs, addonPath)) return false;
-  // An optimised addon also serves where an unoptimised one is enough.
-  stamp(STAMP, made(inputs, wantsUnoptimised()));
+  // An optimised addon also satisfies a request for an unoptimised one.
+  stamp(STAMP, stampOf(inputs, wantsUnoptimised()));
   return true;
 }
 
@@ -57,15 +59,15 @@ function prebuiltInputs() {
 }
 
 /**
- * Compiles the workspace and puts the addon, its loader and its declarations into native/.
+ * Compiles the workspace and writes the addon, its loader and its declarations to native/.
  *
- * Not with `napi build`: that passes `--target` and one package, and so would compile every
- * dependency a second time beside those that `cargo test` uses. The parts of @napi-rs/cli that
- * make the loader and the declarations are called here instead.
+ * It does not use `napi build`, which passes `--target` and one package: cargo would compile every dependency
+ * a second time, in addition to those for `cargo test`. It calls the functions of @napi-rs/cli that write the
+ * loader and the declarations.
  */
 export async function buildAddon({ profile = "release" } = {}) {
   const inputs = addonInputs();
-  // What is published is always optimised.
+  // A published addon is always optimised.
   const quick = profile === "release" && wantsUnoptimised();
   const flags = [...featureFlags(), ...(quick ? unoptimised(...SLOW) : [])];
   const weights = crateWeights({ quick });
@@ -77,21 +79,21 @@ export async function buildAddon({ profile = "release" } = {}) {
     onOutput: (chunk) => progress.write(chunk),
   });
   progress.end();
-  if (code !== 0) throw new Error("the engine did not compile; see cargo's message above");
+  if (code !== 0) throw new Error("the engine did not compile: see the errors of cargo above");
 
-  // A rename, because a running server has the old file mapped.
+  // Replaced by a rename, because a running server maps the old file.
   const fresh = `${addonPath}.${process.pid}`;
   copyFileSync(join(profileDir(profile), libraryName()), fresh);
   renameSync(fresh, addonPath);
   await writeBindings();
-  stamp(STAMP, made(inputs, quick));
+  stamp(STAMP, stampOf(inputs, quick));
 }
 
-/** The ways to compile it are taken for different addons. */
-function made(inputs, quick) {
+/** The stamp of an addon: its sources and how they are compiled. */
+function stampOf(inputs, quick) {
   const features = chosenFeatures();
-  const some = features.length < FEATURES.length ? ["stores:", ...features] : [];
-  return [inputs, ...(quick ? ["unoptimised"] : []), ...some].join(" ");
+  const stores = features.length < FEATURES.length ? ["stores:", ...features] : [];
+  return [inputs, ...(quick ? ["unoptimised"] : []), ...stores].join(" ");
 }
 
 function libraryName() {
@@ -99,12 +101,12 @@ function libraryName() {
   return platform.startsWith("darwin") ? "libjoust_node.dylib" : "libjoust_node.so";
 }
 
-/** Writes native/index.js and native/index.d.ts when the macros have described the addon anew. */
+/** Writes native/index.js and native/index.d.ts if the compilation wrote new type definitions. */
 async function writeBindings() {
-  const described = join(root, "native", "typedefs", "joust-node");
+  const definitions = join(root, "native", "typedefs", "joust-node");
   const declarations = join(root, "native", "index.d.ts");
   const outputDir = join(root, "native");
-  if (!existsSync(described) || isNewer(declarations, described)) return;
+  if (!existsSync(definitions) || isNewer(declarations, definitions)) return;
 
   const { generateTypeDef, writeJsBinding } = await import("@napi-rs/cli");
   const { name, version, napi } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));

@@ -1,6 +1,6 @@
 /**
- * The server as an application: what the wheel contains, and the npm packages from which an image is built.
- * Both take the addon that is in native/, whatever profile it was compiled with.
+ * The server as an application: the content of the wheel, and the npm packages for an image. Both contain the
+ * addon in native/, compiled with any profile.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -9,13 +9,13 @@ import { basename, join } from "node:path";
 import { compiledTarget, stripAddon, writePlatformPackage } from "../packages/platform.mjs";
 import { addonPath, platform, root } from "./paths.mjs";
 
-/** `process.versions.modules` of Node 24, which the wheel and the image bring. */
+/** `process.versions.modules` of Node 24, which the wheel and the image contain. */
 const NODE_ABI = "137";
 
 /**
- * Writes the server into `folder`, which must not exist: the package as npm publishes it, its production
- * dependencies at the versions of package-lock.json, and the platform package. Without what Node 24 on this
- * platform does not load. Starts with `node dist/cli/main.js`.
+ * Writes the server to `folder`, which must not exist: the package as npm publishes it, its production
+ * dependencies in the versions of package-lock.json, and the platform package. It omits the files that Node 24
+ * does not load on this platform. `node dist/cli/main.js` starts the server.
  */
 export function stageApplication(folder) {
   mkdirSync(folder, { recursive: true });
@@ -28,10 +28,10 @@ export function stageApplication(folder) {
   const modules = join(folder, "node_modules");
   writePlatform(join(modules, `joust-${platform}`));
   removeForeignBinaries(modules);
-  removeDevelopment(modules);
+  removeDevelopmentFiles(modules);
 }
 
-/** Packs the main package and this platform's into `folder`; the paths of both. */
+/** Packs the main package and the package of this platform into `folder`; returns both paths. */
 export function packPackages(folder) {
   const source = mkdtempSync(join(tmpdir(), "joust-platform-"));
   try {
@@ -42,25 +42,25 @@ export function packPackages(folder) {
   }
 }
 
-/** The platform package with the addon that is there. */
+/** Writes the platform package with the addon of native/. */
 function writePlatform(folder) {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const target = compiledTarget(manifest);
   writePlatformPackage({ manifest, target, addon: addonPath, folder });
-  // The profile `dist` has removed the symbols already.
+  // Only the profile `release` leaves symbols.
   if (target.platform === "linux") stripAddon(join(folder, basename(addonPath)));
 }
 
-/** Scripts are left out: every caller comes after set-up, which has compiled what they would compile. */
+/** Ignores scripts, because the set-up before every caller has compiled the sources. */
 function pack(source, folder) {
   const output = npm(["pack", "--json", "--ignore-scripts", "--pack-destination", folder], source);
   const packed = JSON.parse(output);
-  // npm 12 answers with an object by name, older ones with a list.
+  // npm 12 prints an object by name, older versions a list.
   const [{ filename }] = Object.values(packed);
   return join(folder, filename.replace(/^@/, "").replace("/", "-"));
 }
 
-/** The builds for other versions of Node, and those for the other C library, which npm installs too. */
+/** Removes the builds for other versions of Node and for musl, which npm also installs. */
 function removeForeignBinaries(modules) {
   const uws = join(modules, `joust-${platform}`, "uws");
   for (const name of readdirSync(uws, { recursive: true })) {
@@ -71,8 +71,8 @@ function removeForeignBinaries(modules) {
   }
 }
 
-/** Declarations and source maps: nearly half of the files, and Node reads none of them. */
-function removeDevelopment(modules) {
+/** Removes declarations and source maps, nearly half of the files: Node reads none of them. */
+function removeDevelopmentFiles(modules) {
   for (const name of readdirSync(modules, { recursive: true })) {
     if (/\.(d\.[cm]?ts|map)$/.test(name)) rmSync(join(modules, name), { force: true });
   }

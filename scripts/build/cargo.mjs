@@ -2,14 +2,14 @@ import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { root, targetDir } from "./paths.mjs";
-import { takeOver } from "./take-over.mjs";
+import { claimTarget } from "./shared-target.mjs";
 
 /** @type {NodeJS.ProcessEnv | undefined} */
 let environment;
 
 /**
- * The environment of every cargo call of this repository. It has to be the same each time: cargo
- * compiles the lance crates again when the path of protoc changes.
+ * The environment of every cargo call of this repository. It must always be the same: cargo recompiles the
+ * Lance crates when the path of protoc changes.
  */
 export function cargoEnvironment() {
   environment ??= prepare();
@@ -19,7 +19,7 @@ export function cargoEnvironment() {
 /** @returns {NodeJS.ProcessEnv} */
 function prepare() {
   mkdirSync(join(root, "native", "typedefs"), { recursive: true });
-  takeOver(targetDir, root);
+  claimTarget(targetDir, root);
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, CARGO_TARGET_DIR: targetDir };
   env.PROTOC ??= protoc(env);
@@ -43,8 +43,8 @@ function protoc(env) {
 }
 
 /**
- * Runs cargo; resolves with its exit code. `onOutput(chunk)` gets what it writes to the streams
- * that `options.stdio` makes pipes.
+ * Runs cargo and resolves with its exit code. `onOutput(chunk)` receives the output of the streams that
+ * `options.stdio` makes pipes.
  *
  * @param {readonly string[]} args
  * @param {{

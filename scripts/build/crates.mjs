@@ -5,8 +5,8 @@ import { root } from "./paths.mjs";
 import { SLOW } from "./unoptimised.mjs";
 
 /**
- * What each crate took to compile: the sum of its units, build scripts included. scripts/build/timings.mjs
- * writes the file; docs/design/build.md has the conditions.
+ * The compile time of each crate: the sum of its units, build scripts included. scripts/build/timings.mjs
+ * writes the file; docs/design/build.md has the conditions of the measurement.
  *
  * @returns {import("./estimate.mjs").Weights}
  */
@@ -18,8 +18,8 @@ export function crateWeights({ quick = false } = {}) {
 }
 
 /**
- * The names of the crates that a build of the workspace compiles; those of the table where cargo cannot say,
- * because an estimate is not worth a failure.
+ * The names of the crates that a build of the workspace compiles. If cargo fails, the names of the table, because
+ * the estimate is optional.
  *
  * @param {readonly string[]} flags cargo's flags that choose features or a target
  */

@@ -3,17 +3,17 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./paths.mjs";
 
-/** Whether the npm packages are missing or older than the lock file. */
+/** Whether the npm packages are missing or older than package-lock.json. */
 export function dependenciesStale() {
   return isStale(root, "package-lock.json");
 }
 
-/** Installs exactly what the lock file says. */
+/** Installs the exact versions of package-lock.json. */
 export function installDependencies() {
   install(root, "ci");
 }
 
-/** The same for a folder of its own without a lock file, whose package.json names exact versions. */
+/** Installs the packages of another folder, whose package.json has exact versions and no lock file. */
 export function installFolder(folder) {
   if (isStale(folder, "package.json")) install(folder, "install", "--no-package-lock");
 }
@@ -25,13 +25,13 @@ function isStale(folder, source) {
   );
 }
 
-/** No package needs its install script: all that carry native code ship it built. */
+/** Ignores install scripts: every package with native code contains it compiled. */
 function install(folder, ...args) {
   const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   npm([...args, ...quiet], { cwd: folder, stdio: ["ignore", 2, 2] });
 }
 
-/** Runs npm; what it prints to a pipe. */
+/** Runs npm and returns its output, if `options.stdio` makes it a pipe. */
 export function npm(args, options) {
   const isWindows = process.platform === "win32";
   return execFileSync(isWindows ? "npm.cmd" : "npm", args, {

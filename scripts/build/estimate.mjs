@@ -1,14 +1,14 @@
 /**
- * How long a compilation still takes: from what each crate took in a recorded build, corrected by the pace of
- * this one.
+ * Estimates the remaining time of a compilation from the recorded time of each crate, corrected by the pace of
+ * this build.
  */
 
 import { availableParallelism } from "node:os";
 
-/** For so long the recorded pace counts as much as the own one, ms: a start says little about the rest. */
+/** Milliseconds until the measured pace has the same weight as the recorded one: a start predicts little. */
 const TRUST_MS = 60_000;
-/** A crate that takes longer than recorded is nearly done, not done. */
-const NEARLY = 0.95;
+/** The greatest share of a running crate that counts as done. */
+const MAX_RUNNING_SHARE = 0.95;
 
 /**
  * @typedef {{
@@ -17,20 +17,20 @@ const NEARLY = 0.95;
  *   parallel: number,
  *   cores: number,
  *   serial: string[],
- * }} Weights seconds of each slow crate and of every other one; how many crates compiled at a time on how many
- * cores; the crates at the end, which compile one after another
+ * }} Weights `crates`: seconds of each slow crate; `rest`: of every other one; `parallel`: mean number of crates
+ * that compiled concurrently on `cores`; `serial`: the last crates, which compile one after another
  */
 
 export class Estimate {
-  /** @type {Map<string, number>} crates that are not compiled yet, with their recorded seconds */
+  /** @type {Map<string, number>} recorded seconds of the crates that are not compiled yet */
   #pending;
-  /** @type {Map<string, number>} when each crate that is compiling now began */
+  /** @type {Map<string, number>} start time of each crate that is compiling */
   #running = new Map();
-  /** @type {Set<string>} quick crates that have begun: cargo may list them for too short a time to be seen */
-  #begun = new Set();
+  /** @type {Set<string>} fast crates that have started: cargo may list them too briefly to be noticed */
+  #startedFast = new Set();
   #weights;
   #total = 0;
-  /** Recorded seconds of what this build has compiled; what was there before does not count. */
+  /** Recorded seconds of the crates that this build has compiled. */
   #done = 0;
   #started;
 
@@ -46,20 +46,20 @@ export class Estimate {
     this.#started = now;
   }
 
-  /** A crate that an earlier build has compiled. */
+  /** Removes a crate that an earlier build compiled. */
   fresh(name) {
     this.#total -= this.#pending.get(name) ?? 0;
     this.#pending.delete(name);
   }
 
-  /** A crate whose first unit cargo starts. */
+  /** Notes that cargo starts the first unit of a crate. */
   begin(name) {
-    if (this.#pending.has(name) && !(name in this.#weights.crates)) this.#begun.add(name);
+    if (this.#pending.has(name) && !(name in this.#weights.crates)) this.#startedFast.add(name);
   }
 
   /**
-   * What cargo compiles now, as its progress line lists it. `name(build)` is the build script of a crate, which
-   * is compiled afterwards.
+   * Sets the units that cargo compiles now, from its progress line. `name(build)` is the build script of a crate,
+   * which compiles before the crate.
    *
    * @param {readonly string[]} active
    */
@@ -68,7 +68,7 @@ export class Estimate {
     const libraries = new Set(items.filter((item) => /^[\w-]+$/.test(item)));
     const crates = new Set(items.map((item) => item.split("(", 1)[0]));
     for (const name of this.#running.keys()) if (!libraries.has(name)) this.#finish(name);
-    for (const name of this.#begun) if (!crates.has(name)) this.#finish(name);
+    for (const name of this.#startedFast) if (!crates.has(name)) this.#finish(name);
     for (const name of libraries) {
       if (this.#pending.has(name) && !this.#running.has(name)) this.#running.set(name, now);
     }
@@ -78,26 +78,26 @@ export class Estimate {
     this.#done += this.#pending.get(name) ?? 0;
     this.#pending.delete(name);
     this.#running.delete(name);
-    this.#begun.delete(name);
+    this.#startedFast.delete(name);
   }
 
-  /** How much of the work of this build is done, 0 to 1. */
+  /** The share of this build that is done, 0 to 1. */
   share(now = Date.now()) {
     if (this.#total <= 0) return 1;
     return Math.min(1, (this.#done + this.#doneOfRunning(now)) / this.#total);
   }
 
-  /** Whether the pace of this build counts for more than the recorded one. */
+  /** Whether the measured pace has more weight than the recorded one. */
   isMeasured(now = Date.now()) {
     return now - this.#started > TRUST_MS;
   }
 
-  /** Milliseconds that are left. */
+  /** The remaining milliseconds. */
   left(now = Date.now()) {
     const { parallel, cores, serial } = this.#weights;
     const expected = parallel * (availableParallelism() / cores);
     const done = this.#done + this.#doneOfRunning(now);
-    // Recorded seconds for each second, and how much faster that is than the recorded build.
+    // `pace`: recorded seconds per second. `speed`: pace relative to the recorded build.
     const pace = (done * 1000 + expected * TRUST_MS) / (now - this.#started + TRUST_MS);
     const speed = pace / expected;
     let left = 0;
@@ -108,7 +108,7 @@ export class Estimate {
     return left * 1000;
   }
 
-  /** Recorded seconds of the crates that are compiling now, of as much of them as should be done. */
+  /** Recorded seconds of the finished parts of the crates that are compiling. */
   #doneOfRunning(now) {
     let done = 0;
     for (const name of this.#running.keys()) done += this.#doneOf(name, now);
@@ -118,12 +118,12 @@ export class Estimate {
   #doneOf(name, now) {
     const since = this.#running.get(name);
     if (since === undefined) return 0;
-    return Math.min((now - since) / 1000, NEARLY * (this.#pending.get(name) ?? 0));
+    return Math.min((now - since) / 1000, MAX_RUNNING_SHARE * (this.#pending.get(name) ?? 0));
   }
 }
 
 /**
- * A time in minutes: an estimate is not exact to the second.
+ * Formats an estimated time in minutes.
  *
  * @param {number} ms
  */

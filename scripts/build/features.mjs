@@ -1,8 +1,8 @@
-/** The cloud stores that can be left out of the engine: features of joust-core and joust-node. */
+/** The optional cloud stores of the engine: features of joust-core and joust-node. */
 export const FEATURES = ["aws", "azure", "gcp"];
 
 /**
- * What JOUST_FEATURES chooses: all when it is not set, `local` for none, or a list such as `aws,gcp`.
+ * The features that JOUST_FEATURES selects: unset for all, `local` for none, or a list such as `aws,gcp`.
  *
  * @param {string | undefined} value
  * @returns {string[]} in the order of FEATURES
@@ -14,13 +14,13 @@ export function chosenFeatures(value = process.env.JOUST_FEATURES) {
   const unknown = names.filter((name) => !FEATURES.includes(name));
   if (unknown.length > 0) {
     throw new Error(
-      `JOUST_FEATURES is "${value}": it must be local, for local disks only, or a list of ${FEATURES.join(", ")}`,
+      `JOUST_FEATURES is "${value}": set it to local (only local disks) or to a list of ${FEATURES.join(", ")}`,
     );
   }
   return FEATURES.filter((name) => names.includes(name));
 }
 
-/** Cargo's flags for a choice; none for all, so that the default build stays what cargo makes by itself. */
+/** The flags of cargo for these features; none for all features, the default of cargo. */
 export function featureFlags(features = chosenFeatures()) {
   if (features.length === FEATURES.length) return [];
   const chosen = features.length > 0 ? ["--features", features.join(",")] : [];

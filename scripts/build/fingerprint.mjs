@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { root } from "./paths.mjs";
 
 /**
- * One hash over names and contents of files and folders of the checkout. Contents, not times: a
- * checkout or a cache that touches files must not cost a build.
+ * A hash of the names and contents of files and folders of the checkout. It ignores modification times, so that
+ * a fresh checkout or a restored cache causes no build.
  */
 export function fingerprint(inputs) {
   const hash = createHash("sha256");
@@ -18,7 +18,7 @@ export function fingerprint(inputs) {
   return hash.digest("hex");
 }
 
-/** Whether `stampFile` says that `print` is what was built last. */
+/** Whether `stampFile` contains the fingerprint `print` of the last build. */
 export function isStamped(stampFile, print) {
   return existsSync(stampFile) && readFileSync(stampFile, "utf8") === print;
 }

@@ -5,12 +5,12 @@ import { root } from "./paths.mjs";
 
 const LOCK = join(root, ".setup.lock");
 
-/** Runs `work` while no other set-up of this checkout runs. A lock whose owner is gone counts as free. */
-export async function exclusively(work) {
-  let told = false;
-  while (!take()) {
-    if (!told) console.error("waiting for another set-up of this checkout");
-    told = true;
+/** Runs `work` under the lock of this checkout. The lock of a process that has ended counts as free. */
+export async function withSetupLock(work) {
+  let reported = false;
+  while (!tryLock()) {
+    if (!reported) console.error("waiting for another set-up of this checkout");
+    reported = true;
     await sleep(500);
   }
   const release = () => rmSync(LOCK, { force: true });
@@ -23,7 +23,7 @@ export async function exclusively(work) {
   }
 }
 
-function take() {
+function tryLock() {
   try {
     writeFileSync(LOCK, String(process.pid), { flag: "wx" });
     return true;
@@ -42,7 +42,7 @@ function owner() {
   }
 }
 
-/** A lock file that is still empty has an owner who is about to write. */
+/** An empty lock file (pid 0) belongs to a process that is about to write its id. */
 function isRunning(pid) {
   if (pid === 0) return true;
   if (Number.isNaN(pid)) return false;

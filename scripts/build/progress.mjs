@@ -1,7 +1,7 @@
 import { Estimate, roughly } from "./estimate.mjs";
 
 const LINE_EVERY_MS = 30_000;
-/** A crate can take minutes, in which cargo writes nothing and the time left goes down. */
+/** A crate can compile for minutes without output of cargo, while the remaining time decreases. */
 const REDRAW_EVERY_MS = 5000;
 const BAR_WIDTH = 24;
 const PROGRESS = /Building \[[=> ]*\] (\d+)\/(\d+)(?:: (.*))?/;
@@ -9,19 +9,19 @@ const CRATE = /^\s*(Fresh|Compiling) (\S+) v/;
 const ROUTINE =
   /^\s*(Compiling|Building|Finished|Fresh|Dirty|Blocking|Downloading|Downloaded|Updating|Locking|Adding|Running)\b/;
 
-/** Makes cargo report its progress on a pipe as it does on a terminal. */
+/** Makes cargo print its progress to a pipe. */
 export const progressEnvironment = {
   CARGO_TERM_PROGRESS_WHEN: "always",
   CARGO_TERM_PROGRESS_WIDTH: "160",
   CARGO_TERM_COLOR: "never",
 };
 
-/** Makes cargo also name the crates that it need not compile. */
+/** Makes cargo also print the crates that are up to date. */
 export const progressFlags = ["--verbose"];
 
 /**
- * Turns cargo's output into a bar with the time left on a terminal, or a line every half minute
- * elsewhere. Warnings and errors pass through.
+ * Replaces the output of cargo by a progress bar with the remaining time on a terminal, or by a line every 30
+ * seconds elsewhere. Warnings and errors pass through.
  */
 export class CompileProgress {
   #out;
@@ -40,7 +40,7 @@ export class CompileProgress {
    *   names: Iterable<string>,
    *   out?: { isTTY?: boolean, columns?: number, write(text: string): unknown },
    *   now?: () => number,
-   * }} given `names` are the crates of the build
+   * }} options `names`: the crates of the build
    */
   constructor({ weights, names, out = process.stderr, now = Date.now }) {
     this.#out = out;
@@ -53,9 +53,9 @@ export class CompileProgress {
   }
 
   write(chunk) {
-    const pieces = (this.#rest + chunk.toString()).split(/[\r\n]/);
-    this.#rest = pieces.pop() ?? "";
-    for (const piece of pieces) this.#line(stripControls(piece));
+    const lines = (this.#rest + chunk.toString()).split(/[\r\n]/);
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) this.#line(stripControls(line));
   }
 
   end() {

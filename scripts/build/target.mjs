@@ -1,4 +1,4 @@
-/** Rust's names of the platforms that can be compiled for, with npm's. */
+/** The supported targets of Rust, with the names of their platforms in npm. */
 const PLATFORMS = {
   "x86_64-unknown-linux-gnu": "linux-x64-gnu",
   "aarch64-unknown-linux-gnu": "linux-arm64-gnu",
@@ -9,8 +9,9 @@ const PLATFORMS = {
 };
 
 /**
- * What JOUST_TARGET names: a target of Rust, for Linux with the glibc to link against, as cargo-zigbuild takes
- * it (`aarch64-unknown-linux-gnu.2.28`). Without one the addon needs the glibc of the machine that compiles it.
+ * Parses JOUST_TARGET: a target of Rust, for Linux optionally with the version of glibc to link against, as for
+ * cargo-zigbuild (`aarch64-unknown-linux-gnu.2.28`). Without a version the addon needs the glibc of the build
+ * machine.
  *
  * @param {string | undefined} name
  */
@@ -20,15 +21,15 @@ export function parseTarget(name) {
   const platform = PLATFORMS[triple];
   if (platform === undefined || (glibc !== undefined && !triple.endsWith("-linux-gnu"))) {
     throw new Error(
-      `JOUST_TARGET is "${name}": it must be one of ${Object.keys(PLATFORMS).join(", ")}, those of Linux with glibc optionally with its version, as x86_64-unknown-linux-gnu.2.28`,
+      `JOUST_TARGET is "${name}": set it to one of ${Object.keys(PLATFORMS).join(", ")}; a -linux-gnu target may end with a version of glibc, as in x86_64-unknown-linux-gnu.2.28`,
     );
   }
   return { name, triple, glibc, platform };
 }
 
 /**
- * How cargo compiles for a target. Another glibc or architecture takes zig's C compiler and linker: install
- * `cargo-zigbuild` and `ziglang`, both from PyPI.
+ * The arguments of cargo for a target. For Linux it uses the C compiler and linker of zig: install `cargo-zigbuild`
+ * and `ziglang` from PyPI.
  *
  * @param {ReturnType<typeof parseTarget>} target
  */

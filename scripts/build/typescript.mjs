@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { copyDocsPage } from "./docs-page.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
-import { copyPages } from "./pages.mjs";
 import { root } from "./paths.mjs";
 
 const INPUTS = ["src", "tsconfig.json", "package-lock.json", "native/index.d.ts"];
@@ -21,13 +21,13 @@ export function buildTypescript() {
   try {
     execFileSync(process.execPath, [tsc, "--project", root], { stdio: ["ignore", 2, 2] });
   } catch {
-    throw new Error("the TypeScript sources have type errors; see above");
+    throw new Error("the TypeScript sources have type errors: see above");
   }
-  copyPages(DIST);
+  copyDocsPage(DIST);
   stamp(STAMP, inputs);
 }
 
-/** Removes what was compiled from sources that are gone. */
+/** Removes compiled files without a source. */
 function removeOrphans(folder) {
   for (const entry of readdirSync(join(DIST, folder), { withFileTypes: true })) {
     const path = join(folder, entry.name);

@@ -1,12 +1,12 @@
-/** The crates of the workspace that take minutes to optimise. */
+/** The crates of the workspace whose optimisation takes minutes. */
 export const SLOW = ["joust-core", "joust-node"];
 
-/** Whether the addon is to be compiled in a minute rather than to be fast: for tests, never for figures. */
+/** Whether to compile the addon without optimisation: for tests, never for benchmarks. */
 export const wantsUnoptimised = () => process.env.JOUST_UNOPTIMISED === "1";
 
 /**
- * Cargo flags that compile some of the workspace's crates without optimisation, in a fifth of the
- * time. Dependencies stay those of the release build, and the release build stays as it is.
+ * Cargo flags that compile these crates without optimisation, in a fifth of the time. Dependencies remain those
+ * of the release build, and the release build stays valid.
  */
 export const unoptimised = (...crates) =>
   crates.flatMap((name) => ["--config", `profile.release.package.${name}.opt-level=0`]);

@@ -13,12 +13,12 @@ import { join } from "node:path";
 import { stageApplication } from "./application.mjs";
 import { root } from "./paths.mjs";
 
-/** What PyPI accepts for one file unless the project has asked for more. */
+/** The default limit of PyPI for a file. */
 const PYPI_LIMIT = 100 * 1024 * 1024;
 
 /**
- * Builds the wheel joust-server of this platform into `folder`; its path. The addon is the one in native/.
- * pip fetches the build's two Python packages.
+ * Builds the wheel joust-server of this platform in `folder` from the addon in native/, and returns its path. pip
+ * downloads two Python packages for the build.
  */
 export function buildWheel(folder) {
   const source = mkdtempSync(join(tmpdir(), "joust-wheel-"));
@@ -36,10 +36,10 @@ export function buildWheel(folder) {
   return join(folder, name);
 }
 
-/** The wheel's size, and whether PyPI takes it. */
+/** The size of the wheel, and whether PyPI accepts it. */
 export function describeWheel(path) {
   const bytes = statSync(path).size;
   const size = `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   if (bytes <= PYPI_LIMIT) return `${size}, within PyPI's limit of 100 MiB for a file`;
-  return `${size}: PyPI takes 100 MiB for a file by default; an addon of the profile dist is smaller`;
+  return `${size}: PyPI accepts 100 MiB per file by default; compile the addon with the profile dist, which makes it smaller`;
 }

@@ -1,44 +1,46 @@
 import { readdirSync } from "node:fs";
 import { root } from "../build/paths.mjs";
-import { commandLine, family, filesOf, kill } from "./processes.mjs";
+import { commandLine, filesOf, processTree, signal } from "./processes.mjs";
 
 /**
- * `npx joust demo` on a host where joust is installed: it is queried, shows /docs, uses nothing of the checkout,
- * and leaves nothing behind. Throws one sentence at the first thing that is wrong.
+ * Tests `npx joust demo` on a host with joust installed: the server answers queries and /docs, opens no file of the
+ * checkout, and leaves no process and no file.
  *
- * @returns {Promise<number>} when the first query was answered, as of performance.now()
+ * @returns {Promise<number>} the time of the first answer, as of performance.now()
+ * @throws Error with one sentence about the first fault
  */
 export async function tryDemo(host) {
-  let answered;
+  let answeredAt;
   const demo = await host.start(["joust", "demo", "--stay"], (out) => {
-    if (/^3\. nearest/m.test(out)) answered ??= performance.now();
+    if (/^3\. nearest/m.test(out)) answeredAt ??= performance.now();
     if (!out.includes("serving until Ctrl-C")) return undefined;
     const url = /joust is listening on (\S+)/.exec(out)?.[1];
     const key = /Bearer (joust_[\w-]+)/.exec(out)?.[1];
     const nearest = /^3\. nearest to "a fast logger".*\n(.*)$/m.exec(out)?.[1];
     return { url, key, nearest };
   });
-  const processes = family(demo.child.pid);
+  const processes = processTree(demo.child.pid);
   try {
-    const { nearest } = demo.found;
+    const { nearest } = demo.result;
     if (!nearest?.includes("pino")) throw new Error(`nearest to "a fast logger" is ${nearest}`);
-    await ask(demo.found);
-    if (process.platform === "linux") usesNothingOfCheckout(processes);
+    await checkServer(demo.result);
+    if (process.platform === "linux") checkOpenFiles(processes);
   } finally {
-    // Only the demo's own process, as Ctrl-C in a terminal would: it stops the server.
+    // Only the process of the demo, which stops the server.
     for (const pid of processes) {
-      if (/^\S*node \S*\/joust demo/.test(commandLine(pid))) kill(pid, "SIGTERM");
+      if (/^\S*node \S*\/joust demo/.test(commandLine(pid))) signal(pid, "SIGTERM");
     }
   }
   await demo.ended;
   const running = processes.filter((pid) => commandLine(pid) !== "");
   if (running.length > 0) throw new Error(`still running: ${running.map(commandLine).join(", ")}`);
-  const left = readdirSync(host.temporary).filter((name) => name.startsWith("joust-"));
-  if (left.length > 0) throw new Error(`the demo left ${left.join(", ")} in the temporary folder`);
-  return answered;
+  const remaining = readdirSync(host.temporary).filter((name) => name.startsWith("joust-"));
+  if (remaining.length > 0)
+    throw new Error(`the demo left ${remaining.join(", ")} in the temporary folder`);
+  return answeredAt;
 }
 
-async function ask({ url, key }) {
+async function checkServer({ url, key }) {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const count = await fetch(`${url}/v1/table/demo%24packages/count_rows`, {
     method: "POST",
@@ -55,14 +57,14 @@ async function ask({ url, key }) {
     throw new Error(`/docs answered ${docs.status}: ${page.slice(0, 100)}`);
   }
   const parts = [...page.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, part]) => part);
-  if (parts.length === 0) throw new Error("/docs names no scripts and no styles");
+  if (parts.length === 0) throw new Error("/docs contains no links to scripts or styles");
   for (const part of parts) {
     const { status } = await fetch(new URL(part, `${url}/`));
     if (status !== 200) throw new Error(`/${part}, a part of /docs, answered ${status}`);
   }
 }
 
-function usesNothingOfCheckout(processes) {
-  const own = processes.flatMap(filesOf).filter((name) => name.startsWith(root));
-  if (own.length > 0) throw new Error(`files of the checkout are open: ${own.join(", ")}`);
+function checkOpenFiles(processes) {
+  const open = processes.flatMap(filesOf).filter((name) => name.startsWith(root));
+  if (open.length > 0) throw new Error(`files of the checkout are open: ${open.join(", ")}`);
 }

@@ -2,10 +2,10 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
-import { programs } from "./node.mjs";
+import { makePath } from "./node.mjs";
 import { runToEnd, startUntil } from "./processes.mjs";
 
-/** Runs a program where an empty directory is in the place of the checkout. With a PATH for itself only. */
+/** Runs a program in a mount namespace with an empty directory over the checkout. PATH applies to mount only. */
 const HIDE = [
   "/usr/bin/unshare",
   "--mount",
@@ -15,26 +15,26 @@ const HIDE = [
   root,
 ];
 
-/** Why the checkout cannot be hidden from a program; undefined when it can. */
-export function hidingMissing() {
+/** The reason why this system cannot hide the checkout from a program; undefined if it can. */
+export function hidingFault() {
   const [program, ...args] = [...HIDE, "/bin/sh", "-c", ":"];
   const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8" });
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 }
 
 /**
- * A host as a new user has it: an empty home, an empty cache of npm, an empty folder for an application, and
- * nothing on PATH but Node, npm and a shell.
+ * The environment of a new user: an empty home directory, an empty cache of npm, an empty folder for an
+ * application, and a PATH with only Node, npm and a shell.
  *
- * @param {string} folder of all that
- * @param {{ node: string, registry: string, hidden?: boolean }} given `hidden`: nothing of the checkout is there
+ * @param {string} folder the folder for all of these
+ * @param {{ node: string, registry: string, hidden?: boolean }} options `hidden`: hide the checkout
  */
 export function newHost(folder, { node, registry, hidden = false }) {
   const app = join(folder, "app");
   const temporary = join(folder, "tmp");
-  for (const one of [app, temporary, join(folder, "home")]) mkdirSync(one, { recursive: true });
+  for (const path of [app, temporary, join(folder, "home")]) mkdirSync(path, { recursive: true });
   const env = {
-    PATH: programs(join(folder, "bin"), node),
+    PATH: makePath(join(folder, "bin"), node),
     HOME: join(folder, "home"),
     TMPDIR: temporary,
     npm_config_cache: join(folder, "cache"),
@@ -44,23 +44,23 @@ export function newHost(folder, { node, registry, hidden = false }) {
     npm_config_fund: "false",
   };
   const command = (name, args) => {
-    const own = [join(env.PATH, name), ...args];
-    return hidden ? [...HIDE, ...own] : own;
+    const plain = [join(env.PATH, name), ...args];
+    return hidden ? [...HIDE, ...plain] : plain;
   };
   const options = { cwd: app, env };
   return {
     app,
     temporary,
     modules: join(app, "node_modules"),
-    /** Runs npm, npx or node to the end. */
+    /** Runs npm, npx or node until it ends. */
     run(name, ...args) {
       const [program, ...rest] = command(name, args);
       return runToEnd(program, rest, options);
     },
-    /** Starts npx until `ready` finds something in its output. */
-    start(args, ready) {
+    /** Starts npx and waits until `parse` returns a result from its output. */
+    start(args, parse) {
       const [program, ...rest] = command("npx", args);
-      return startUntil(program, rest, options, ready);
+      return startUntil(program, rest, options, parse);
     },
   };
 }

@@ -10,13 +10,13 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { npm } from "../build/dependencies.mjs";
 
-/** The tested versions of Node beside the one that runs this. */
+/** The tested versions of Node, in addition to the one that runs this script. */
 const VERSIONS = { 22: "22.23.3", 24: "24.21.0", 26: "26.10.0" };
 
-/** Node's major versions that have a binary here, the newest last. */
+/** The major versions with a downloadable binary, newest last. */
 export const majors = Object.keys(VERSIONS).map(Number);
 
-/** The binary of a version of Node: npm has each as a package of the platform. Downloaded once. */
+/** The binary of a version of Node, from the npm package of this platform. Downloaded once. */
 export function nodeBinary(major) {
   const version = VERSIONS[major];
   const name = `node-${process.platform}-${process.arch}`;
@@ -34,8 +34,8 @@ export function nodeBinary(major) {
   return binary;
 }
 
-/** A folder for PATH with this Node, npm, npx and a shell, and nothing else: no cargo. */
-export function programs(folder, node) {
+/** Makes a folder for PATH that contains only this Node, npm, npx and a shell. */
+export function makePath(folder, node) {
   mkdirSync(folder, { recursive: true });
   symlinkSync(node, join(folder, "node"));
   symlinkSync("/bin/sh", join(folder, "sh"));
@@ -47,7 +47,7 @@ export function programs(folder, node) {
   return folder;
 }
 
-/** Where the scripts of npm are: those of the npm that runs this, or of the one on PATH. */
+/** The folder of the scripts of npm: of the npm that runs this script, or of the npm on PATH. */
 function npmFolder() {
   const onPath = (process.env.PATH ?? "")
     .split(delimiter)

@@ -2,14 +2,14 @@ import { spawn, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
-/** Runs a program to its end; its exit code and what it printed. */
+/** Runs a program until it ends; resolves with its exit code and its output. */
 export function runToEnd(program, args, options) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
     const printed = collect(child);
-    const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+    const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
     child.once("error", reject);
     child.once("close", (code) => {
       clearTimeout(timer);
@@ -18,28 +18,28 @@ export function runToEnd(program, args, options) {
   });
 }
 
-/** Starts a program; resolves when `ready` finds something in what it has printed to stdout. */
-export function startUntil(program, args, options, ready) {
+/** Starts a program; resolves when `parse` returns a result from its standard output. */
+export function startUntil(program, args, options, parse) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
     const printed = collect(child);
     const ended = new Promise((end) => child.once("close", end));
-    const fail = (why) =>
-      reject(new Error(`${program} ${args.join(" ")} ${why}: ${printed.out}${printed.err}`));
+    const fail = (reason) =>
+      reject(new Error(`${program} ${args.join(" ")} ${reason}: ${printed.out}${printed.err}`));
     const timer = setTimeout(() => {
-      for (const pid of family(child.pid)) kill(pid, "SIGKILL");
+      for (const pid of processTree(child.pid)) signal(pid, "SIGKILL");
       fail("was not ready in time");
-    }, PATIENCE_MS);
+    }, TIMEOUT_MS);
     child.once("error", reject);
     ended.then((code) => {
       clearTimeout(timer);
       fail(`ended with ${code}`);
     });
     child.stdout.on("data", () => {
-      const found = ready(printed.out);
-      if (found === undefined) return;
+      const result = parse(printed.out);
+      if (result === undefined) return;
       clearTimeout(timer);
-      resolve({ child, ended, printed, found });
+      resolve({ child, ended, printed, result });
     });
   });
 }
@@ -55,27 +55,28 @@ function collect(child) {
   return printed;
 }
 
-/** A process and all that it has started, as `ps` lists them. */
-export function family(pid) {
+/** A process and its descendants, from `ps`. */
+export function processTree(pid) {
   const { stdout } = spawnSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" });
   const rows = stdout
     .trim()
     .split("\n")
     .map((line) => line.trim().split(/\s+/).map(Number));
-  const found = [pid];
-  for (const parent of found) {
-    found.push(...rows.filter(([, ppid]) => ppid === parent).map(([child]) => child));
+  const pids = [pid];
+  for (const parent of pids) {
+    pids.push(...rows.filter(([, ppid]) => ppid === parent).map(([child]) => child));
   }
-  return found;
+  return pids;
 }
 
-/** The command line of a process; empty when it is gone. */
+/** The command line of a process; empty if it has ended. */
 export const commandLine = (pid) =>
   spawnSync("ps", ["-p", String(pid), "-o", "args="], { encoding: "utf8" }).stdout.trim();
 
-export function kill(pid, signal) {
+/** Sends a signal to a process that may have ended. */
+export function signal(pid, name) {
   try {
-    process.kill(pid, signal);
+    process.kill(pid, name);
   } catch (error) {
     if (error.code !== "ESRCH") throw error;
   }

@@ -1,19 +1,19 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import getPort from "get-port";
 import { installFolder, npm } from "../build/dependencies.mjs";
 import { root } from "../build/paths.mjs";
 
-const PATIENCE_MS = 60_000;
+const START_TIMEOUT_MS = 60_000;
 
 /**
- * A registry of npm packages on loopback (verdaccio). joust's packages are its own, all others come from the
- * registry that npm is set up for.
+ * Starts a registry of npm packages on loopback (verdaccio). It stores the packages of joust, and proxies all
+ * others to the registry of npm's configuration.
  *
- * @param {string} folder what it stores
- * @param {string} node the Node that runs it: verdaccio needs 22 and recommends the newest
+ * @param {string} folder its storage
+ * @param {string} node the Node that runs it: verdaccio needs 22 or newer
  */
 export async function startRegistry(folder, node) {
   const tool = join(root, "test", "install");
@@ -21,23 +21,23 @@ export async function startRegistry(folder, node) {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "config.yaml");
   writeFileSync(config, configuration(folder));
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const log = join(folder, "log");
   const out = openSync(log, "w");
   const script = join(tool, "node_modules", "verdaccio", "bin", "verdaccio");
   const args = [script, "--config", config, "--listen", `http://127.0.0.1:${port}`];
   const child = spawn(node, args, { cwd: folder, stdio: ["ignore", out, out] });
   const url = `http://127.0.0.1:${port}/`;
-  await answers(`${url}-/ping`, child, log);
+  await waitUntilReady(`${url}-/ping`, child, log);
   return {
     url,
-    /** Publishes a folder as it is. `tag`: npm wants one of its own for a version with a suffix. */
-    publish(package_, tag = "latest") {
-      // Anybody may publish here, but npm wants to see a token.
+    /** Publishes a folder. `tag`: npm requires a tag other than latest for a version with a suffix. */
+    publish(folder, tag = "latest") {
+      // The registry accepts every client, but npm requires a token.
       const token = `--//127.0.0.1:${port}/:_authToken=anybody`;
       const options = [`--registry=${url}`, token, `--tag=${tag}`];
       npm(["publish", ...options, "--ignore-scripts", "--loglevel=error"], {
-        cwd: package_,
+        cwd: folder,
         stdio: ["ignore", "ignore", 2],
       });
     },
@@ -67,8 +67,8 @@ log:
   level: warn
 `;
 
-async function answers(url, child, log) {
-  const until = Date.now() + PATIENCE_MS;
+async function waitUntilReady(url, child, log) {
+  const until = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     const answer = await fetch(url).catch(() => undefined);
     if (answer?.ok) return;
@@ -78,15 +78,4 @@ async function answers(url, child, log) {
     }
     await sleep(100);
   }
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }

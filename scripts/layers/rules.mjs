@@ -1,64 +1,60 @@
 /**
- * The layers of joust: which module may import which. The first layer of a list is the lowest.
- *
- * A Rust module imports only from its own layer and from lower ones. A folder of `src/` names the
- * folders that it may import. ARCHITECTURE.md gives the reasons.
+ * The layers of joust: which module may import which other ones. ARCHITECTURE.md gives the reasons.
+ * The lowest layer stands first, so that each list reads from the bottom to the top.
  */
 
-/** Top modules of joust-core by layer, the lowest layer first. */
-export const RUST_LAYERS = [
-  {
-    layer: "foundation",
-    modules: [
-      "deadline",
-      "error",
-      "json",
-      "lease",
-      "names",
-      "memory",
-      "memo",
-      "planning",
-      "state",
-      "steps",
-      "work",
-    ],
-  },
-  { layer: "storage", modules: ["storage", "durability", "one_thread", "root"] },
-  { layer: "schema", modules: ["schema"] },
-  { layer: "tables", modules: ["table", "commit", "ipc"] },
-  { layer: "caches", modules: ["cache", "rows"] },
-  { layer: "indexes", modules: ["vector", "nearest", "text", "scalar", "index"] },
-  { layer: "query", modules: ["query", "sql"] },
-  { layer: "jobs", modules: ["jobs", "backfill", "maintain", "prewarm", "view"] },
-  { layer: "engine", modules: ["engine"] },
-];
+/** Top modules of joust-core. A module imports from its own layer and from lower layers. */
+export const RUST_LAYERS = {
+  foundation: [
+    "deadline",
+    "error",
+    "json",
+    "lease",
+    "names",
+    "memory",
+    "memo",
+    "planning",
+    "state",
+    "steps",
+    "work",
+  ],
+  storage: ["storage", "durability", "one_thread", "root"],
+  schema: ["schema"],
+  tables: ["table", "commit", "ipc"],
+  caches: ["cache", "rows"],
+  indexes: ["vector", "nearest", "text", "scalar", "index"],
+  query: ["query", "sql"],
+  jobs: ["jobs", "backfill", "maintain", "prewarm", "view"],
+  engine: ["engine"],
+};
 
-/** Folders of `src/`, the lowest first, with the other ones that each may import. */
 const FOUNDATION = ["foundation", "native", "telemetry"];
-const NAMES = [...FOUNDATION, "config", "engine", "database", "cluster", "catalog"];
-const WORK = [...NAMES, "tables", "multipart", "jobs"];
+const CATALOG = [...FOUNDATION, "config", "engine", "database", "cluster", "catalog"];
+const JOBS = [...CATALOG, "tables", "multipart", "jobs"];
+const SERVICES = [...JOBS, "maintenance", "prewarm"];
+const SERVER = [...SERVICES, "api", "auth", "operations", "http", "threads", "demo"];
 
-export const TYPESCRIPT_IMPORTS = new Map([
-  ["foundation", []],
-  ["native", []],
-  ["telemetry", ["foundation"]],
-  ["config", FOUNDATION],
-  ["engine", FOUNDATION],
-  ["database", FOUNDATION],
-  ["cluster", [...FOUNDATION, "database"]],
-  ["catalog", [...FOUNDATION, "database", "cluster"]],
-  ["tables", NAMES],
-  ["multipart", [...NAMES, "tables"]],
-  ["jobs", [...NAMES, "multipart"]],
-  ["maintenance", WORK],
-  ["prewarm", [...NAMES, "tables"]],
-  ["api", [...WORK, "maintenance", "prewarm"]],
-  ["auth", [...FOUNDATION, "catalog", "api"]],
-  ["operations", [...WORK, "maintenance", "prewarm", "api"]],
-  ["http", [...FOUNDATION, "config", "engine", "tables", "auth", "api"]],
-  ["threads", [...FOUNDATION, "api"]],
-  ["demo", FOUNDATION],
-]);
-
-/** Folders that put the others together and may import all of them. */
-export const TYPESCRIPT_TOP = ["cli", "server"];
+/** Folders of `src/`, and `native` for the addon. A folder imports only what its list names. */
+export const TYPESCRIPT_IMPORTS = {
+  foundation: [],
+  native: [],
+  telemetry: ["foundation"],
+  config: FOUNDATION,
+  engine: FOUNDATION,
+  database: FOUNDATION,
+  cluster: [...FOUNDATION, "database"],
+  catalog: [...FOUNDATION, "database", "cluster"],
+  tables: CATALOG,
+  multipart: [...CATALOG, "tables"],
+  jobs: [...CATALOG, "multipart"],
+  maintenance: JOBS,
+  prewarm: [...CATALOG, "tables"],
+  api: SERVICES,
+  auth: [...FOUNDATION, "catalog", "api"],
+  operations: [...SERVICES, "api"],
+  http: [...FOUNDATION, "config", "engine", "tables", "auth", "api"],
+  threads: [...FOUNDATION, "api"],
+  demo: FOUNDATION,
+  server: SERVER,
+  cli: [...SERVER, "server"],
+};

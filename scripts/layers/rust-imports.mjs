@@ -1,12 +1,12 @@
 /**
- * The top modules of its crate that a Rust source names, tests left out.
+ * The other top modules of its crate that a Rust source names outside its tests.
  *
- * Reads text, not a syntax tree: `crate::a`, `use crate::{a, b::{c}}` and `super::` that leads out of
- * the top module. A module that only a macro names is not seen.
+ * Reads text instead of a syntax tree: `crate::a`, `use crate::{a, b::{c}}`, and `super::` that leaves the
+ * top module. It does not see a module that only a macro names.
  *
  * @param {string} source the text of the file
  * @param {readonly string[]} path the file's module path: `["query", "plan"]`
- * @returns {Set<string>} names of top modules, and of items that lib.rs re-exports
+ * @returns {string[]} names of top modules, and of items that lib.rs re-exports; without its own module
  */
 export function rustImports(source, path) {
   const text = withoutTests(withoutComments(source));
@@ -19,7 +19,8 @@ export function rustImports(source, path) {
     if (chain.split("super::").length - 1 === path.length) names.add(name);
   }
   names.delete("self");
-  return names;
+  names.delete(path[0]);
+  return [...names].sort();
 }
 
 /** The first segment of each entry of a `{...}` list of a use tree, which begins at `start`. */

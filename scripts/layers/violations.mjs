@@ -1,87 +1,52 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join, sep } from "node:path";
-import { RUST_LAYERS, TYPESCRIPT_IMPORTS, TYPESCRIPT_TOP } from "./rules.mjs";
-import { rustImports } from "./rust-imports.mjs";
-import { place, typescriptImports } from "./typescript-imports.mjs";
+/** @import { Finding } from "../tasks/known-findings.mjs" @import { Source } from "./sources.mjs" */
+import { RUST_LAYERS, TYPESCRIPT_IMPORTS } from "./rules.mjs";
 
-const RUST = "crates/joust-core/src";
-const TYPESCRIPT = "src";
+const RULES = "scripts/layers/rules.mjs";
+const LAYERS = Object.keys(RUST_LAYERS);
+const RUST_MODULES = Object.values(RUST_LAYERS).flat();
+const TYPESCRIPT_FOLDERS = Object.keys(TYPESCRIPT_IMPORTS);
+
+/** The imports of joust-core that the layers forbid. @param {readonly Source[]} sources */
+export const rustViolations = (sources) => violations(sources, RUST_MODULES, rustRule);
+
+/** The imports of `src/` that the layers forbid. @param {readonly Source[]} sources */
+export const typescriptViolations = (sources) =>
+  violations(sources, TYPESCRIPT_FOLDERS, typescriptRule);
 
 /**
- * @typedef {object} Violation
- * @property {string} file the importing file, by its path in the checkout
- * @property {string} target the module or folder that it must not import
- * @property {string} rule why
+ * @param {readonly Source[]} sources
+ * @param {readonly string[]} known the modules that have a rule
+ * @param {(module: string, target: string) => string | undefined} brokenRule the rule that an import breaks
+ * @returns {Finding[]}
  */
-
-/**
- * All imports of a checkout that go against the layers, sorted by file.
- *
- * @param {string} root the checkout
- * @returns {Violation[]}
- */
-export function violations(root) {
-  const found = [...rustViolations(root), ...typescriptViolations(root)];
-  return found.sort((a, b) => compare(line(a), line(b)));
-}
-
-/** A violation as one line of the list of known ones. */
-export const line = ({ file, target }) => `${file} -> ${target}`;
-
-function* rustViolations(root) {
-  const levels = new Map();
-  for (const [level, { modules }] of RUST_LAYERS.entries()) {
-    for (const module of modules) levels.set(module, level);
-  }
-  for (const { file, text } of sources(root, RUST, ".rs")) {
-    if (/(^|[/_])tests\.rs$/.test(file) || file.includes("/tests/")) continue;
-    const path = modulePath(file);
-    const module = path[0];
-    if (module === undefined) continue;
-    const own = levels.get(module);
-    if (own === undefined) {
-      yield { file, target: module, rule: `scripts/layers/rules.mjs gives \`${module}\` no layer` };
-      continue;
+function violations(sources, known, brokenRule) {
+  return sources.flatMap(({ file, module, imports }) => {
+    if (!known.includes(module)) {
+      return [
+        { entry: `${file}: no rule`, message: `${file}: ${RULES} does not name \`${module}\`` },
+      ];
     }
-    for (const target of rustImports(text, path)) {
-      const level = levels.get(target);
-      if (level === undefined || level <= own) continue;
-      const [above, below] = [RUST_LAYERS[level].layer, RUST_LAYERS[own].layer];
-      const rule = `\`${module}\` is in the layer "${below}", below "${above}" of \`${target}\``;
-      yield { file, target, rule };
-    }
-  }
+    return imports.flatMap((target) => {
+      const rule = brokenRule(module, target);
+      if (rule === undefined) return [];
+      return [
+        { entry: `${file} -> ${target}`, message: `${file} must not import ${target}: ${rule}` },
+      ];
+    });
+  });
 }
 
-function* typescriptViolations(root) {
-  for (const { file, text } of sources(root, TYPESCRIPT, ".ts")) {
-    const own = place(file);
-    if (TYPESCRIPT_TOP.includes(own)) continue;
-    const allowed = TYPESCRIPT_IMPORTS.get(own);
-    if (!allowed) {
-      yield { file, target: own, rule: `scripts/layers/rules.mjs does not name \`${own}\`` };
-      continue;
-    }
-    for (const target of typescriptImports(text, file)) {
-      if (allowed.includes(target)) continue;
-      yield { file, target, rule: `\`${own}\` may import: ${allowed.join(", ") || "nothing"}` };
-    }
-  }
+const layerOf = (module) => LAYERS.findIndex((layer) => RUST_LAYERS[layer].includes(module));
+
+/** A target without a layer is an item that lib.rs re-exports. */
+function rustRule(module, target) {
+  const [below, above] = [layerOf(module), layerOf(target)];
+  if (above <= below) return undefined;
+  return `\`${module}\` is in the layer "${LAYERS[below]}", below "${LAYERS[above]}" of \`${target}\``;
 }
 
-/** `["query", "plan"]` of `.../src/query/plan.rs`, `["query"]` of `.../src/query/mod.rs`, `[]` of lib.rs. */
-function modulePath(file) {
-  const path = file.slice(RUST.length + 1, -".rs".length).split("/");
-  if (path.at(-1) === "mod") path.pop();
-  return path.length === 1 && path[0] === "lib" ? [] : path;
+function typescriptRule(folder, target) {
+  const allowed = TYPESCRIPT_IMPORTS[folder];
+  if (allowed.includes(target)) return undefined;
+  return `\`${folder}\` may import: ${allowed.join(", ") || "nothing"}`;
 }
-
-function* sources(root, folder, ending) {
-  const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
-  for (const name of names.filter((name) => name.endsWith(ending))) {
-    const file = `${folder}/${name.split(sep).join("/")}`;
-    yield { file, text: readFileSync(join(root, file), "utf8") };
-  }
-}
-
-const compare = (a, b) => (a < b ? -1 : Number(a > b));

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 
-/** What the published packages for Linux with glibc promise: Debian 10, RHEL 8, Ubuntu 18.10 and newer. */
-export const MOST_GLIBC = "2.28";
+/** The newest glibc that a published addon may need: that of Debian 10, RHEL 8 and Ubuntu 18.10. */
+export const MAX_GLIBC = "2.28";
 
 /**
- * The versions of glibc that a binary needs, oldest first, each with the symbols that need it.
+ * The versions of glibc that a binary needs, oldest first, each with its symbols.
  *
- * @param {string} table what `objdump -T` prints
+ * @param {string} table the output of `objdump -T`
  * @returns {Map<string, string[]>}
  */
 export function glibcSymbols(table) {
@@ -20,17 +20,18 @@ export function glibcSymbols(table) {
 }
 
 /**
- * The newest version of glibc that a binary needs, and the symbols that need one above `most`, as
- * `hypot (GLIBC_2.35)`. A table without any version was not read as it should be.
+ * The newest version of glibc that a binary needs, and the symbols that need one above `max`, such as
+ * `hypot (GLIBC_2.35)`.
  *
- * @param {string} table what `objdump -T` prints
+ *
+ * @param {string} table the output of `objdump -T`
  */
-export function glibcNeeds(table, most = MOST_GLIBC) {
+export function glibcNeeds(table, max = MAX_GLIBC) {
   const needed = glibcSymbols(table);
   const newest = [...needed.keys()].at(-1);
   if (newest === undefined) throw new Error("objdump lists no symbol of glibc");
   const above = [...needed]
-    .filter(([version]) => compareVersions(version, most) > 0)
+    .filter(([version]) => compareVersions(version, max) > 0)
     .flatMap(([version, symbols]) => symbols.map((symbol) => `${symbol} (GLIBC_${version})`));
   return { newest, above };
 }

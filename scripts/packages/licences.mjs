@@ -6,10 +6,10 @@ import { root } from "../build/paths.mjs";
 const NAME_OF_LICENCE = /^(?:licen[cs]e|copying|notice|unlicense)/i;
 
 /**
- * The licences of all crates that an addon holds, as one text: each crate with the name of its licence, then
- * each licence text once with the crates that have it.
+ * The licences of all crates in an addon as one text: a list of the crates with the names of their licences, then
+ * each distinct licence text with its crates.
  *
- * @param {string} triple Rust's name of the platform
+ * @param {string} triple the target of Rust
  */
 export function crateLicences(triple) {
   const args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", triple];
@@ -23,8 +23,7 @@ export function crateLicences(triple) {
 }
 
 /**
- * The crates of other authors that end up in the addon: what joust-node needs when it runs, not what its
- * build scripts need.
+ * The third-party crates in the addon: the normal dependencies of joust-node, without build dependencies.
  */
 export function linkedCrates({ packages, resolve }) {
   const byId = new Map(packages.map((crate) => [crate.id, crate]));
@@ -44,7 +43,7 @@ export function linkedCrates({ packages, resolve }) {
 
 /**
  * @param {any[]} crates as `cargo metadata` describes them
- * @param {(crate: any) => string[]} textsOf the licence texts that come with a crate
+ * @param {(crate: any) => string[]} textsOf returns the licence texts of a crate
  */
 export function licenceText(crates, textsOf) {
   const list = crates.map(
@@ -60,7 +59,7 @@ export function licenceText(crates, textsOf) {
   const texts = [...users].map(
     ([text, names]) => `${"=".repeat(80)}\n${names.join(", ")}\n${"=".repeat(80)}\n\n${text}`,
   );
-  return `The engine of joust holds the Rust crates of this list, compiled.\n\n${list.join("\n")}\n\n${texts.join("\n\n")}\n`;
+  return `The engine of joust contains these Rust crates in compiled form.\n\n${list.join("\n")}\n\n${texts.join("\n\n")}\n`;
 }
 
 function textsOf({ manifest_path: manifest }) {

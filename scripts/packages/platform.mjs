@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { parseTriple } from "@napi-rs/cli";
 import { addonInputs } from "../build/addon.mjs";
 import { platform as compiledFor, root } from "../build/paths.mjs";
-import { dynamicSymbols, glibcNeeds, MOST_GLIBC } from "./glibc.mjs";
+import { dynamicSymbols, glibcNeeds, MAX_GLIBC } from "./glibc.mjs";
 import { compiledKernels, expectedKernels, kernelFaults } from "./kernels.mjs";
 import { crateLicences } from "./licences.mjs";
 import { uwsFiles, uwsLicence, uwsNotice } from "./uws.mjs";
@@ -12,26 +12,27 @@ import { uwsFiles, uwsLicence, uwsNotice } from "./uws.mjs";
 const CRATES = "THIRD-PARTY-LICENSES";
 
 /**
- * napi's description of the platform that is compiled for.
+ * The description of the compiled platform by napi.
  *
- * @param {{ napi: { targets: string[] } }} manifest the main package's
+ * @param {{ napi: { targets: string[] } }} manifest of the main package
  */
 export function compiledTarget({ napi }) {
   const targets = napi.targets.map((triple) => parseTriple(triple));
   const target = targets.find(({ platformArchABI }) => platformArchABI === compiledFor);
-  if (!target) throw new Error(`${compiledFor} is none of the platforms in package.json`);
+  if (!target)
+    throw new Error(`package.json does not list the platform ${compiledFor} in napi.targets`);
   return target;
 }
 
 /**
- * Writes a platform package: the addon, the builds of uWebSockets.js of its platform, and the licences of both.
+ * Writes a platform package: the addon, the binaries of uWebSockets.js for the platform, and the licences of both.
  *
  * @param {{
  *   manifest: object,
  *   target: { triple: string, platform: string, arch: string, abi: string | null, platformArchABI: string },
  *   addon: string,
  *   folder: string,
- * }} given `manifest` is the main package's, `target` napi's description of the platform
+ * }} options `manifest`: of the main package; `target`: the description of the platform by napi
  */
 export function writePlatformPackage({ manifest, target, addon, folder }) {
   const { platformArchABI: platform } = target;
@@ -70,15 +71,15 @@ function platformManifest(manifest, target, binary, hasUws) {
     cpu: [target.arch],
     ...(target.abi === "gnu" && { libc: ["glibc"] }),
     ...(target.abi === "musl" && { libc: ["musl"] }),
-    // A checkout uses the binary only if it was made from the same sources.
+    // A checkout uses the binary only if its sources have this fingerprint.
     joust: { inputs: addonInputs() },
   };
 }
 
 /**
- * Prints which glibc the addon needs and which SIMD kernels it has.
+ * Prints the version of glibc that the addon needs, and its SIMD kernels.
  *
- * @returns {string[]} what a published package must not have
+ * @returns {string[]} the faults that forbid its publication
  */
 export function inspectAddon({ addon, platform, profileDir }) {
   const faults = [];
@@ -87,7 +88,7 @@ export function inspectAddon({ addon, platform, profileDir }) {
     console.log(`glibc: ${newest}`);
     if (above.length > 0) {
       faults.push(
-        `the addon needs a newer glibc than ${MOST_GLIBC}: ${above.join(", ")}; link it against an older one, as cargo-zigbuild does for the target's name with .${MOST_GLIBC}`,
+        `the addon needs a newer glibc than ${MAX_GLIBC}: ${above.join(", ")}; set JOUST_TARGET to a target with the suffix .${MAX_GLIBC}`,
       );
     }
   }
@@ -96,11 +97,11 @@ export function inspectAddon({ addon, platform, profileDir }) {
   return [...faults, ...kernelFaults(kernels, expectedKernels(platform))];
 }
 
-/** Removes the symbols of a Linux addon, where `strip` is installed: they are a quarter of it. */
+/** Removes the symbols of a Linux addon, a quarter of its size, if `strip` is installed. */
 export function stripAddon(addon) {
   try {
     execFileSync("strip", [addon]);
   } catch (error) {
-    console.error(`the addon keeps its symbols: ${error.message.split("\n", 1)[0]}`);
+    console.error(`the addon was not stripped: ${error.message.split("\n", 1)[0]}`);
   }
 }

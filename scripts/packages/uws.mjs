@@ -2,18 +2,18 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
 
-/** Node's ABI number of the oldest version that joust runs on (20). */
+/** `process.versions.modules` of Node 20, the oldest version that joust supports. */
 const OLDEST_ABI = 115;
 
-/** The builds of uWebSockets.js, development dependencies of joust. Both are under the Apache License 2.0. */
+/** The packages with builds of uWebSockets.js, development dependencies of joust under the Apache License 2.0. */
 const BUILDS = [
   { version: "20.57", dependency: "uws-20-57", binaries: "." },
   { version: "20.30", dependency: "uws-20-30", binaries: "binaries" },
 ];
 
 /**
- * What a platform package carries of uWebSockets.js: each file of its platform and of a Node that joust runs
- * on, where it is and where it goes. None for musl, for which no build exists.
+ * The binaries of uWebSockets.js in a platform package: those of the platform for the supported versions of Node,
+ * each with its source path and its path in the package. None for musl, because no build exists.
  *
  * @param {string} platform `linux-x64-gnu`
  * @returns {{ from: string, to: string }[]}
@@ -25,17 +25,17 @@ export function uwsFiles(platform, modules = join(root, "node_modules")) {
     const folder = join(modules, dependency, binaries);
     if (!existsSync(folder)) throw new Error(`${dependency} is not installed: run npm ci`);
     return readdirSync(folder)
-      .filter((name) => isOf(name, os, arch))
+      .filter((name) => matches(name, os, arch))
       .map((name) => ({ from: join(folder, name), to: `uws/${version}/${name}` }));
   });
 }
 
-function isOf(name, os, arch) {
-  const [, ofOs, ofArch, abi] = /^uws_([a-z0-9]+)_([a-z0-9]+)_(\d+)\.node$/.exec(name) ?? [];
-  return ofOs === os && ofArch === arch && Number(abi) >= OLDEST_ABI;
+function matches(name, os, arch) {
+  const [, fileOs, fileArch, abi] = /^uws_([a-z0-9]+)_([a-z0-9]+)_(\d+)\.node$/.exec(name) ?? [];
+  return fileOs === os && fileArch === arch && Number(abi) >= OLDEST_ABI;
 }
 
-/** Where the files come from, and under which licence: beside them in the package. */
+/** The origin and licence of the binaries, a file of the platform package. */
 export function uwsNotice(modules = join(root, "node_modules")) {
   const sources = BUILDS.map(({ version, dependency }) => {
     const manifest = readFileSync(join(modules, dependency, "package.json"), "utf8");
@@ -52,6 +52,6 @@ export function uwsNotice(modules = join(root, "node_modules")) {
   ].join("\n")}\n`;
 }
 
-/** The text of the Apache License as one of the builds has it. */
+/** The path of the licence text in one of the packages. */
 export const uwsLicence = (modules = join(root, "node_modules")) =>
   join(modules, "uws-20-30", "LICENSE");

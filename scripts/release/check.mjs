@@ -1,21 +1,21 @@
 /**
- * What has to be true before anything is compiled for a release. The release workflow runs it first; without a
- * tag in the environment it can be run before the tag is made. `--publish` also checks the tools that publish,
- * `--rehearsal` leaves out what is done right before a release.
+ * Checks the preconditions of a release. The release workflow runs it before all other jobs; without a tag in the
+ * environment it also works before the tag exists. `--publish` also checks the versions of the publishing tools.
+ * `--rehearsal` omits the steps that immediately precede a release.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
 
-/** The owner in package.json's `repository` as long as no address is known. */
+/** The placeholder for the owner in `repository` of package.json. */
 export const PLACEHOLDER = "OWNER";
 
-/** The oldest versions that can publish with the identity of a workflow, and no token. */
-const LEAST = { node: "22.14.0", npm: "11.5.1" };
+/** The oldest versions that support trusted publishing, without a token. */
+const MIN_VERSIONS = { node: "22.14.0", npm: "11.5.1" };
 
 /**
- * Why this state of the repository cannot be released, each reason a sentence.
+ * The reasons why this state of the repository cannot be released, each a sentence.
  *
  * @param {{
  *   manifest: { version: string, repository?: { url?: string } | string },
@@ -25,18 +25,22 @@ const LEAST = { node: "22.14.0", npm: "11.5.1" };
  *   tag?: string | undefined,
  *   repository?: string | undefined,
  *   rehearsal?: boolean,
- * }} given `cargo` and `changelog` are the texts of Cargo.toml and CHANGELOG.md, `repository` is OWNER/NAME
+ * }} state `cargo` and `changelog`: the texts of Cargo.toml and CHANGELOG.md; `repository`: OWNER/NAME
  */
-export function releaseFaults(given) {
-  const { manifest, cargo, changelog, hasDataDirectory, tag, repository, rehearsal } = given;
+export function releaseFaults(state) {
+  const { manifest, cargo, changelog, hasDataDirectory, tag, repository, rehearsal } = state;
   const { version } = manifest;
   const faults = repositoryFaults(manifest.repository, repository);
   if (tag !== undefined && tag !== `v${version}`) {
-    faults.push(`the tag is ${tag} and package.json has the version ${version}: tag v${version}`);
+    faults.push(
+      `the tag is ${tag}, but the version in package.json is ${version}: use the tag v${version}`,
+    );
   }
   const [, crates] = /^\[workspace\.package\][^[]*?^version = "([^"]+)"/ms.exec(cargo) ?? [];
   if (crates !== version) {
-    faults.push(`Cargo.toml has the version ${crates}: set it to ${version}, as in package.json`);
+    faults.push(
+      `the version in Cargo.toml is ${crates}: set it to ${version}, the version in package.json`,
+    );
   }
   if (rehearsal) return faults;
   const [, heading] = /^## (.*)$/m.exec(changelog) ?? [];
@@ -44,38 +48,36 @@ export function releaseFaults(given) {
     faults.push(`the newest heading of CHANGELOG.md is not ${version}`);
   } else if (/unreleased/i.test(heading)) {
     faults.push(
-      `CHANGELOG.md calls ${version} unreleased: write "## ${version} (YYYY-MM-DD)" instead`,
+      `CHANGELOG.md marks ${version} as unreleased: write "## ${version} (YYYY-MM-DD)" instead`,
     );
   }
   if (!hasDataDirectory) {
     faults.push(
-      `test/durability/upgrade/data-${version}.tar.gz is missing: make it with node test/durability/upgrade/make-data-directory.mjs and commit it`,
+      `test/durability/upgrade/data-${version}.tar.gz is missing: create it with node test/durability/upgrade/make-data-directory.mjs and commit it`,
     );
   }
   return faults;
 }
 
-/** npm accepts a package with provenance only if its `repository` is the one whose workflow publishes it. */
+/** npm accepts a package with provenance only if a workflow of its `repository` publishes it. */
 function repositoryFaults(field, actual) {
   const url = typeof field === "string" ? field : field?.url;
   const wanted = `git+https://github.com/${actual ?? "OWNER/NAME"}.git`;
   if (!url || url.includes(`/${PLACEHOLDER}/`)) {
-    return [`package.json has no address of the repository: set "repository.url" to ${wanted}`];
+    return [`package.json has no repository address: set "repository.url" to ${wanted}`];
   }
   if (actual === undefined || addressOf(url) === actual.toLowerCase()) return [];
-  return [`package.json gives ${url} as the repository: set "repository.url" to ${wanted}`];
+  return [`the repository in package.json is ${url}: set "repository.url" to ${wanted}`];
 }
 
 const addressOf = (url) => /github\.com[/:](.+?)(?:\.git)?$/.exec(url)?.[1]?.toLowerCase();
 const escaped = (text) => text.replace(/[.+]/g, "\\$&");
 
-/** Which tools are too old to publish. */
+/** The tools that are too old for publishing. */
 export function toolFaults(versions) {
-  return Object.entries(LEAST)
+  return Object.entries(MIN_VERSIONS)
     .filter(([tool, least]) => isOlder(versions[tool], least))
-    .map(
-      ([tool, least]) => `${tool} ${versions[tool]} cannot publish: ${least} or newer is needed`,
-    );
+    .map(([tool, least]) => `${tool} ${versions[tool]} cannot publish: use ${least} or newer`);
 }
 
 function isOlder(version, than) {

@@ -1,6 +1,6 @@
 /**
- * `node scripts/release/pack.mjs FOLDER...`: packs each package into release/, as it will be published, and
- * fails when a package lacks what it promises. `--dry-run` writes nothing and checks only the files.
+ * `node scripts/release/pack.mjs FOLDER...`: packs each package into release/ for publication, and fails if a
+ * package is incomplete. `--dry-run` writes nothing and checks only the list of files.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
@@ -8,8 +8,8 @@ import { join, resolve } from "node:path";
 import { root } from "../build/paths.mjs";
 import { PLACEHOLDER } from "./check.mjs";
 
-/** What the main package does not work without. The page at /docs is copied at build time, not compiled. */
-const MAIN = [
+/** The required files of the main package. The build copies the page at /docs, instead of compiling it. */
+const MAIN_FILES = [
   "CHANGELOG.md",
   "LICENSE",
   "README.md",
@@ -24,14 +24,14 @@ const MAIN = [
 ];
 
 /**
- * What is wrong with a packed package, each fault a sentence.
+ * The faults of a packed package, each a sentence.
  *
  * @param {{ name: string, main?: string, os?: string[], repository?: { url?: string } }} manifest
  * @param {string[]} files
  */
 export function contentFaults(manifest, files) {
   const isPlatform = manifest.os !== undefined;
-  const needed = isPlatform ? ["LICENSE", "THIRD-PARTY-LICENSES", manifest.main] : MAIN;
+  const needed = isPlatform ? ["LICENSE", "THIRD-PARTY-LICENSES", manifest.main] : MAIN_FILES;
   const missing = needed.filter((file) => !files.includes(file));
   const faults = missing.map((file) => `${manifest.name} lacks ${file}`);
   if (isPlatform && !files.some((file) => /^uws\/.*\.node$/.test(file))) {
@@ -40,12 +40,12 @@ export function contentFaults(manifest, files) {
   return faults;
 }
 
-/** What npm would refuse when it publishes, or what would not install. */
+/** The faults of a manifest that prevent publication or installation. */
 export function manifestFaults(manifest) {
   const faults = [];
   const url = manifest.repository?.url ?? "";
   if (url === "" || url.includes(`/${PLACEHOLDER}/`)) {
-    faults.push(`${manifest.name} names no repository, which npm needs for provenance`);
+    faults.push(`${manifest.name} has no repository, which npm needs for provenance`);
   }
   const listed = Object.entries(manifest.optionalDependencies ?? {});
   const platforms = listed.filter(([name]) => name.startsWith(`${manifest.name}-`));
@@ -55,7 +55,9 @@ export function manifestFaults(manifest) {
     );
   }
   for (const [name, version] of platforms) {
-    if (version !== manifest.version) faults.push(`${name} is listed with ${version}`);
+    if (version !== manifest.version) {
+      faults.push(`${manifest.name} lists ${name} ${version} instead of ${manifest.version}`);
+    }
   }
   return faults;
 }
@@ -71,7 +73,7 @@ function pack(folder, dryRun) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  // npm 12 answers with an object by name, older versions with a list.
+  // npm 12 prints an object by name, older versions a list.
   const [{ filename, files, size }] = Object.values(JSON.parse(output));
   const paths = files.map(({ path }) => path);
   const faults = contentFaults(manifest, paths);
@@ -87,7 +89,7 @@ if (import.meta.filename === process.argv[1]) {
   const folders = args.filter((arg) => !arg.startsWith("--"));
   if (folders.length === 0) folders.push(root);
   for (const folder of folders.map((name) => resolve(name))) {
-    if (!existsSync(join(folder, "package.json"))) throw new Error(`${folder} is no package`);
+    if (!existsSync(join(folder, "package.json"))) throw new Error(`${folder} has no package.json`);
     if (pack(folder, dryRun) > 0) process.exitCode = 1;
   }
 }

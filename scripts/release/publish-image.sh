@@ -1,11 +1,11 @@
 #!/bin/sh
-# publish-image.sh FOLDER: pushes the saved images of a folder (joust-image-linux-<arch>.tar.gz), which were
-# started before, to GitHub's registry as one image for all architectures. Needs TOKEN, ACTOR and REPOSITORY; writes
-# the image's name and digest to GITHUB_OUTPUT.
+# publish-image.sh FOLDER: pushes the tested images of a folder (joust-image-linux-<arch>.tar.gz) to the registry of
+# GitHub as one multi-platform image. Needs TOKEN, ACTOR and REPOSITORY. Writes the name and the digest of the image to
+# GITHUB_OUTPUT.
 set -eu
 folder="$1"
 version="$(node -p "require('./package.json').version")"
-# Names of images have no capital letters.
+# Image names must be lowercase.
 name="ghcr.io/$(echo "$REPOSITORY" | tr '[:upper:]' '[:lower:]')"
 echo "$TOKEN" | docker login ghcr.io --username "$ACTOR" --password-stdin
 
@@ -21,7 +21,7 @@ done
 
 tags="--tag $name:$version"
 case "$version" in
-  *-*) ;; # A version such as 1.0.0-rc.1 is not the latest one.
+  *-*) ;; # A prerelease such as 1.0.0-rc.1 does not get the tag latest.
   *) tags="$tags --tag $name:latest" ;;
 esac
 # shellcheck disable=SC2086 # two words for each tag

@@ -1,18 +1,17 @@
 /**
- * `node scripts/release/publish.mjs FOLDER`: publishes the packed packages of a folder, the main package last,
- * because it depends on the others. Started again after a failure, it goes on with what is not published yet.
+ * `node scripts/release/publish.mjs FOLDER`: publishes the packed packages of a folder. The main package is last,
+ * because it depends on the others. A second run after a failure publishes the remaining packages.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /**
- * The packages of a folder of tarballs in the order in which they can be published: the main package has the
- * shortest name.
+ * Sorts the packages of a folder for publication: the main package, which has the shortest name, is last.
  *
  * @param {string[]} names of files
  */
-export function inOrder(names) {
+export function publishOrder(names) {
   return names
     .filter((name) => name.endsWith(".tgz"))
     .sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
@@ -24,13 +23,13 @@ function manifestOf(file) {
   return JSON.parse(text);
 }
 
-/** Asks the registry; an answer other than "no such version" has to be looked at by a person. */
+/** Whether the registry has a version. An error other than "no such version" needs a person. */
 function isPublished(name, version) {
   const view = ["view", `${name}@${version}`, "version", "--json"];
   const { status, stdout, stderr } = spawnSync("npm", view, { encoding: "utf8" });
   if (status === 0) return stdout.includes(version);
   if (/E404/.test(stdout + stderr)) return false;
-  throw new Error(`npm cannot say whether ${name}@${version} is published:\n${stderr}`);
+  throw new Error(`npm did not report whether ${name}@${version} is published:\n${stderr}`);
 }
 
 function publish(file) {
@@ -39,7 +38,7 @@ function publish(file) {
     console.log(`${name}@${version} is published already`);
     return;
   }
-  // A version such as 1.0.0-rc.1 is installed only by those who ask for it.
+  // npm installs a prerelease such as 1.0.0-rc.1 only by explicit request.
   const tag = version.includes("-") ? "next" : "latest";
   const args = ["publish", file, "--access", "public", "--provenance", "--tag", tag];
   const { status } = spawnSync("npm", args, { stdio: "inherit" });
@@ -52,9 +51,10 @@ function publish(file) {
 
 if (import.meta.filename === process.argv[1]) {
   const [folder] = process.argv.slice(2);
-  if (!folder) throw new Error("name the folder with the packed packages");
-  const files = inOrder(readdirSync(folder));
-  if (files.length < 2) throw new Error(`${folder} holds ${files.length} packages: two at least`);
-  // npm takes a relative path such as release/joust.tgz for a repository on GitHub.
+  if (!folder) throw new Error("pass the folder with the packed packages");
+  const files = publishOrder(readdirSync(folder));
+  if (files.length < 2)
+    throw new Error(`${folder} contains ${files.length} packages, at least 2 are required`);
+  // npm interprets a relative path such as release/joust.tgz as a repository on GitHub.
   for (const file of files) publish(join(resolve(folder), file));
 }

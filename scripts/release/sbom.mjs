@@ -1,6 +1,6 @@
 /**
- * `node scripts/release/sbom.mjs`: writes what is inside the packages as CycloneDX into release/: the npm
- * packages that an installation brings, and the crates that the addon is compiled from.
+ * `node scripts/release/sbom.mjs`: writes the software bills of materials in CycloneDX format to release/: the npm
+ * packages of an installation, and the crates of the addon.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -20,11 +20,11 @@ function output(program, args) {
   });
 }
 
-/** A list without components would be as good as none. */
+/** Requires that a bill lists components. */
 function check(file) {
   const { bomFormat, components } = JSON.parse(readFileSync(file, "utf8"));
   if (bomFormat !== "CycloneDX" || !(components?.length > 0)) {
-    throw new Error(`${file} is no CycloneDX list of components`);
+    throw new Error(`${file} is not a CycloneDX list of components`);
   }
   console.log(`${file}: ${components.length} components`);
 }
@@ -34,7 +34,7 @@ const sbom = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-
 writeFileSync(npm, output("npm", sbom));
 check(npm);
 
-// cargo-cyclonedx writes beside the manifest of each crate of the workspace.
+// cargo-cyclonedx writes a file beside the manifest of each crate of the workspace.
 const crates = join(folder, `${name}-${version}.cargo.cdx.json`);
 const file = "release-sbom";
 const format = ["--format", "json", "--spec-version", "1.5"];

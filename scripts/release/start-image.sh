@@ -1,6 +1,6 @@
 #!/bin/sh
-# start-image.sh IMAGE: starts an image as an operator would, with a root file system that it cannot write, waits
-# until it is healthy, and stops it. Fails with the server's log.
+# start-image.sh IMAGE: starts an image with a read-only root file system, waits until it is healthy, and stops it. If
+# a step fails, it prints the log of the server.
 set -eu
 image="$1"
 container="$(docker run --detach --read-only --tmpfs /tmp --cap-drop ALL --env JOUST_API_KEY=check "$image")"

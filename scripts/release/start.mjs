@@ -1,7 +1,7 @@
 /**
- * `node scripts/release/start.mjs FOLDER`: installs the packed packages of a folder into an empty directory, as
- * a user would, starts the server and uses it: a table, a query, /docs, a clean stop. It needs nothing but Node
- * and npm, so that the release workflow can run it in an empty container.
+ * `node scripts/release/start.mjs FOLDER`: installs the packed packages of a folder into an empty directory, starts
+ * the server and tests a table, a query, /docs and a clean stop. It needs only Node and npm, so that the release
+ * workflow can run it in an empty container.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,23 +16,25 @@ const STOP_MS = 30_000;
 const KEY = "release-check";
 
 const [source] = process.argv.slice(2);
-if (!source) throw new Error("name the folder with the packed packages");
+if (!source) throw new Error("pass the folder with the packed packages");
 const folder = mkdtempSync(join(tmpdir(), "joust-start-"));
 try {
   install(packagesFor(resolve(source)));
-  await use();
+  await testServer();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The main package and the one of this host. */
+/** The main package and the platform package of this host. */
 function packagesFor(from) {
   const abi = process.platform === "linux" ? "-gnu" : "";
-  const own = `-${process.platform}-${process.arch}${abi}-`;
+  const suffix = `-${process.platform}-${process.arch}${abi}-`;
   const files = readdirSync(from).filter((name) => name.endsWith(".tgz"));
-  const chosen = files.filter((name) => name.includes(own) || !/-(x64|arm64)-/.test(name));
+  const chosen = files.filter((name) => name.includes(suffix) || !/-(x64|arm64)-/.test(name));
   if (chosen.length !== 2) {
-    throw new Error(`${from} holds ${files.join(", ")}: not one package of *${own}* and one main`);
+    throw new Error(
+      `${from} must contain one package *${suffix}* and one main package, not ${files.join(", ")}`,
+    );
   }
   return chosen.map((name) => join(from, name));
 }
@@ -50,7 +52,7 @@ function install(packages) {
   console.log(`installed after ${seconds(started)} s`);
 }
 
-async function use() {
+async function testServer() {
   const main = join(folder, "node_modules", "joust", "dist", "cli", "main.js");
   const version = execFileSync(process.execPath, [main, "--version"], { encoding: "utf8" });
   console.log(`Node ${process.versions.node}, ${version.trim().replaceAll("\n", ", ")}`);
@@ -63,8 +65,8 @@ async function use() {
   try {
     const url = await address(server);
     console.log(`started after ${seconds(started)} s`);
-    await page(url);
-    await query(url);
+    await testDocs(url);
+    await testQuery(url);
     const ended = once(server, "exit", { signal: AbortSignal.timeout(STOP_MS) });
     server.kill("SIGTERM");
     const [code] = await ended;
@@ -75,40 +77,40 @@ async function use() {
   }
 }
 
-/** Where the server listens; it fails with the server's output when it ends or takes too long. */
+/** The address of the server. Rejects with the output of the server if it ends or does not start in time. */
 function address(server) {
-  return new Promise((found, failed) => {
+  return new Promise((resolve, reject) => {
     let output = "";
-    const give = (why) => failed(new Error(`the server ${why}:\n${output}`));
-    const timer = setTimeout(() => give(`did not start within ${START_MS / 1000} s`), START_MS);
+    const fail = (reason) => reject(new Error(`the server ${reason}:\n${output}`));
+    const timer = setTimeout(() => fail(`did not start within ${START_MS / 1000} s`), START_MS);
     const read = (chunk) => {
       output += chunk;
       const [, url] = /joust listening on (http:\/\/[^\s"]+)/.exec(output) ?? [];
       if (url === undefined) return;
       clearTimeout(timer);
-      found(url);
+      resolve(url);
     };
     server.stdout.on("data", read);
     server.stderr.on("data", read);
     server.once("exit", (code) => {
       clearTimeout(timer);
-      give(`ended with ${code}`);
+      fail(`ended with ${code}`);
     });
   });
 }
 
-/** The page at /docs with its parts: they are copied into the package, and were missing once. */
-async function page(url) {
-  const html = await (await answer(`${url}/docs`)).text();
+/** Loads the page at /docs with all scripts and styles, which the build copies into the package. */
+async function testDocs(url) {
+  const html = await (await request(`${url}/docs`)).text();
   const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link);
   const parts = links.filter((link) => !link.startsWith("data:"));
-  if (parts.length === 0) throw new Error("/docs names no script and no style");
-  for (const part of parts) await answer(new URL(part, `${url}/`).href);
-  console.log(`/docs answers with ${parts.length} parts`);
+  if (parts.length === 0) throw new Error("/docs contains no links to scripts or styles");
+  for (const part of parts) await request(new URL(part, `${url}/`).href);
+  console.log(`/docs and its ${parts.length} files load`);
 }
 
-/** Three rows in, the nearest one out. */
-async function query(url) {
+/** Inserts three rows and queries the nearest one. */
+async function testQuery(url) {
   const require = createRequire(join(folder, "node_modules", "joust", "package.json"));
   const arrow = await import(pathToFileURL(require.resolve("apache-arrow")).href);
   const { Field, FixedSizeList, Float32, makeBuilder, Table, tableFromIPC, tableToIPC } =
@@ -127,8 +129,8 @@ async function query(url) {
   await post(`${url}/v1/table/points/create`, rows, stream);
   const json = { "content-type": "application/json" };
   const body = { vector: { single_vector: [4, 4] }, k: 1 };
-  const found = await post(`${url}/v1/table/points/query`, JSON.stringify(body), json);
-  const [nearest] = tableFromIPC(new Uint8Array(await found.arrayBuffer())).toArray();
+  const response = await post(`${url}/v1/table/points/query`, JSON.stringify(body), json);
+  const [nearest] = tableFromIPC(new Uint8Array(await response.arrayBuffer())).toArray();
   const vector = [...nearest.vector];
   if (vector.join() !== "5,5") throw new Error(`the row nearest to 4,4 is ${vector}, not 5,5`);
   console.log("created and queried a table");
@@ -136,13 +138,13 @@ async function query(url) {
 
 function post(url, body, headers) {
   const authorization = `Bearer ${KEY}`;
-  return answer(url, { method: "POST", body, headers: { authorization, ...headers } });
+  return request(url, { method: "POST", body, headers: { authorization, ...headers } });
 }
 
-async function answer(url, request) {
-  const response = await fetch(url, request);
+async function request(url, options) {
+  const response = await fetch(url, options);
   if (!response.ok) {
-    throw new Error(`${url} answers ${response.status}: ${await response.text()}`);
+    throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
   }
   return response;
 }

@@ -11,7 +11,7 @@ import { runSeries } from "../../bench/series.mjs";
 /** `npm run bench -- [SCENARIO...] [OPTION...]`: see bench/README.md. */
 export async function run(args) {
   const options = parseArguments(args);
-  // By way of `exit`, at which the servers that were started are ended.
+  // The listeners of `exit` stop the started servers.
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
   if (options.help) return show(usage);
   if (options.list) return show(listing());
@@ -19,7 +19,7 @@ export async function run(args) {
   return options.scale || options.cores ? series(options) : compare(options);
 }
 
-/** Imported when it is wanted: it takes the built engine into this process. */
+/** Imported on demand, because it loads the engine into this process. */
 async function micro(options) {
   const { runMicro } = await import("../../bench/micro/run.mjs");
   return runMicro(options);
@@ -28,23 +28,23 @@ async function micro(options) {
 async function compare(options) {
   const report = await runBench(options, console.error);
   console.log(textReport(report));
-  written({ kind: options.quick ? "quick" : "bench", report, html: htmlReport(report) }, options);
+  write({ kind: options.quick ? "quick" : "bench", report, html: htmlReport(report) }, options);
   return report.results.some(({ failures }) => failures > 0) ? 1 : 0;
 }
 
 async function series(options) {
   const report = await runSeries(options, console.error);
   console.log(seriesText(report));
-  written({ kind: report.grows, report, html: seriesHtml(report) }, options);
+  write({ kind: report.grows, report, html: seriesHtml(report) }, options);
 }
 
-function written(made, { out }) {
-  for (const path of writeReport({ when: made.report.when, out, ...made })) console.log(path);
+function write(result, { out }) {
+  for (const path of writeReport({ when: result.report.when, out, ...result })) console.log(path);
 }
 
 function listing() {
-  const named = (things) => things.map(({ key, title }) => `  ${key.padEnd(22)}${title}`);
-  return ["scenarios", ...named(scenarios), "contenders", ...named(contenders)].join("\n");
+  const lines = (things) => things.map(({ key, title }) => `  ${key.padEnd(22)}${title}`);
+  return ["scenarios", ...lines(scenarios), "contenders", ...lines(contenders)].join("\n");
 }
 
 function show(text) {

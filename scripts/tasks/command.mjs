@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { root } from "../build/paths.mjs";
 
-/** Runs a program in the checkout with the terminal's streams; resolves with its exit code. */
+/** Runs a program in the checkout with inherited streams; resolves with its exit code. */
 export function command(program, args, { env = {} } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {

@@ -1,8 +1,8 @@
 import { relative } from "node:path";
 import { root } from "../build/paths.mjs";
 
-/** How many tests of a suite passed, failed and were skipped; a line for each that failed. */
-export const nothing = { passed: 0, failed: 0, skipped: 0, failures: [] };
+/** The counts of a suite, and a line for each failed test. */
+export const noTests = { passed: 0, failed: 0, skipped: 0, failures: [] };
 
 export function add(a, b) {
   return {
@@ -13,10 +13,21 @@ export function add(a, b) {
   };
 }
 
-/** Prints what .ci/run ends with: the suite's counts, by which it adds the suites up, and its failures. */
-export function tell(suite, counts) {
+/** Prints the counts and failures of a suite in the format that .ci/run reads. */
+export function printCounts(suite, counts) {
   console.log(`${suite}: ${describe(counts)}`);
   for (const failure of counts.failures) console.log(`  failed: ${failure}`);
+}
+
+/**
+ * Prints the counts of suites at the end of a task.
+ *
+ * @returns {number} the exit code of the task
+ */
+export function reportCounts(suites) {
+  console.log();
+  for (const [suite, counts] of Object.entries(suites)) printCounts(suite, counts);
+  return Object.values(suites).some(({ failed }) => failed > 0) ? 1 : 0;
 }
 
 /** `12 passed, 0 failed, 3 skipped`. */
@@ -24,13 +35,13 @@ function describe({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-/** A suite that ended badly without a failed test (it did not load or compile) failed once. */
+/** Counts one failure for a suite with an exit code but no failed test: it did not load or compile. */
 export function withExitCode(counts, code) {
   if (code === 0 || counts.failed > 0) return counts;
-  return add(counts, { ...nothing, failed: 1, failures: [`the suite, with exit code ${code}`] });
+  return add(counts, { ...noTests, failed: 1, failures: [`the suite, with exit code ${code}`] });
 }
 
-/** From cargo's output: the sums of its `test result:` lines. */
+/** The sums of the `test result:` lines of cargo. */
 export function cargoCounts(output) {
   const results = output.matchAll(/^test result: .* (\d+) passed; (\d+) failed; (\d+) ignored/gm);
   const failures = [...output.matchAll(/^test (.+) \.\.\. FAILED$/gm)].map(([, name]) => {
@@ -40,12 +51,12 @@ export function cargoCounts(output) {
   return [...results]
     .map(([, ...numbers]) => {
       const [passed, failed, skipped] = numbers.map(Number);
-      return { ...nothing, passed, failed, skipped };
+      return { ...noTests, passed, failed, skipped };
     })
-    .reduce(add, { ...nothing, failures });
+    .reduce(add, { ...noTests, failures });
 }
 
-/** From vitest's JSON report. A file that does not load is a failed suite without tests. */
+/** The counts of the JSON report of vitest. A file that does not load is a failed suite without tests. */
 export function vitestCounts(report) {
   const files = report.testResults.filter((file) => file.status === "failed");
   const broken = files.filter((file) => file.assertionResults.length === 0);
@@ -65,7 +76,7 @@ export function vitestCounts(report) {
   };
 }
 
-/** What a test failed with, and where. */
+/** The first line of a failure and its location. */
 function brief({ failureMessages: [message = ""] }) {
   const place = /[\w.-]+\.test\.ts:\d+/.exec(message);
   return `${firstLine(message)}${place ? ` (${place[0]})` : ""}`;
@@ -73,7 +84,7 @@ function brief({ failureMessages: [message = ""] }) {
 
 const firstLine = (text) => text.trim().split("\n", 1)[0];
 
-/** From pytest's last line: `3 failed, 12 passed, 1 skipped in 4.2s`; an error counts as failed. */
+/** The counts of the last line of pytest, `3 failed, 12 passed, 1 skipped in 4.2s`. An error counts as failed. */
 export function pytestCounts(output) {
   const last = output.trimEnd().split("\n").at(-1) ?? "";
   const count = (word) => Number(new RegExp(`(\\d+) ${word}`).exec(last)?.[1] ?? 0);
@@ -85,7 +96,7 @@ export function pytestCounts(output) {
   };
 }
 
-/** From Surefire's last summary: `Tests run: 12, Failures: 1, Errors: 0, Skipped: 0`. */
+/** The counts of the last summary of Surefire: `Tests run: 12, Failures: 1, Errors: 0, Skipped: 0`. */
 export function surefireCounts(output) {
   const sums = output.matchAll(/Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)/g);
   const [run, wrong, errors, skipped] = [...sums].at(-1)?.slice(1).map(Number) ?? [0, 0, 0, 0];

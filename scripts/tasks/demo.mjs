@@ -1,4 +1,4 @@
 import { joust } from "./joust.mjs";
 
-/** `npm run demo -- ARGS` is `joust demo ARGS`. */
+/** `npm run demo -- ARGS`: runs `joust demo ARGS`. */
 export const run = (args) => joust(["demo", ...args]);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "../build/paths.mjs";
 
-/** Runs the built `joust ARGS` in this process, so that signals reach it. */
+/** Runs the built `joust ARGS` in this process, so that it receives the signals. */
 export async function joust(args) {
   const main = join(root, "dist", "cli", "main.js");
   process.argv = [process.execPath, main, ...args];

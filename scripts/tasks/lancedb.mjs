@@ -1,10 +1,10 @@
 /**
- * LanceDB's own test suites over the wire: `npm run test:lancedb -- CHECKOUT [python|node] [TESTS...]`.
+ * `npm run test:lancedb -- CHECKOUT [python|node] [TESTS...]`: runs the test suites of LanceDB against joust.
  *
- * CHECKOUT is a checkout of LanceDB. Each suite runs twice on the published SDK: on local LanceDB, and with
- * every local database replaced by a joust server. What counts are the tests that pass on local LanceDB,
- * open a database, and are not in test/clients/lancedb/excluded.json. TESTS are what pytest and jest take:
- * pytest's paths below python/python/tests, jest's patterns.
+ * CHECKOUT is a checkout of LanceDB. Each suite runs twice with the published SDK: on local LanceDB, and with a
+ * joust server in place of every local database. It counts the tests that pass on local LanceDB, open a database,
+ * and are not in test/clients/lancedb/excluded.json. TESTS are arguments of pytest (paths below
+ * python/python/tests) and jest (patterns).
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -14,15 +14,15 @@ import { startDatabases } from "../../test/clients/lancedb/databases.mjs";
 import { installFolder } from "../build/dependencies.mjs";
 import { root } from "../build/paths.mjs";
 import { pythonWith } from "./clients/python.mjs";
-import { tell } from "./counts.mjs";
+import { printCounts } from "./counts.mjs";
 
 const FOLDER = "test/clients/lancedb";
 const VENV = process.env.JOUST_SUITE_VENV ?? join(homedir(), ".cache", "joust", "venv-lancedb");
-/** The program of the server; another checkout's, to compare. */
+/** The program of the server. Another checkout can be set for a comparison. */
 const SERVER = process.env.JOUST_SUITE_SERVER ?? join(root, "dist", "cli", "main.js");
 
-/** Files that ask a mock server, an object store or a service on the Internet. */
-const ELSEWHERE = {
+/** Tests of a mock server, an object store or a service on the Internet. */
+const IGNORED = {
   python: ["test_remote_db.py", "test_s3.py", "test_embeddings_slow.py"],
   node: ["remote.test", "s3_integration.test"],
 };
@@ -31,7 +31,7 @@ const suites = { python: pythonSuite, node: nodeSuite };
 
 export async function run([path, ...args]) {
   if (path === undefined || !existsSync(join(path, "nodejs", "__test__"))) {
-    throw new Error("give the path of a LanceDB checkout: npm run test:lancedb -- PATH");
+    throw new Error("pass the path of a LanceDB checkout: npm run test:lancedb -- PATH");
   }
   const named = Object.keys(suites).filter((name) => args.includes(name));
   const languages = named.length > 0 ? named : Object.keys(suites);
@@ -39,13 +39,13 @@ export async function run([path, ...args]) {
   let failed = 0;
   for (const language of languages) {
     const counts = await compare(language, resolve(path), tests);
-    tell(`LanceDB's suite (${language})`, counts);
+    printCounts(`LanceDB's suite (${language})`, counts);
     failed += counts.failed;
   }
   return failed > 0 ? 1 : 0;
 }
 
-/** One suite on local LanceDB and on joust. */
+/** Runs one suite on local LanceDB and on joust. */
 async function compare(language, checkout, tests) {
   const files = mkdtempSync(join(tmpdir(), "joust-suites-"));
   const databases = await startDatabases(SERVER);
@@ -60,7 +60,7 @@ async function compare(language, checkout, tests) {
   }
 }
 
-/** Results by the test's name: `outcome`, `connected`, and why it failed. */
+/** Counts results, which have the name of the test as key, and `outcome`, `connected` and `message`. */
 function count(local, remote, isExcluded) {
   const counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
   for (const [name, { outcome, connected }] of Object.entries(local)) {
@@ -76,7 +76,7 @@ function count(local, remote, isExcluded) {
   return counts;
 }
 
-/** Whether a test is among those that cannot run against a server; `*` in a pattern is anything. */
+/** Whether the list of excluded tests contains a test; `*` in a pattern matches any text. */
 function excluded(language) {
   const reasons = JSON.parse(readFileSync(join(root, FOLDER, "excluded.json"), "utf8"))[language];
   const patterns = Object.values(reasons)
@@ -85,7 +85,7 @@ function excluded(language) {
   return (name) => patterns.some((pattern) => pattern.test(name));
 }
 
-/** A text as a regular expression. */
+/** Escapes a text for a regular expression. */
 const literally = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 async function pythonSuite({ checkout, tests, files, name, env }) {
@@ -97,7 +97,7 @@ async function pythonSuite({ checkout, tests, files, name, env }) {
   const args = ["-m", "pytest", "-p", "joust_lancedb", "-p", "no:cacheprovider", "--quiet"];
   args.push("--tb=no", "--no-summary", "--timeout=180", "--continue-on-collection-errors");
   args.push("-m", "not slow and not s3_test", `--basetemp=${join(files, name)}`, ...paths);
-  for (const file of ELSEWHERE.python) args.push(`--ignore=${join(folder, file)}`);
+  for (const file of IGNORED.python) args.push(`--ignore=${join(folder, file)}`);
   const pythonPath = join(root, FOLDER, "python");
   args.push("-c", join(checkout, "python", "pyproject.toml"));
   // Some tests open databases below the working directory.
@@ -120,7 +120,7 @@ async function nodeSuite({ checkout, tests, files, name, env }) {
   const jest = join(folder, "node_modules", "jest", "bin", "jest.js");
   const args = [jest, "--config", join(folder, "jest.config.cjs"), "--json", "--silent"];
   args.push("--outputFile", report, "--maxWorkers=2", ...tests);
-  for (const file of ELSEWHERE.node) args.push(`--testPathIgnorePatterns=/${file}`);
+  for (const file of IGNORED.node) args.push(`--testPathIgnorePatterns=/${file}`);
   await inFolder(folder, process.execPath, args, {
     ...env,
     JOUST_SUITE_CHECKOUT: checkout,
@@ -129,7 +129,7 @@ async function nodeSuite({ checkout, tests, files, name, env }) {
   return jestResults(report, connects);
 }
 
-/** jest's report in the form of the pytest plugin's. Of several tests of one name each has a number. */
+/** The report of jest in the format of the pytest plugin. Tests with the same name get numbers. */
 function jestResults(report, connects) {
   const lines = existsSync(connects) ? readFileSync(connects, "utf8").trim().split("\n") : [];
   const connected = new Set(lines);
@@ -151,7 +151,7 @@ function jestResults(report, connects) {
   return results;
 }
 
-/** Runs a program to its end, however it ends: its report says what failed. */
+/** Runs a program and ignores its exit code, because its report has the failures. */
 function inFolder(cwd, program, args, env) {
   return new Promise((resolve, reject) => {
     const options = { cwd, env: { ...process.env, ...env }, stdio: ["ignore", 2, 2] };

@@ -4,6 +4,7 @@ import { featureFlags } from "../build/features.mjs";
 import { root } from "../build/paths.mjs";
 import { SLOW, unoptimised } from "../build/unoptimised.mjs";
 import { checkLayers } from "../layers/check.mjs";
+import { checkTidy } from "../tidy/check.mjs";
 import { command } from "./command.mjs";
 import { checkLockFile } from "./lock-file.mjs";
 import { whenInstalled } from "./when-installed.mjs";
@@ -12,7 +13,7 @@ const bin = (path) => join(root, "node_modules", ...path.split("/"));
 const node = (path, ...args) => command(process.execPath, [bin(path), ...args]);
 
 const ACTIONLINT = "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
-/** Without advisories, whose database has to be downloaded: the hosted CI checks them. */
+/** Without advisories, which need a download: the hosted CI checks them. */
 const DENY = ["--locked", "check", "bans", "licenses", "sources"];
 
 const checks = {
@@ -22,6 +23,7 @@ const checks = {
   "types of the benchmark": () => node("typescript/bin/tsc", "--project", join(root, "bench")),
   "types of the tests": () => node("typescript/bin/tsc", "--project", join(root, "test")),
   layers: checkLayers,
+  tidy: checkTidy,
   "workflows (actionlint)": () => whenInstalled("actionlint", [], ACTIONLINT),
   "crates (cargo-deny)": () => whenInstalled("cargo-deny", DENY, "cargo install cargo-deny"),
   rustfmt: () => cargo(["fmt", "--all", "--check"]),
@@ -29,9 +31,8 @@ const checks = {
 };
 
 /**
- * Not `cargo clippy`, which checks every dependency once more: as the compiler of the workspace's
- * own crates, clippy shares the dependencies with the ordinary build. Optimising what is only
- * looked at would be wasted.
+ * Runs clippy as the compiler of the workspace crates, without optimisation. `cargo clippy` would check every
+ * dependency again; as a compiler, clippy shares the compiled dependencies with the build.
  */
 function clippy() {
   const quick = [...featureFlags(), ...unoptimised(...SLOW, "joust-text", "protoc-path")];
@@ -40,7 +41,7 @@ function clippy() {
   });
 }
 
-/** All linters, also after one has failed. */
+/** Runs all checks, also after a failed one. */
 export async function run() {
   const failed = [];
   for (const [name, check] of Object.entries(checks)) {

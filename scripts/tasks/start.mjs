@@ -1,4 +1,4 @@
 import { joust } from "./joust.mjs";
 
-/** `npm start -- ARGS` is `joust serve ARGS`. */
+/** `npm start -- ARGS`: runs `joust serve ARGS`. */
 export const run = (args) => joust(["serve", ...args]);

@@ -3,9 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
 import { command } from "./command.mjs";
-import { nothing, vitestCounts, withExitCode } from "./counts.mjs";
+import { noTests, reportCounts, vitestCounts, withExitCode } from "./counts.mjs";
 
-/** Runs vitest once and counts what it ran. */
+/** Runs vitest and prints the counts; returns the exit code of the task. */
+export async function vitestTask(...args) {
+  return reportCounts({ vitest: await vitest(args) });
+}
+
+/** Runs vitest and returns the counts of its tests. */
 export async function vitest(args, options) {
   const scratch = mkdtempSync(join(tmpdir(), "joust-vitest-"));
   const report = join(scratch, "report.json");
@@ -23,6 +28,6 @@ function readCounts(report) {
   try {
     return vitestCounts(JSON.parse(readFileSync(report, "utf8")));
   } catch {
-    return nothing;
+    return noTests;
   }
 }

@@ -6,13 +6,13 @@ import { basename, join } from "node:path";
 import { root } from "../build/paths.mjs";
 import { buildWheel, describeWheel } from "../build/wheel.mjs";
 import { command } from "./command.mjs";
-import { pytestCounts, tell, withExitCode } from "./counts.mjs";
+import { pytestCounts, reportCounts, withExitCode } from "./counts.mjs";
 
 const TESTS = join(root, "test", "packaging", "wheel");
 
 /**
- * `npm run test:wheel`: builds the wheel, installs it by its name from an index on loopback into a new
- * environment, and uses it there. Everything else that pip installs comes from PyPI.
+ * `npm run test:wheel`: builds the wheel, installs it by its name from a package index on loopback into a new
+ * environment, and tests it there. pip downloads all other packages from PyPI.
  */
 export async function run() {
   const directory = mkdtempSync(join(tmpdir(), "joust-wheel-test-"));
@@ -20,40 +20,37 @@ export async function run() {
     const wheel = buildWheel(join(directory, "index", "joust-server"));
     console.log(`${basename(wheel)}: ${describeWheel(wheel)}`);
     const python = await install(directory, wheel);
-    const counts = pytest(python, wheel);
-    console.log();
-    tell("wheel", counts);
-    return counts.failed > 0 ? 1 : 0;
+    return reportCounts({ wheel: pytest(python, wheel) });
   } finally {
     rmSync(directory, { recursive: true });
   }
 }
 
-/** A new environment with joust-server and what the tests import; its interpreter. */
+/** Makes an environment with joust-server and the packages of the tests; returns its interpreter. */
 async function install(directory, wheel) {
   const index = await serveIndex(join(directory, "index"));
   const venv = join(directory, "venv");
   try {
-    await must("python3", ["-m", "venv", venv]);
+    await mustRun("python3", ["-m", "venv", venv]);
     const python = join(venv, "bin", "python");
     const started = performance.now();
     const quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     const [, version] = basename(wheel).split("-");
-    await must(python, [...quiet, "--extra-index-url", index.url, `joust-server==${version}`]);
+    await mustRun(python, [...quiet, "--extra-index-url", index.url, `joust-server==${version}`]);
     console.log(`pip install joust-server: ${Math.round((performance.now() - started) / 1000)} s`);
-    await must(python, [...quiet, "--requirement", join(TESTS, "requirements.txt")]);
+    await mustRun(python, [...quiet, "--requirement", join(TESTS, "requirements.txt")]);
     return python;
   } finally {
     index.close();
   }
 }
 
-async function must(program, args) {
+async function mustRun(program, args) {
   const code = await command(program, args);
   if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${code}`);
 }
 
-/** A package index as pip asks it: a page with links for each package, whose folders are in `folder`. */
+/** Starts a package index for pip: a page with links for each package folder in `folder`. */
 function serveIndex(folder) {
   const server = createServer((request, response) => {
     const [, name, file] = decodeURIComponent(request.url).split("/");

@@ -3,10 +3,10 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { command } from "./command.mjs";
 
-/** Where `go install` and `cargo install` put programs, which not every PATH has. */
+/** The folders of `go install` and `cargo install`, which PATH may lack. */
 const FOLDERS = [join(homedir(), "go", "bin"), join(homedir(), ".cargo", "bin")];
 
-/** A program's path; undefined when it is not installed. */
+/** The path of a program; undefined if it is not installed. */
 export function findProgram(name, path = process.env.PATH ?? "") {
   return [...path.split(delimiter), ...FOLDERS]
     .filter((folder) => folder !== "")
@@ -23,7 +23,7 @@ function isProgram(file) {
   }
 }
 
-/** Runs a check that a developer's machine need not have; prints what is missing where it has not. */
+/** Runs an optional check, or prints how to install its program. */
 export async function whenInstalled(name, args, install) {
   const program = findProgram(name);
   if (program !== undefined) return command(program, args);

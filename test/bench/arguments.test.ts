@@ -36,12 +36,12 @@ test("--scale has sizes of its own and 64 dimensions", () => {
 });
 
 test.each([
-  [["--rows=0"], /--rows is a whole number from 1 on, not "0"/],
+  [["--rows=0"], /--rows must be an integer of at least 1, not "0"/],
   [["--rows=1e99"], /--rows/],
   [["--seconds=fast"], /--seconds/],
   [["--clients=1,,8"], /--clients/],
-  [["--scale=10", "--data=x.arrows"], /generated rows/],
-  [["--scale", "--cores=1"], /one series at a time/],
+  [["--scale=10", "--data=x.arrows"], /--scale or --data, not both/],
+  [["--scale", "--cores=1"], /--scale or --cores, not both/],
   [["--colour"], /--colour/],
 ])("%j is refused", (args, message) => {
   expect(() => parseArguments(args)).toThrow(message);

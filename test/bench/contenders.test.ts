@@ -11,8 +11,9 @@ test("a Python package that is nowhere is a reason, not an error", async () => {
 });
 
 test("contenders come after those whose tables they copy", () => {
-  contenders.forEach(({ needs }, i) => {
-    if (needs) expect(contenders.slice(0, i).map(({ key }) => key)).toContain(needs);
+  contenders.forEach(({ copiesTablesOf }, i) => {
+    if (copiesTablesOf)
+      expect(contenders.slice(0, i).map(({ key }) => key)).toContain(copiesTablesOf);
   });
 });
 

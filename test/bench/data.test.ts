@@ -88,14 +88,14 @@ describe("a data set", () => {
   test("knows what its filters find", async () => {
     const made = await makeDataset(some(3), folder);
     const { labels, numbers } = await all(some(3));
-    expect(made.conditions.length).toBeGreaterThan(1);
-    for (const condition of made.conditions) {
-      const [from, to] = condition.number ?? [Number.NaN, Number.NaN];
+    expect(made.predicates.length).toBeGreaterThan(1);
+    for (const predicate of made.predicates) {
+      const [from, to] = predicate.number ?? [Number.NaN, Number.NaN];
       const fits = (id: number) =>
-        labels[id] === condition.label && Number(numbers[id]) >= from && Number(numbers[id]) < to;
+        labels[id] === predicate.label && Number(numbers[id]) >= from && Number(numbers[id]) < to;
       const right = labels.map((_, id) => id).filter(fits);
-      expect(made.count(condition)).toBe(right.length);
-      expect(labels.map((_, id) => id).filter((id) => made.matches(id, condition))).toEqual(right);
+      expect(made.count(predicate)).toBe(right.length);
+      expect(labels.map((_, id) => id).filter((id) => made.matches(id, predicate))).toEqual(right);
     }
   });
 
@@ -183,7 +183,7 @@ describe("an Arrow file", () => {
 
   test("that is not there is named", async () => {
     await expect(openSource({ ...options, data: "none.arrows" })).rejects.toThrow(
-      "there is no file none.arrows",
+      "the file none.arrows does not exist",
     );
   });
 });
@@ -219,7 +219,7 @@ describe("a file of ann-benchmarks", () => {
   test("that compares by something else is refused", async () => {
     const path = await write("sets.hdf5", "jaccard");
     await expect(openSource({ data: path, dimensions: 1, seed: 1 })).rejects.toThrow(
-      "sets.hdf5 compares by jaccard, which is not measured here",
+      "sets.hdf5 has the distance jaccard, which the benchmark does not support",
     );
   });
 });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { tree } from "../../bench/measure/processes.mjs";
+import { processTree } from "../../bench/measure/processes.mjs";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const program = fileURLToPath(new URL("../../scripts/run.mjs", import.meta.url));
@@ -23,7 +23,7 @@ test.runIf(existsSync("/proc/self/stat"))(
         said += chunk;
       });
       await expect.poll(() => said, { timeout: 60_000 }).toContain("count of all rows, 8 clients");
-      const started = tree(run.pid ?? 0).slice(1);
+      const started = processTree(run.pid ?? 0).slice(1);
       expect(started.length).toBeGreaterThan(0);
       const ended = new Promise((resolve) => run.once("exit", resolve));
       run.kill("SIGTERM");

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { autocannonLoad } from "../../bench/load/autocannon.mjs";
 import { wrkLoad } from "../../bench/load/wrk.mjs";
-import { cpuSeconds, residentBytes, tree } from "../../bench/measure/processes.mjs";
+import { cpuSeconds, processTree, residentBytes } from "../../bench/measure/processes.mjs";
 
 const hasWrk = spawnSync("wrk", ["--version"]).error === undefined;
 const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
@@ -78,14 +78,14 @@ test.runIf(process.platform === "linux")(
     )}]); setTimeout(() => {}, 60_000)`;
     const child = spawn(process.execPath, ["-e", parent]);
     try {
-      await expect.poll(() => tree(child.pid ?? 0).length, { timeout: 20_000 }).toBe(2);
-      const pids = tree(child.pid ?? 0);
+      await expect.poll(() => processTree(child.pid ?? 0).length, { timeout: 20_000 }).toBe(2);
+      const pids = processTree(child.pid ?? 0);
       // The parent alone may have taken as much by the time that its child has begun.
       const ofChild = () => (cpuSeconds(pids) ?? 0) - (cpuSeconds([child.pid ?? 0]) ?? 0);
       await expect.poll(ofChild, { timeout: 20_000 }).toBeGreaterThan(0.1);
       expect(residentBytes(pids)).toBeGreaterThan(4 * 2 ** 20);
     } finally {
-      for (const pid of tree(child.pid ?? 0)) process.kill(pid, "SIGKILL");
+      for (const pid of processTree(child.pid ?? 0)) process.kill(pid, "SIGKILL");
     }
   },
 );

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeDataset } from "../../bench/data/dataset.mjs";
 import { generated } from "../../bench/data/generated.mjs";
 import { countingServer } from "../../bench/micro/counting-server.mjs";
-import { crossings } from "../../bench/micro/crossings.mjs";
+import { engineCalls } from "../../bench/micro/engine-calls.mjs";
 import { heap } from "../../bench/micro/heap.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "joust-micro-test-"));
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 test("a request is one call into the engine", async () => {
-  const lines = await crossings(server, dataset, 30);
+  const lines = await engineCalls(server, dataset, 30);
   const calls = Object.fromEntries(lines.map((line) => [line.title, line.calls]));
   const once = { "Table.query": 1 };
   expect(calls).toMatchObject({

@@ -15,7 +15,7 @@ import {
   serviceMonitorFault,
 } from "./helm.js";
 
-/** Options that the chart sets itself, from values of other names. */
+/** Options that the chart sets itself, from values with other names. */
 const OF_THE_CHART = [
   "root",
   "host",
@@ -53,7 +53,7 @@ const cluster = {
   ],
 };
 
-/** One server on a bucket whose catalog is a SQLite file on a claim that exists. */
+/** One server on a bucket, with a SQLite catalog on an existing claim. */
 const bucket = {
   storage: { uri: "gs://tables", volume: { existingClaim: "joust-catalog" } },
   auth: { existingSecret: "joust-admin" },
@@ -86,7 +86,7 @@ describe.each(Object.entries(sets))("the chart with the values %s", (_, values) 
     }
   });
 
-  it("runs as a user without privileges, on a read-only root", () => {
+  it("runs as an unprivileged user on a read-only root file system", () => {
     expect(podOf(rendered).spec.securityContext).toMatchObject({
       runAsNonRoot: true,
       runAsUser: 65532,
@@ -101,11 +101,11 @@ describe.each(Object.entries(sets))("the chart with the values %s", (_, values) 
     expect(containerOf(rendered).volumeMounts).toContainEqual({ name: "tmp", mountPath: "/tmp" });
   });
 
-  it("keeps Kubernetes from setting JOUST_PORT", () => {
+  it("prevents Kubernetes from setting JOUST_PORT", () => {
     expect(podOf(rendered).spec.enableServiceLinks).toBe(false);
   });
 
-  it("gives a stopping pod the time that its drain takes", () => {
+  it("gives a stopping pod enough time to drain", () => {
     const { terminationGracePeriodSeconds: grace } = podOf(rendered).spec;
     const { command } = containerOf(rendered).lifecycle.preStop.exec;
     const drain = containerOf(rendered)
@@ -114,7 +114,7 @@ describe.each(Object.entries(sets))("the chart with the values %s", (_, values) 
     expect(grace).toBeGreaterThan(Number(command[1]) + Number(drain));
   });
 
-  it("selects its own pods everywhere", () => {
+  it("uses the same pod labels in all selectors", () => {
     const { labels } = podOf(rendered).metadata;
     const selectors = [
       rendered.Service.spec.selector,
@@ -127,7 +127,7 @@ describe.each(Object.entries(sets))("the chart with the values %s", (_, values) 
 });
 
 describe("the objects", () => {
-  it("put tables on a claim of a StatefulSet by default", () => {
+  it("store tables on a claim of a StatefulSet by default", () => {
     const rendered = objects(render({}));
     expect(Object.keys(rendered).sort()).toEqual([
       "PodDisruptionBudget",
@@ -183,7 +183,7 @@ describe("the objects", () => {
     expect(pod.topologySpreadConstraints).toHaveLength(1);
   });
 
-  it("keep the SQLite catalog of a bucket on a volume", () => {
+  it("store the SQLite catalog of a bucket on a volume", () => {
     const rendered = objects(render(bucket));
     expect(containerOf(rendered).args).toContain("--catalog=/data/catalog.db");
     expect(rendered.StatefulSet.spec.volumeClaimTemplates).toBeUndefined();
@@ -193,7 +193,7 @@ describe("the objects", () => {
     });
   });
 
-  it("leave out what is turned off", () => {
+  it("exclude disabled features", () => {
     expect(Object.keys(objects(render(bare))).sort()).toEqual(["Service", "StatefulSet"]);
   });
 });
@@ -223,14 +223,14 @@ describe("the arguments", () => {
     });
   });
 
-  it("can have every option of joust that the chart does not set", () => {
+  it("accept every option of joust that the chart does not set", () => {
     const schema = JSON.parse(readFileSync(join(chart, "values.schema.json"), "utf8"));
     const others = Object.keys(serverOptions).filter((name) => !OF_THE_CHART.includes(name));
     expect([...schema.properties.options.propertyNames.enum].sort()).toEqual(others.sort());
   });
 });
 
-describe("values that cannot work", () => {
+describe("invalid values", () => {
   it.each([
     ["several servers on one volume", { replicas: 2 }, /replicas must be 1 unless/],
     [
@@ -254,21 +254,21 @@ describe("values that cannot work", () => {
 });
 
 describe("the checks", () => {
-  it("fail on an object that Kubernetes would refuse", () => {
+  it("reject an object that Kubernetes would reject", () => {
     const manifest = render({}).replace("targetPort: http", "targetPort: [http]");
     expect(conform(manifest).output).toMatch(/targetPort/);
   });
 
-  it("fail on a ServiceMonitor that the operator would refuse", async () => {
+  it("reject a ServiceMonitor that the operator would reject", async () => {
     const { ServiceMonitor } = objects(render(cluster));
     ServiceMonitor.spec.endpoints[0].interval = "30";
     expect(await serviceMonitorFault(ServiceMonitor)).toMatch(/interval/);
   });
 });
 
-it("the chart has the version of joust", () => {
+it("gives the chart the version of joust", () => {
   const { version, appVersion } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));
   const manifest = new URL("../../package.json", import.meta.url);
-  const own = JSON.parse(readFileSync(manifest, "utf8")).version;
-  expect({ version, appVersion }).toEqual({ version: own, appVersion: own });
+  const expected = JSON.parse(readFileSync(manifest, "utf8")).version;
+  expect({ version, appVersion }).toEqual({ version: expected, appVersion: expected });
 });

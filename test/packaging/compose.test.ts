@@ -19,7 +19,7 @@ const variables = {
 };
 const SERVERS = ["joust-one", "joust-two"] as const;
 
-/** What both files say about each server of joust. */
+/** The settings of each joust server in both files. */
 function expectHardened(service: Service | undefined): void {
   expect(service).toMatchObject({
     read_only: true,
@@ -30,7 +30,7 @@ function expectHardened(service: Service | undefined): void {
 }
 
 describe("the compose file of one server", () => {
-  it("is valid, keeps /data, and listens on loopback", () => {
+  it("is valid, stores /data on a volume, and listens on loopback", () => {
     const { joust } = parseCompose(readCompose("compose.yaml"));
     expectHardened(joust);
     expect(joust?.volumes).toContainEqual(
@@ -41,14 +41,14 @@ describe("the compose file of one server", () => {
     ]);
   });
 
-  it("is refused by the check when a key is misspelt", () => {
+  it("is invalid with a misspelled key", () => {
     const text = readCompose("compose.yaml").replace("read_only:", "readonly:");
     expect(() => parseCompose(text)).toThrow(/readonly/);
   });
 });
 
 describe("the compose file of two servers", () => {
-  it("is valid, and joust accepts what it gives", () => {
+  it("is valid, and joust accepts its arguments and environment", () => {
     const services = parseCompose(readCompose("compose.cluster.yaml", variables));
     for (const name of SERVERS) {
       const service = services[name];
@@ -72,7 +72,7 @@ describe("the compose file of two servers", () => {
   });
 });
 
-/** uWebSockets.js is the build that loads on this host. */
+/** Uses the build of uWebSockets.js that loads on this host. */
 describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (transport) => {
   const directory = tempDir("proxy");
   const ports: Record<string, number> = {};
@@ -106,7 +106,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     removeDir(directory);
   });
 
-  it("finds both ready, shares the requests out, and takes a stopped server out without a failure", async () => {
+  it("balances requests between two ready servers, and removes a stopped server without a failed request", async () => {
     const proxy = await startProxy(directory, ports);
     proxies.push(proxy);
     const bothUp = () =>
@@ -147,7 +147,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     expect(two?.requests).toBeGreaterThan(10);
   });
 
-  it("sends a check that names only a path in HTTP/1.0, to which only Node answers 200", async () => {
+  it("sends a check with only a path in HTTP/1.0, which only the HTTP server of Node answers with 200", async () => {
     const plain = (config: string): string =>
       config
         .replace(/ {2}http-check send .*\n/, "")
@@ -155,7 +155,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     const proxy = await startProxy(directory, ports, plain);
     proxies.push(proxy);
     const library = /"name":"([^"]+)"/.exec(running["joust-two"]?.output() ?? "")?.[1] as string;
-    // docs/deploy.md has this table.
+    // docs/deploy.md contains this table.
     const expected = library.startsWith("Node")
       ? { status: "UP", check: "L7OK/200" }
       : { status: "DOWN", check: library.endsWith("20.30") ? "L7TOUT" : "L7STS/505" };

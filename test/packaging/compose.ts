@@ -7,10 +7,10 @@ import { findProgram } from "../harness/programs.js";
 
 export const folder = fileURLToPath(new URL("../../packaging/container", import.meta.url));
 
-/** The library that `docker compose` reads its files with, as a program of its own. */
-const CHECKER = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2";
+/** The compose file parser of `docker compose`, as a command. */
+const PARSER = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2";
 
-/** A service as the checker writes it. */
+/** A service in the output of the parser. */
 export interface Service {
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
@@ -18,26 +18,27 @@ export interface Service {
   readonly [key: string]: unknown;
 }
 
-/** A compose file in `packaging/container` with these values for its variables. */
+/** The text of a compose file in `packaging/container` with these variables replaced. */
 export function readCompose(
   name: string,
   variables: Readonly<Record<string, string>> = {},
 ): string {
-  return fill(readFileSync(join(folder, name), "utf8"), variables);
+  return replaceVariables(readFileSync(join(folder, name), "utf8"), variables);
 }
 
 /**
  * The services of a compose file.
- * @throws Error with what is wrong with the file
+ * @throws Error with the fault of the file
  */
 export function parseCompose(text: string): Record<string, Service> {
   const go = findProgram("go");
-  if (!go) throw new Error("go is not installed: it runs the checker of compose files");
+  if (!go)
+    throw new Error("go is not installed: the test needs it to run the parser of compose files");
   const directory = mkdtempSync(join(tmpdir(), "joust-compose-"));
   try {
     const file = join(directory, "compose.yaml");
     writeFileSync(file, text);
-    const args = ["run", CHECKER, "-format", "json", file];
+    const args = ["run", PARSER, "-format", "json", file];
     return JSON.parse(execFileSync(go, args, { cwd: directory, stdio: "pipe" }).toString())
       .services;
   } finally {
@@ -45,8 +46,8 @@ export function parseCompose(text: string): Record<string, Service> {
   }
 }
 
-/** As `docker compose` fills in variables; the checker does not look at the environment. */
-function fill(text: string, variables: Readonly<Record<string, string>>): string {
+/** Replaces variables as `docker compose` does. The parser does not read the environment. */
+function replaceVariables(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replace(
     /\$\{(\w+)(?::([?-])([^}]*))?\}/g,
     (_, name: string, kind?: string, rest?: string) => {

@@ -27,7 +27,7 @@ describe("the container image", () => {
   beforeAll(async () => {
     image = buildImage(directory);
     console.log(`the image has ${image.size}`);
-    // As a volume that the operator made for the image's user.
+    // A volume that the operator created for the user of the image.
     mkdirSync(data);
     chownSync(data, USER, USER);
     container = await startContainer(image, data, await freePort());
@@ -56,7 +56,7 @@ describe("the container image", () => {
     );
   });
 
-  it("contains nothing that builds or installs, and the binaries of one platform", () => {
+  it("contains no build or install tools, and only the binaries of one platform", () => {
     const has = (path: string): boolean => existsSync(join(image.files, path));
     const tools = ["npm", "npx", "yarn", "gcc", "cc", "make", "python3", "cargo", "git"];
     const folders = ["usr/local/bin", "usr/bin"];
@@ -65,27 +65,27 @@ describe("the container image", () => {
     const binaries = readdirSync(join(image.files, "app", "node_modules"), { recursive: true })
       .map(String)
       .filter((name) => name.endsWith(".node"));
-    const own = new RegExp(`linux[-_]${process.arch}|@libsql/linux-${process.arch}-gnu`);
-    expect(binaries.filter((name) => !own.test(name))).toEqual([]);
+    const platform = new RegExp(`linux[-_]${process.arch}|@libsql/linux-${process.arch}-gnu`);
+    expect(binaries.filter((name) => !platform.test(name))).toEqual([]);
     // The engine, libsql and uWebSockets.js.
     expect(binaries).toHaveLength(3);
   });
 
   it("contains the licences of the crates and of uWebSockets.js", () => {
-    const own = join(image.files, "app", "node_modules", `joust-linux-${process.arch}-gnu`);
-    expect(readFileSync(join(own, "THIRD-PARTY-LICENSES"), "utf8")).toMatch(/^lance \d/m);
-    expect(readdirSync(join(own, "uws"))).toEqual(expect.arrayContaining(["LICENSE", "NOTICE"]));
+    const folder = join(image.files, "app", "node_modules", `joust-linux-${process.arch}-gnu`);
+    expect(readFileSync(join(folder, "THIRD-PARTY-LICENSES"), "utf8")).toMatch(/^lance \d/m);
+    expect(readdirSync(join(folder, "uws"))).toEqual(expect.arrayContaining(["LICENSE", "NOTICE"]));
   });
 
-  it("serves with uWebSockets.js, as a user without privileges, on read-only files", async () => {
+  it("serves with uWebSockets.js as an unprivileged user on read-only files", async () => {
     expect(userOf(container.process.pid)).toEqual({ uid: USER, gid: USER });
     expect(container.process.output()).toMatch(/uWebSockets\.js 20\.57/);
     const created = await client.request("/v1/table/names/create", { body: rows(["a", "b", "c"]) });
     expect(created.status).toBe(200);
-    const found = await client.request("/v1/table/names/query", {
+    const response = await client.request("/v1/table/names/query", {
       body: { vector: { single_vector: [2, 1] }, k: 1, columns: { column_names: ["name"] } },
     });
-    expect(found.status).toBe(200);
+    expect(response.status).toBe(200);
     expect(statSync(join(data, ".joust")).uid).toBe(USER);
   });
 
@@ -93,7 +93,7 @@ describe("the container image", () => {
     expect(container.health()).toBe(0);
   });
 
-  it("answers what is in flight after SIGTERM and ends with 0", async () => {
+  it("completes requests in flight after SIGTERM and exits with 0", async () => {
     const body = rows(["d"]);
     const insert = request(`${container.url}/v1/table/names/insert`, {
       method: "POST",
@@ -116,11 +116,11 @@ describe("the container image", () => {
     expect(await ended).toBe(0);
   });
 
-  it("fails its health check when it has stopped", () => {
+  it("fails its health check after a stop", () => {
     expect(container.health()).toBe(1);
   });
 
-  it("has its tables again after a restart", async () => {
+  it("serves its tables after a restart", async () => {
     container = await startContainer(image, data, await freePort());
     client = new Client(container.url, client.key);
     const counted = await client.request("/v1/table/names/count_rows", { body: {} });

@@ -5,13 +5,13 @@ import type { Image } from "./image.js";
 export interface Container {
   readonly process: RunningProcess;
   readonly url: string;
-  /** Runs the image's health check beside the server; its exit code. */
+  /** Runs the health check of the image while the server runs; returns its exit code. */
   health(): number | null;
 }
 
 /**
- * Starts what the image says, as the user that it says, on its files: read-only but for /tmp and the volume.
- * The mounts are in a namespace of the process and end with it.
+ * Starts the command of the image as its user on its files, which are read-only except for /tmp and the volume. The
+ * mount namespace of the process contains the mounts, so they end with it.
  */
 export async function startContainer(image: Image, data: string, port: number): Promise<Container> {
   const { config } = image;
@@ -24,7 +24,7 @@ export async function startContainer(image: Image, data: string, port: number): 
     60_000,
   );
   const [kind, ...check] = config.Healthcheck.Test;
-  if (kind !== "CMD") throw new Error(`the health check is of the kind ${kind}, not CMD`);
+  if (kind !== "CMD") throw new Error(`the health check has the kind ${kind} instead of CMD`);
   return {
     process: running,
     url: `http://127.0.0.1:${port}`,
@@ -32,7 +32,7 @@ export async function startContainer(image: Image, data: string, port: number): 
   };
 }
 
-/** Arguments of `unshare` that run a command in the image's files. `exec` throughout: signals reach the command. */
+/** Arguments of `unshare` that run a command on the files of the image. Each step uses `exec`, so that the command receives signals. */
 function inChroot(image: Image, data: string, args: readonly string[]): string[] {
   const mounts = [
     'mount --bind "$FILES" "$FILES"',
@@ -51,7 +51,7 @@ function inChroot(image: Image, data: string, args: readonly string[]): string[]
 const variables = (env: readonly string[]): Record<string, string> =>
   Object.fromEntries(env.map((line) => line.split(/=(.*)/s).slice(0, 2)));
 
-/** The user that a process runs as, effective. */
+/** The effective user of a process. */
 export function userOf(pid: number): { uid: number; gid: number } {
   const [uid, gid] = execFileSync("ps", ["-o", "euid=,egid=", "-p", String(pid)])
     .toString()

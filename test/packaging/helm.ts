@@ -9,7 +9,7 @@ import { findProgram, goDirectories } from "../harness/programs.js";
 export const chart = fileURLToPath(new URL("../../packaging/helm/joust", import.meta.url));
 
 const KUBERNETES = "1.34.0";
-/** The package of PyPI that carries the JSON schemas of Kubernetes. */
+/** The package of PyPI with the JSON schemas of Kubernetes. */
 const SCHEMAS = "kubernetes-validate==1.34.1";
 const KINDS = [
   "service-v1",
@@ -22,7 +22,7 @@ const KINDS = [
 // biome-ignore lint/suspicious/noExplicitAny: rendered objects, whose shape kubeconform checks
 export type KubernetesObject = any;
 
-/** A program that Go installs. @throws Error that says how to install it */
+/** The path of a program that Go installs. @throws Error with the command that installs it */
 export function goProgram(name: string, module: string): string {
   const program = findProgram(name, goDirectories());
   if (program) return program;
@@ -31,7 +31,7 @@ export function goProgram(name: string, module: string): string {
 
 const helm = (): string => goProgram("helm", "helm.sh/helm/v3/cmd/helm");
 
-/** What `helm lint --strict` prints, and its exit code. */
+/** The output of `helm lint --strict`, and its exit code. */
 export function lint(values: object): { status: number | null; output: string } {
   const args = ["lint", "--strict", "--kube-version", KUBERNETES, chart, "--values", "-"];
   const { status, stdout, stderr } = spawnSync(helm(), args, {
@@ -41,7 +41,7 @@ export function lint(values: object): { status: number | null; output: string } 
   return { status, output: stdout + stderr };
 }
 
-/** The manifest of a release `r` with these values. @throws Error with Helm's message */
+/** The manifest of a release `r` with these values. @throws Error with the message of Helm */
 export function render(values: object): string {
   const args = ["template", "r", chart, "--kube-version", KUBERNETES, "--values", "-"];
   const { status, stdout, stderr } = spawnSync(helm(), args, {
@@ -52,23 +52,23 @@ export function render(values: object): string {
   return stdout;
 }
 
-/** The objects of a manifest by their kind; the chart renders at most one of a kind. */
+/** The objects of a manifest by kind. The chart renders at most one object of each kind. */
 export function objects(manifest: string): Record<string, KubernetesObject> {
-  const found: Record<string, KubernetesObject> = {};
+  const byKind: Record<string, KubernetesObject> = {};
   for (const document of parseAllDocuments(manifest)) {
     const object = document.toJS();
     if (object === null) continue;
-    if (found[object.kind]) throw new Error(`two objects of kind ${object.kind}`);
-    found[object.kind] = object;
+    if (byKind[object.kind]) throw new Error(`two objects of kind ${object.kind}`);
+    byKind[object.kind] = object;
   }
-  return found;
+  return byKind;
 }
 
-/** What kubeconform says about a manifest against the schemas of Kubernetes. */
+/** The result of kubeconform for a manifest and the schemas of Kubernetes. */
 export function conform(manifest: string): { status: number | null; output: string } {
   const location = join(schemas(), "{{.ResourceKind}}{{.KindSuffix}}.json");
   const program = goProgram("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform");
-  // Its schema is no part of Kubernetes: see serviceMonitorFault.
+  // Kubernetes has no schema for it: see serviceMonitorFault.
   const args = ["-strict", "-summary", "-skip", "ServiceMonitor", "-schema-location", location];
   const { status, stdout, stderr } = spawnSync(program, args, {
     input: manifest,
@@ -77,7 +77,7 @@ export function conform(manifest: string): { status: number | null; output: stri
   return { status, output: stdout + stderr };
 }
 
-/** Why Prometheus' operator would refuse a ServiceMonitor; undefined when it would not. */
+/** The reason why the Prometheus operator would reject a ServiceMonitor; undefined if it would not. */
 export async function serviceMonitorFault(object: KubernetesObject): Promise<string | undefined> {
   const name = "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor";
   const { ServiceMonitor } = await import(/* @vite-ignore */ name);
@@ -89,7 +89,7 @@ export async function serviceMonitorFault(object: KubernetesObject): Promise<str
   }
 }
 
-/** A directory with the schemas of the chart's kinds, in the form that kubeconform reads. */
+/** A directory with the schemas of the kinds in the chart, in the format of kubeconform. */
 function schemas(): string {
   const folder = join(homedir(), ".cache", "joust", `kubernetes-schemas-${KUBERNETES}`);
   if (existsSync(folder)) return folder;
@@ -105,7 +105,7 @@ function schemas(): string {
     `v${KUBERNETES}-local-strict`,
   );
   for (const kind of ["_definitions", ...KINDS]) {
-    // References are absolute there, and `$id` leads them to a host instead of the file beside.
+    // Makes references relative, and removes `$id`, which would resolve them to a host.
     const text = readFileSync(join(source, `${kind}.json`), "utf8");
     const { $id, ...schema } = JSON.parse(
       text.replaceAll("/api/_definitions.json", "_definitions.json"),

@@ -10,7 +10,7 @@ const context = fileURLToPath(new URL("../../packaging/container", import.meta.u
 const CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt";
 const NODE_MAJOR = 24;
 
-/** The image's configuration as far as the tests use it. */
+/** The members of the image configuration that the tests use. */
 export interface ImageConfig {
   readonly User: string;
   readonly Env: readonly string[];
@@ -26,12 +26,12 @@ export interface Image {
   readonly config: ImageConfig;
   /** The files of a container of the image. */
   readonly files: string;
-  /** Such as `413 MB`. */
+  /** For example `413 MB`. */
   readonly size: string;
   remove(): void;
 }
 
-/** Why no image can be built here; undefined when one can. */
+/** The reason why this host cannot build an image; undefined if it can. */
 export function imageFault(): string | undefined {
   if (process.getuid?.() !== 0) return "building an image without a daemon needs root";
   const missing = ["buildah", "mmdebstrap", "unshare", "chroot"].filter(
@@ -43,8 +43,8 @@ export function imageFault(): string | undefined {
 }
 
 /**
- * Builds packaging/container/Dockerfile from this checkout's packages, without a daemon. No base image can
- * be pulled everywhere this runs: Debian's packages and npm's make images that stand in for the two.
+ * Builds packaging/container/Dockerfile from the packages of this checkout, without a daemon. Not every host can pull
+ * the base images, so packages of Debian and npm replace them.
  */
 export function buildImage(directory: string): Image {
   const fault = imageFault();
@@ -68,7 +68,7 @@ export function buildImage(directory: string): Image {
   packPackages(join(sources, "packages"));
   const npmrc = join(directory, "npmrc");
   writeFileSync(npmrc, `cafile=${CERTIFICATES}\n`);
-  // HEALTHCHECK is no part of the OCI format.
+  // The OCI format has no HEALTHCHECK.
   const build = [
     "build",
     "--quiet",
@@ -97,7 +97,7 @@ export function buildImage(directory: string): Image {
   };
 }
 
-/** Debian 13 as a tar archive: made once, with the packages of debian:trixie-slim and the certificates. */
+/** Debian 13 as a tar archive with the packages of debian:trixie-slim and the certificates. Made once. */
 function debianFiles(): string {
   const archive = join(homedir(), ".cache", "joust", "trixie.tar");
   if (existsSync(archive)) return archive;
@@ -109,7 +109,7 @@ function debianFiles(): string {
   return archive;
 }
 
-/** Node and npm where the image of Node has them. */
+/** Adds Node and npm at the paths of the official Node image. */
 function addNode(buildah: (...args: string[]) => string, container: string, folder: string): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "package.json"), "{}");

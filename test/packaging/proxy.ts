@@ -10,13 +10,13 @@ import { folder } from "./compose.js";
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** What HAProxy says about a server of the backend. */
+/** The status of a server in the backend of HAProxy. */
 export interface ServerStatus {
   /** `UP` or `DOWN`. */
   readonly status: string;
   /** `L7OK/200`, `L7TOUT`, `L4CON`. */
   readonly check: string;
-  /** Requests that it was given. */
+  /** Requests that HAProxy sent to it. */
   readonly requests: number;
 }
 
@@ -26,7 +26,7 @@ export interface LoadBalancer {
   stop(): Promise<unknown>;
 }
 
-/** HAProxy with the configuration of the compose file, whose servers are at these ports of loopback. */
+/** Starts HAProxy with the configuration of the compose file, for servers at these loopback ports. */
 export async function startProxy(
   directory: string,
   ports: Readonly<Record<string, number>>,
@@ -39,13 +39,13 @@ export async function startProxy(
   let config = edit(readFileSync(join(folder, "haproxy.cfg"), "utf8"))
     .replace("bind :2333", `bind 127.0.0.1:${port}`)
     .replace("global\n", `global\n  stats socket ${socket}\n`);
-  for (const [host, at] of Object.entries(ports)) {
+  for (const [host, serverPort] of Object.entries(ports)) {
     if (!config.includes(` ${host}:2333\n`)) throw new Error(`haproxy.cfg does not name ${host}`);
-    config = config.replace(` ${host}:2333\n`, ` 127.0.0.1:${at}\n`);
+    config = config.replace(` ${host}:2333\n`, ` 127.0.0.1:${serverPort}\n`);
   }
   const file = join(directory, `haproxy-${port}.cfg`);
   writeFileSync(file, config);
-  // HAProxy itself prints nothing when it has started.
+  // HAProxy prints nothing after its start.
   const { process: running } = await startProcess(
     "sh",
     { args: ["-c", 'echo starting; exec "$0" -db -f "$1"', haproxy, file] },
@@ -62,7 +62,7 @@ export async function startProxy(
   };
 }
 
-/** `joust serve` as a service of the compose file starts it, on a port of loopback. */
+/** Starts `joust serve` with the arguments of a compose service, on a loopback port. */
 export async function serve(
   args: readonly string[],
   port: number,
@@ -78,27 +78,27 @@ export async function serve(
 }
 
 async function statusOf(socket: string): Promise<Record<string, ServerStatus>> {
-  const [header, ...lines] = (await ask(socket, "show stat\n")).trim().split("\n");
+  const [header, ...lines] = (await sendCommand(socket, "show stat\n")).trim().split("\n");
   const names = (header as string).replace(/^# /, "").split(",");
-  const found: Record<string, ServerStatus> = {};
+  const servers: Record<string, ServerStatus> = {};
   for (const line of lines) {
     const cells = line.split(",");
     const cell = (name: string): string => cells[names.indexOf(name)] ?? "";
     if (cell("pxname") !== "servers" || cell("svname") === "BACKEND") continue;
     const check = [cell("check_status").replace("* ", ""), cell("check_code")];
-    found[cell("svname")] = {
+    servers[cell("svname")] = {
       status: cell("status").split(" ")[0] as string,
       check: check.filter(Boolean).join("/"),
       requests: Number(cell("stot")),
     };
   }
-  return found;
+  return servers;
 }
 
-function ask(path: string, question: string): Promise<string> {
+function sendCommand(path: string, command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = "";
-    const socket = connect({ path }, () => socket.write(question));
+    const socket = connect({ path }, () => socket.write(command));
     socket.on("data", (chunk) => {
       answer += chunk;
     });

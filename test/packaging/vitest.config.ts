@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** What joust is delivered in. Each file has an npm script of its own: it needs tools that joust does not. */
+/** Tests of the deliverables. Each file has a separate npm script, because it needs additional tools. */
 export default defineConfig({
   test: {
     root: import.meta.dirname,

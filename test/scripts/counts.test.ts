@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/build/paths.mjs";
 import {
   cargoCounts,
-  nothing,
+  noTests,
   pytestCounts,
   surefireCounts,
   vitestCounts,
@@ -33,7 +33,7 @@ test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
       skipped: 2,
       failures: ["appends::two: assertion failed: rows == 3 (tests/appends.rs:12:5)"],
     });
-    expect(cargoCounts("error: could not compile")).toEqual(nothing);
+    expect(cargoCounts("error: could not compile")).toEqual(noTests);
   });
 
   it("is what vitest reported, files that did not load among it", () => {
@@ -102,14 +102,14 @@ ERROR test_text.py::test_finds - OSError: gone
   });
 
   it("is one failure where a suite ended badly without one", () => {
-    expect(withExitCode(nothing, 0)).toEqual(nothing);
+    expect(withExitCode(noTests, 0)).toEqual(noTests);
     const broken = {
       passed: 0,
       failed: 1,
       skipped: 0,
       failures: ["the suite, with exit code 101"],
     };
-    expect(withExitCode(nothing, 101)).toEqual(broken);
+    expect(withExitCode(noTests, 101)).toEqual(broken);
     expect(withExitCode(broken, 101)).toEqual(broken);
   });
 });

@@ -16,7 +16,7 @@ it("compiles all cloud stores unless JOUST_FEATURES chooses", () => {
 it("refuses stores that do not exist and lists those that do", () => {
   for (const value of ["s3", "aws,s3", "local,aws", "aws,"]) {
     expect(() => chosenFeatures(value)).toThrow(
-      `JOUST_FEATURES is "${value}": it must be local, for local disks only, or a list of aws, azure, gcp`,
+      `JOUST_FEATURES is "${value}": set it to local (only local disks) or to a list of aws, azure, gcp`,
     );
   }
 });
@@ -37,6 +37,6 @@ it("compiles for the target of JOUST_TARGET, against the glibc that it names", (
   ]);
   expect([parseTarget(undefined), ...cargoBuild(undefined)]).toEqual([undefined, "build"]);
   for (const name of ["x86_64-pc-windows-msvc", "aarch64-apple-darwin.2.28", "x86_64-unknown"]) {
-    expect(() => parseTarget(name)).toThrow(`JOUST_TARGET is "${name}": it must be one of`);
+    expect(() => parseTarget(name)).toThrow(`JOUST_TARGET is "${name}": set it to one of`);
   }
 });

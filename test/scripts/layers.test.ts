@@ -1,11 +1,9 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { layerFindings } from "../../scripts/layers/check.mjs";
 import { TYPESCRIPT_IMPORTS } from "../../scripts/layers/rules.mjs";
 import { rustImports } from "../../scripts/layers/rust-imports.mjs";
 import { typescriptImports } from "../../scripts/layers/typescript-imports.mjs";
-import { violations } from "../../scripts/layers/violations.mjs";
-import { removeDir, tempDir } from "../harness/temp.js";
+import { checkout } from "./checkout.js";
 
 describe("the layer check", () => {
   it("reads the top modules that a Rust source names", () => {
@@ -25,14 +23,13 @@ mod tests {
     use crate::engine::Engine;
 }
 `;
-    expect([...rustImports(source, ["text", "search"])].sort()).toEqual(
-      ["error", "memory", "names", "query", "table"].sort(),
-    );
+    const names = ["error", "memory", "names", "query", "table"];
+    expect(rustImports(source, ["text", "search"])).toEqual(names);
   });
 
   it("counts the steps of super from the module of the file", () => {
-    expect([...rustImports("use super::super::query;", ["a", "b", "c"])]).toEqual([]);
-    expect([...rustImports("use super::query;", ["a"])]).toEqual(["query"]);
+    expect(rustImports("use super::super::query;", ["a", "b", "c"])).toEqual([]);
+    expect(rustImports("use super::query;", ["a"])).toEqual(["query"]);
   });
 
   it("reads the folders that a TypeScript source imports", () => {
@@ -45,39 +42,55 @@ import pino from "pino";
 export { c } from "../jobs/c.js";
 const later = () => import("../api/openapi/docs.js");
 `;
-    expect([...typescriptImports(source, "src/http/router.ts")].sort()).toEqual(
-      ["catalog", "foundation", "native", "jobs", "api"].sort(),
-    );
+    const folders = ["api", "catalog", "foundation", "jobs", "native"];
+    expect(typescriptImports(source, "src/http/router.ts")).toEqual(folders);
   });
 
   it("reports an upward import with the file, the target and the rule", () => {
-    const root = tempDir("layers");
-    onTestFinished(() => removeDir(root));
-    const write = (file: string, text: string) => {
-      mkdirSync(dirname(join(root, file)), { recursive: true });
-      writeFileSync(join(root, file), text);
-    };
-    write("crates/joust-core/src/table/mod.rs", "use crate::error::Error;");
-    write("crates/joust-core/src/table/open.rs", "use crate::query::Plan;");
-    write("crates/joust-core/src/table/open_tests.rs", "use crate::engine::Engine;");
-    write("src/catalog/names.ts", 'import { failure } from "../foundation/errors.js";');
-    write("src/catalog/tables.ts", 'import { handler } from "../operations/tables.js";');
-    write("src/surprise/a.ts", "");
-    const seen = violations(root).map(({ file, target }) => [file, target]);
-    expect(seen).toEqual([
-      ["crates/joust-core/src/table/open.rs", "query"],
-      ["src/catalog/tables.ts", "operations"],
-      ["src/surprise/a.ts", "surprise"],
+    const { violations } = layerFindings(
+      checkout({
+        "crates/joust-core/src/table/mod.rs": "use crate::error::Error;",
+        "crates/joust-core/src/table/open.rs": "use crate::query::Plan;",
+        "crates/joust-core/src/table/open_tests.rs": "use crate::engine::Engine;",
+        "src/catalog/names.ts": 'import { failure } from "../foundation/errors.js";',
+        "src/catalog/tables.ts": 'import { handler } from "../operations/tables.js";',
+        "src/surprise/a.ts": "",
+      }),
+    );
+    expect(violations.map(({ entry }) => entry)).toEqual([
+      "crates/joust-core/src/table/open.rs -> query",
+      "src/catalog/tables.ts -> operations",
+      "src/surprise/a.ts: no rule",
     ]);
-    expect(violations(root)[0]?.rule).toBe(
-      '`table` is in the layer "tables", below "query" of `query`',
+    expect(violations[0]?.message).toBe(
+      'crates/joust-core/src/table/open.rs must not import query: `table` is in the layer "tables", below "query" of `query`',
     );
   });
 
+  it("reports the modules that import each other, directly or through others", () => {
+    const { cycles } = layerFindings(
+      checkout({
+        "crates/joust-core/src/table/mod.rs": "use crate::commit::run;",
+        "crates/joust-core/src/commit/mod.rs": "use crate::ipc::read;",
+        "crates/joust-core/src/ipc/mod.rs": "use crate::table::Table;",
+        "crates/joust-core/src/cache.rs": "use crate::table::Table;",
+        "src/catalog/a.ts": 'import { a } from "../cluster/a.js";',
+        "src/cluster/a.ts": 'import { a } from "../catalog/a.js";',
+      }),
+    );
+    expect(cycles.map(({ entry }) => entry)).toEqual([
+      "cycle: commit",
+      "cycle: ipc",
+      "cycle: table",
+      "cycle: catalog",
+      "cycle: cluster",
+    ]);
+    expect(cycles[0]?.message).toBe("`commit` is in an import cycle with ipc, table");
+  });
+
   it("lets a folder of src/ import only folders that stand above it in the list", () => {
-    const names = [...TYPESCRIPT_IMPORTS.keys()];
-    for (const [at, name] of names.entries()) {
-      const allowed = TYPESCRIPT_IMPORTS.get(name) ?? [];
+    const names = Object.keys(TYPESCRIPT_IMPORTS);
+    for (const [at, allowed] of Object.values(TYPESCRIPT_IMPORTS).entries()) {
       expect(allowed.filter((other) => names.indexOf(other) >= at)).toEqual([]);
     }
   });

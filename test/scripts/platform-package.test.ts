@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { licenceText, linkedCrates } from "../../scripts/packages/licences.mjs";
-import { publishedManifest } from "../../scripts/packages/main.mjs";
+import { publishedManifest } from "../../scripts/packages/main-manifest.mjs";
 import { uwsFiles, uwsNotice } from "../../scripts/packages/uws.mjs";
 import { removeDir, tempDir } from "../harness/temp.js";
 

@@ -179,7 +179,7 @@ describe("the recorded times", () => {
       rest: 0,
       crates: { a: 12, b: 7, c: 5 },
     });
-    expect(() => unitsOf("<html></html>")).toThrow("no report of cargo build --timings");
+    expect(() => unitsOf("<html></html>")).toThrow("not a report of cargo build --timings");
   });
 
   it("give the longest chain of crates: a library waits for the frontend, a macro is waited for", () => {

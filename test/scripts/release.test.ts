@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { root as checkout } from "../../scripts/build/paths.mjs";
 import { releaseFaults, toolFaults } from "../../scripts/release/check.mjs";
 import { contentFaults, manifestFaults } from "../../scripts/release/pack.mjs";
-import { inOrder } from "../../scripts/release/publish.mjs";
+import { publishOrder } from "../../scripts/release/publish.mjs";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const url = "git+https://github.com/acme/joust.git";
@@ -47,8 +47,8 @@ describe("the check before a release", () => {
     });
     expect(faults).toEqual([
       expect.stringContaining("the tag is v0.3.0"),
-      expect.stringContaining("Cargo.toml has the version 0.1.0"),
-      expect.stringContaining("calls 0.2.0 unreleased"),
+      expect.stringContaining("the version in Cargo.toml is 0.1.0"),
+      expect.stringContaining("marks 0.2.0 as unreleased"),
       expect.stringContaining("test/durability/upgrade/data-0.2.0.tar.gz is missing"),
     ]);
     expect(releaseFaults({ ...ready, changelog: "## 0.2.01\n" })).toHaveLength(1);
@@ -109,9 +109,9 @@ describe("the check of packed packages", () => {
     expect(manifestFaults(manifest)).toEqual([]);
     expect(
       manifestFaults({ ...manifest, optionalDependencies: { "joust-linux-x64-gnu": "0.1.0" } }),
-    ).toEqual(["joust-linux-x64-gnu is listed with 0.1.0"]);
+    ).toEqual(["joust lists joust-linux-x64-gnu 0.1.0 instead of 0.2.0"]);
     expect(manifestFaults({ name: "joust", version: "0.2.0" })).toEqual([
-      expect.stringContaining("names no repository"),
+      expect.stringContaining("has no repository"),
       expect.stringContaining("lists no platform package"),
     ]);
   });
@@ -170,6 +170,6 @@ echo "publish $file $*" >> "${published}"
 
   it("orders packages so that none is published before what it depends on", () => {
     const names = ["joust-0.2.0.tgz", "SHA256SUMS", "joust-linux-x64-gnu-0.2.0.tgz"];
-    expect(inOrder(names)).toEqual(["joust-linux-x64-gnu-0.2.0.tgz", "joust-0.2.0.tgz"]);
+    expect(publishOrder(names)).toEqual(["joust-linux-x64-gnu-0.2.0.tgz", "joust-0.2.0.tgz"]);
   });
 });

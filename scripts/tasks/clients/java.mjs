@@ -4,23 +4,23 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../build/paths.mjs";
-import { nothing, surefireCounts, withExitCode } from "../counts.mjs";
+import { noTests, surefireCounts, withExitCode } from "../counts.mjs";
 
 const PROJECT = join(root, "test", "clients", "java");
 const MINUTE = 60_000;
 
-/** The generated `lance-namespace` client for Java, driven by JUnit. */
+/** Tests the generated `lance-namespace` client for Java with JUnit. */
 export async function javaClients() {
-  const reason = missing() ?? fetchAndCompile();
+  const reason = missingProgram() ?? fetchAndCompile();
   if (reason) {
     console.log(`skipped: the Java client; ${reason}`);
-    return { ...nothing, skipped: 1 };
+    return { ...noTests, skipped: 1 };
   }
   const folder = mkdtempSync(join(tmpdir(), "joust-java-"));
   const server = await start(folder);
   try {
     const environment = { JOUST_URL: server.url, JOUST_KEY: server.key };
-    // All is here by now: offline, nothing that is out of reach can hold it up.
+    // Offline, because all packages are present: an unreachable network cannot delay the tests.
     const tests = maven(["--offline", "surefire:test"], 5 * MINUTE, environment);
     process.stdout.write(tests.stdout);
     return withExitCode(surefireCounts(tests.stdout), tests.status);
@@ -30,17 +30,18 @@ export async function javaClients() {
   }
 }
 
-function missing() {
+function missingProgram() {
   const programs = { java: ["-version"], mvn: ["--version"] };
   for (const [name, args] of Object.entries(programs)) {
-    if (spawnSync(name, args, { stdio: "ignore" }).status !== 0) return `no ${name} is installed`;
+    if (spawnSync(name, args, { stdio: "ignore" }).status !== 0) return `${name} is not installed`;
   }
 }
 
 /**
- * Why the tests cannot be had, if the network keeps them from us.
+ * Downloads the packages and compiles the tests.
  *
- * @throws when they do not compile, or name a package that is not there
+ * @returns {string | undefined} the reason why the network prevented it
+ * @throws Error if the tests do not compile or a package does not exist
  */
 function fetchAndCompile() {
   const task = ["-DskipTests", "test"];
@@ -70,7 +71,7 @@ function maven(args, timeout, environment = {}) {
   );
 }
 
-/** The built server on a root of its own. */
+/** Starts the built server. */
 function start(folder) {
   const key = `joust_${randomBytes(32).toString("base64url")}`;
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("JOUST_"));

@@ -2,16 +2,16 @@ import { join } from "node:path";
 import { installFolder } from "../../build/dependencies.mjs";
 import { root } from "../../build/paths.mjs";
 import { command } from "../command.mjs";
-import { add, nothing } from "../counts.mjs";
+import { add, noTests } from "../counts.mjs";
 import { vitest } from "../vitest.mjs";
 
-/** The LanceDB SDK. It wants an older apache-arrow than the other tests: a package of its own. */
+/** Tests the LanceDB SDK. It has its own package.json, because the SDK needs an older apache-arrow. */
 export async function nodeClients() {
   const folder = join(root, "test", "clients", "node");
   installFolder(folder);
   const counts = await vitest(["--config", join(folder, "vitest.config.ts")]);
-  // `npm run lint` leaves these files out: their packages are not installed then.
+  // `npm run lint` does not check these files, because it does not install their packages.
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
   const typed = (await command(process.execPath, [tsc, "--project", folder])) === 0;
-  return typed ? counts : add(counts, { ...nothing, failed: 1, failures: ["the tests' types"] });
+  return typed ? counts : add(counts, { ...noTests, failed: 1, failures: ["the tests' types"] });
 }

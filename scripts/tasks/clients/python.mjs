@@ -4,17 +4,17 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fingerprint, isStamped, stamp } from "../../build/fingerprint.mjs";
 import { root } from "../../build/paths.mjs";
-import { nothing, pytestCounts, withExitCode } from "../counts.mjs";
+import { noTests, pytestCounts, withExitCode } from "../counts.mjs";
 
 const FOLDER = "test/clients/python";
 const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
-/** pylance, the LanceDB SDK and the generated namespace client, driven by pytest. */
+/** Tests pylance, the LanceDB SDK and the generated namespace client with pytest. */
 export function pythonClients() {
   const python = pythonWith(`${FOLDER}/requirements.txt`, VENV);
   if (python === undefined) {
     console.log("skipped: the Python clients; no python3 with the venv module is installed");
-    return { ...nothing, skipped: 1 };
+    return { ...noTests, skipped: 1 };
   }
   const pytest = spawnSync(python, ["-m", "pytest", "--capture=no"], {
     cwd: join(root, FOLDER),
@@ -27,8 +27,8 @@ export function pythonClients() {
 }
 
 /**
- * The interpreter of the virtual environment `venv`, with what `requirements` lists. The environment is made
- * again when the list changes. `undefined` when python3 or its venv module is missing.
+ * The interpreter of the virtual environment `venv` with the packages of the file `requirements`. A change of the
+ * file updates the environment. Returns undefined if python3 or its venv module is missing.
  */
 export function pythonWith(requirements, venv) {
   const python = join(venv, "bin", "python");

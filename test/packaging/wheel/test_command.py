@@ -1,4 +1,4 @@
-"""The command `joust` that pip has installed."""
+"""Tests the command `joust` that pip installed."""
 
 import json
 import os
@@ -10,11 +10,11 @@ import urllib.request
 from pathlib import Path
 
 JOUST = Path(sys.executable).with_name("joust")
-# Without a PATH: neither this machine's Node nor anything else can be what runs.
+# An empty PATH, so that only the Node of the package can run.
 ENVIRONMENT = {"HOME": os.environ["HOME"], "PATH": ""}
 
 
-def test_version_names_the_engine_and_the_node_of_the_package():
+def test_version_prints_the_engine_and_the_node_of_the_package():
     answer = subprocess.run([JOUST, "--version"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert re.match(r"joust \d+\.\d+\.\d+\nengine \d+\.\d+\.\d+, lance \d+", answer.stdout)
     assert re.search(r"HTTP (uWebSockets\.js [\d.]+|Node 24\.[\d.]+)", answer.stdout)
@@ -38,7 +38,7 @@ def test_serve_answers_and_stops_at_sigterm(tmp_path):
         assert server.wait(30) == 0
 
 
-def test_an_unknown_command_ends_with_2():
+def test_an_unknown_command_exits_with_2():
     answer = subprocess.run([JOUST, "sevre"], env=ENVIRONMENT, capture_output=True, text=True)
     assert answer.returncode == 2
     assert "sevre is no command" in answer.stderr

@@ -1,4 +1,4 @@
-"""joust.Server with the LanceDB SDK as a user has it."""
+"""Tests joust.Server with the unmodified LanceDB SDK."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ ROWS = [
 ]
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -28,18 +28,18 @@ def runs(pid: int) -> bool:
     return True
 
 
-def ends(pid: int, seconds: float = 30) -> bool:
+def ends_soon(pid: int, seconds: float = 30) -> bool:
     deadline = time.monotonic() + seconds
-    while runs(pid) and time.monotonic() < deadline:
+    while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return not runs(pid)
+    return not is_running(pid)
 
 
-def test_lancedb_creates_and_searches_a_table_that_stays(tmp_path):
+def test_lancedb_creates_and_searches_a_persistent_table(tmp_path):
     with joust.Server(tmp_path / "data") as server:
         table = lancedb.connect(**server.lancedb()).create_table("colours", ROWS)
-        found = table.search([0.9, 0.1, 0.0]).limit(2).to_list()
-        assert [row["name"] for row in found] == ["red", "orange"]
+        rows = table.search([0.9, 0.1, 0.0]).limit(2).to_list()
+        assert [row["name"] for row in rows] == ["red", "orange"]
         table.add([{"name": "green", "vector": [0.0, 1.0, 0.0]}])
     with joust.Server(tmp_path / "data") as server:
         table = lancedb.connect(**server.lancedb()).open_table("colours")
@@ -55,7 +55,7 @@ def test_without_a_root_the_tables_are_temporary(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_works_while_an_event_loop_runs_as_in_a_notebook():
+def test_it_works_in_a_running_event_loop_as_in_a_notebook():
     async def cell():
         with joust.Server() as server:
             db = await lancedb.connect_async(**server.lancedb())
@@ -65,18 +65,18 @@ def test_it_works_while_an_event_loop_runs_as_in_a_notebook():
     assert asyncio.run(cell()) == 3
 
 
-def test_two_servers_run_at_once_and_start_again():
+def test_two_servers_run_concurrently_and_restart():
     with joust.Server() as one, joust.Server() as other:
         assert one.url != other.url
         assert one.start() is one
         pid = one.pid
         one.stop()
         one.stop()
-        assert ends(pid) and one.pid is None and other.running
+        assert ends_soon(pid) and one.pid is None and other.running
         assert one.start().pid != pid
 
 
-def test_another_key_is_refused():
+def test_another_key_is_rejected():
     with joust.Server(api_key="mine") as server:
         assert server.lancedb()["api_key"] == "mine"
         db = lancedb.connect(**{**server.lancedb(), "api_key": "yours"})
@@ -84,20 +84,20 @@ def test_another_key_is_refused():
             db.list_tables() if hasattr(db, "list_tables") else db.table_names()
 
 
-def test_an_exception_in_the_block_ends_the_server():
+def test_an_exception_in_the_block_stops_the_server():
     with pytest.raises(KeyError), joust.Server() as server:
         pid = server.pid
-        assert runs(pid)
+        assert is_running(pid)
         raise KeyError("a user's mistake")
-    assert not runs(pid)
+    assert not is_running(pid)
 
 
-def test_a_collected_object_ends_its_server():
+def test_garbage_collection_stops_the_server():
     server = joust.Server().start()
     pid = server.pid
     del server
     gc.collect()
-    assert ends(pid)
+    assert ends_soon(pid)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_a_collected_object_ends_its_server():
         pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="kill"),
     ],
 )
-def test_the_end_of_the_interpreter_ends_the_server(end):
+def test_the_end_of_the_interpreter_stops_the_server(end):
     code = f"import joust, os, signal, sys\ns = joust.Server().start()\nprint(s.pid, flush=True)\n{end}"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode != 0
-    assert ends(int(run.stdout))
+    assert ends_soon(int(run.stdout))
 
 
 def test_ctrl_c_does_not_reach_the_server():
@@ -127,13 +127,13 @@ def test_ctrl_c_does_not_reach_the_server():
     assert run.stdout.splitlines()[-1] == "True", run.stderr
 
 
-def test_a_wrong_option_raises_with_the_servers_own_words():
+def test_a_wrong_option_raises_with_the_message_of_the_server():
     with pytest.raises(joust.ServerError, match="did you mean --memory") as failure:
         joust.Server(memroy="1GiB").start()
     assert any("--memroy is no option" in line for line in failure.value.log)
 
 
-def test_a_port_in_use_raises_with_the_servers_own_words():
+def test_a_port_in_use_raises_with_the_message_of_the_server():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -142,7 +142,7 @@ def test_a_port_in_use_raises_with_the_servers_own_words():
             joust.Server(port=port).start()
 
 
-def test_a_start_that_takes_too_long_raises_and_ends_the_server(tmp_path):
+def test_a_start_timeout_raises_and_stops_the_server(tmp_path):
     server = joust.Server(startup_timeout=0.01)
     with pytest.raises(joust.ServerError, match="not ready within 0.01 s"):
         server.start()
@@ -167,6 +167,6 @@ def test_options_are_keyword_arguments(tmp_path):
         assert lancedb.connect(**server.lancedb()).open_table("colours").count_rows() == 3
 
 
-def test_a_value_that_no_option_takes_is_a_type_error():
+def test_a_value_of_an_unsupported_type_is_a_type_error():
     with pytest.raises(TypeError, match="memory must be a string"):
         joust.Server(memory=object())

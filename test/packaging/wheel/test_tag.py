@@ -1,4 +1,4 @@
-"""The wheel's tag against what binutils reads."""
+"""Compares the tag of the wheel with the output of binutils."""
 
 import os
 import re

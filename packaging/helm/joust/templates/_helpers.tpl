@@ -26,18 +26,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* "true" when the pod keeps something on a volume: the tables, or the SQLite catalog of a bucket. */}}
+{{/* "true" if the pod needs a volume: for the tables, or for the SQLite catalog of a bucket. */}}
 {{- define "joust.hasVolume" -}}
 {{- if or (not .Values.storage.uri) (not .Values.catalog.postgres.existingSecret) -}}true{{- end -}}
 {{- end -}}
 
-{{/* What no schema can say because it concerns several values. */}}
+{{/* Checks of several values, which a schema cannot express. */}}
 {{- define "joust.check" -}}
 {{- if and (gt (int .Values.replicas) 1) (include "joust.hasVolume" .) -}}
-{{- fail "replicas must be 1 unless storage.uri and catalog.postgres.existingSecret are set: several servers share a bucket and a Postgres catalog, not a volume" -}}
+{{- fail "replicas must be 1 unless storage.uri and catalog.postgres.existingSecret are set: several servers need a bucket and a Postgres catalog, because they cannot share a volume" -}}
 {{- end -}}
 {{- if and .Values.storage.uri (not .Values.auth.existingSecret) -}}
-{{- fail "auth.existingSecret must name a secret with the admin key when storage.uri is set: a pod without tables on its volume has no place for the first key" -}}
+{{- fail "auth.existingSecret must name a secret with the admin key when storage.uri is set: a pod with tables in a bucket does not create an admin key" -}}
 {{- end -}}
 {{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.keySecret.name) -}}
 {{- fail "serviceMonitor.keySecret.name must name a secret with a key of role read: /metrics answers 401 without one" -}}
@@ -52,7 +52,7 @@ httpGet:
 timeoutSeconds: 3
 {{- end -}}
 
-{{/* The arguments of `joust serve`. Secrets are in the environment or in files, never here. */}}
+{{/* The arguments of `joust serve`. Secrets are in the environment or in files, never in arguments. */}}
 {{- define "joust.args" -}}
 - serve
 - {{ default "/data" .Values.storage.uri | quote }}
@@ -75,7 +75,7 @@ timeoutSeconds: 3
 {{- range $name, $value := .Values.options }}
 {{- $values := ternary $value (list $value) (kindIs "slice" $value) }}
 {{- range $values }}
-{{- /* Helm reads every number as a float, which prints large ones as 1e+09. */}}
+{{- /* Helm parses every number as a float and prints large ones as 1e+09. */}}
 - {{ printf "--%s=%s" $name (ternary (printf "%d" (int64 .)) (toString .) (kindIs "float64" .)) | quote }}
 {{- end }}
 {{- end }}
@@ -95,7 +95,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "joust.serviceAccountName" . }}
   automountServiceAccountToken: false
-  # A service named joust would set JOUST_PORT to tcp://..., which joust reads as its port.
+  # A service named joust would set JOUST_PORT to tcp://..., which joust would read as its port.
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ add (int .Values.preStopSeconds) (int .Values.drainSeconds) 15 }}
   {{- with .Values.imagePullSecrets }}

@@ -9,5 +9,5 @@ from ._program import MAIN, NODE
 
 
 def main() -> None:
-    """Becomes the server's program, so that signals and the exit code are the server's own."""
+    """Replaces this process by the server, which receives the signals and sets the exit code."""
     os.execv(NODE, [os.fspath(NODE), os.fspath(MAIN), *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""What a server writes."""
+"""The output of a server."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import threading
 from collections import deque
 from typing import IO, Callable
 
-_KEPT = 200
+_MAX_LINES = 200
 
 
 class Log:
-    """Reads a stream to its end on a thread of its own and keeps the last lines.
+    """Reads a stream on a separate thread until its end, and stores the last lines.
 
     Args:
-        stream: the server's output. The server would stop at a full pipe if its output were not read.
-        on_line: is called on that thread with each line, without its line break.
+        stream: the output of the server. The server blocks if the pipe is full.
+        on_line: receives each line on that thread, without the line break.
     """
 
     def __init__(self, stream: IO[str], on_line: Callable[[str], None]) -> None:
-        self._lines: deque[str] = deque(maxlen=_KEPT)
+        self._lines: deque[str] = deque(maxlen=_MAX_LINES)
         self._stream = stream
         self._on_line = on_line
         self._thread = threading.Thread(target=self._read, name="joust-log", daemon=True)
@@ -36,12 +36,12 @@ class Log:
         return list(self._lines)
 
     def finish(self, timeout: float = 5.0) -> None:
-        """Waits until the stream has been read to its end."""
+        """Waits until the thread reaches the end of the stream."""
         self._thread.join(timeout)
 
 
 def readable(line: str) -> str:
-    """A line of the log for a person: the message of a JSON line, another line as it is."""
+    """The message of a JSON line; any other line unchanged."""
     try:
         entry = json.loads(line)
         text = entry["msg"]

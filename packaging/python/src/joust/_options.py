@@ -8,13 +8,13 @@ from typing import Any
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """The flags of keyword arguments: ``keep_versions="36h"`` is ``--keep-versions=36h``.
+    """The flags for keyword arguments: ``keep_versions="36h"`` becomes ``--keep-versions=36h``.
 
-    ``None`` leaves an option out, a bool is ``on`` or ``off``, a list or tuple gives the option several
-    times, and a mapping gives ``key=value`` several times.
+    ``None`` omits an option, a bool becomes ``on`` or ``off``, a list or tuple repeats the option, and a mapping
+    repeats it with ``key=value``.
 
     Raises:
-        TypeError: a value is none of these and no string, number or path.
+        TypeError: a value has another type than these, string, number and path.
     """
     return [
         f"--{name.replace('_', '-')}={text}"
@@ -27,9 +27,9 @@ def _texts(name: str, value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, Mapping):
-        return [f"{key}={_text(name, one)}" for key, one in value.items()]
+        return [f"{key}={_text(name, item)}" for key, item in value.items()]
     if isinstance(value, (list, tuple)):
-        return [_text(name, one) for one in value]
+        return [_text(name, item) for item in value]
     return [_text(name, value)]
 
 

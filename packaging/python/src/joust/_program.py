@@ -1,4 +1,4 @@
-"""Where the parts of the server are."""
+"""Paths of the parts of the server."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _HERE = Path(__file__).parent
 #: Runs its arguments as `joust` does.
 MAIN = _HERE / "_app" / "dist" / "cli" / "main.js"
 
-#: The same, until standard input ends.
+#: The same, but stops at the end of standard input.
 GUARDED = _HERE / "guarded.mjs"
 
-#: The Node runtime that pip installed beside this package.
+#: The Node runtime, a dependency of this package.
 NODE = Path(ROOT_DIR, "node.exe") if os.name == "nt" else Path(ROOT_DIR, "bin", "node")

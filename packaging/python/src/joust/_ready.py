@@ -1,4 +1,4 @@
-"""Asks a server whether it is ready."""
+"""The readiness check of a server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 
 def is_ready(url: str) -> bool:
-    """Whether ``/readyz`` answers 200. No proxy is asked, and a certificate may be anyone's."""
+    """Whether ``/readyz`` answers 200. Uses no proxy and does not verify the certificate."""
     address = urlsplit(url)
     host, port = address.hostname or "", address.port
     connection: http.client.HTTPConnection
     if address.scheme == "https":
-        # The question holds no key, and the server was started a moment ago on this host.
+        # The request contains no key, and this process started the server on this host.
         context = ssl._create_unverified_context()  # noqa: S323
         connection = http.client.HTTPSConnection(host, port, timeout=5, context=context)
     else:

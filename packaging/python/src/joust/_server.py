@@ -24,7 +24,7 @@ _SHOWN = 20
 
 
 class ServerError(RuntimeError):
-    """The server did not start, or has ended.
+    """The server did not start, or it ended.
 
     Attributes:
         log: the last lines that the server wrote, oldest first.
@@ -37,24 +37,24 @@ class ServerError(RuntimeError):
 
 
 class Server:
-    """A joust server that runs as long as this object, at most as long as this process.
+    """A joust server as a child process.
 
     As a context manager it starts at ``with`` and stops at the end of the block, also after an exception.
-    In a notebook, ``start`` and ``stop`` do the same. No event loop is used. The server ends with the
-    interpreter, even if that is killed.
+    In a notebook, call ``start`` and ``stop``. It needs no event loop. The server stops when this object is
+    collected and when the interpreter ends, even if the interpreter is killed.
 
     Args:
-        root: directory, or ``s3://``, ``gs://`` or ``az://`` URI, that holds the tables. ``None``: a temporary
+        root: directory, or ``s3://``, ``gs://`` or ``az://`` URI, of the tables. ``None``: a temporary
             directory, which ``stop`` removes.
         api_key: the admin key. ``None``: a new random one.
-        startup_timeout: seconds until the server has to be ready, ``prewarm`` included.
-        stop_timeout: seconds that a stopping server has for requests in flight. After them it is killed.
+        startup_timeout: seconds until the server must be ready, including ``prewarm``.
+        stop_timeout: seconds that a stopping server has to complete requests in flight before it is killed.
         options: options of ``joust serve``, with underscores for hyphens: ``port=2333``,
             ``memory="4GiB"``, ``prewarm=["films"]``, ``storage_option={"aws_region": "eu-central-1"}``,
-            ``maintenance=False``. Without ``port`` the system chooses a free one.
+            ``maintenance=False``. Without ``port`` the system selects a free port.
 
     Raises:
-        TypeError: an option has a value that no option takes.
+        TypeError: an option has a value of an unsupported type.
     """
 
     def __init__(
@@ -77,20 +77,20 @@ class Server:
         self._end: weakref.finalize[..., Server] | None = None
 
     def start(self) -> Server:
-        """Starts the server and waits until it is ready. Does nothing when it runs.
+        """Starts the server and waits until it is ready. Does nothing if it already runs.
 
         Returns:
             This object.
 
         Raises:
-            ServerError: the server ended, or was not ready in time. It has been stopped then.
+            ServerError: the server ended, or was not ready in time and was stopped.
         """
         if self.running:
             return self
         self.stop()
         root = tempfile.mkdtemp(prefix="joust-") if self._root is None else self._root
         temporary = root if self._root is None else None
-        # A new one: the last lines of an earlier server may still be on their way.
+        # A new object, because the last lines of an earlier server may still arrive.
         self._address = Address()
         self._process = process = subprocess.Popen(
             [NODE, GUARDED, "serve", root, *self._flags],
@@ -100,12 +100,12 @@ class Server:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            # Ctrl-C in a terminal or notebook is for the Python code; it must not stop the server.
+            # Ctrl-C in a terminal or notebook must interrupt the Python code, not the server.
             start_new_session=True,
         )
         assert process.stdout is not None
         self._log = Log(process.stdout, self._address.read)
-        # Called by `stop`, when this object is collected, and at the interpreter's exit.
+        # Called by `stop`, at the collection of this object, and at the exit of the interpreter.
         self._end = weakref.finalize(
             self, _end, process, self._log, temporary, self._stop_timeout, os.getpid()
         )
@@ -117,7 +117,7 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """Answers what is in flight and ends the server. Does nothing when none runs."""
+        """Completes requests in flight and stops the server. Does nothing if it does not run."""
         if self._end is not None:
             self._end()
         self._end = None
@@ -140,12 +140,12 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Whether the server's process runs."""
+        """Whether the process of the server runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def url(self) -> str:
-        """The server's address, such as ``http://127.0.0.1:40123``.
+        """The address of the server, such as ``http://127.0.0.1:40123``.
 
         Raises:
             ServerError: the server does not run.
@@ -161,19 +161,19 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """The server's process; ``None`` when it does not run."""
+        """The process id of the server; ``None`` if it does not run."""
         return self._process.pid if self._process is not None and self.running else None
 
     @property
     def log(self) -> list[str]:
-        """The last lines that the server wrote, oldest first; JSON but for what it prints at its start."""
+        """The last lines that the server wrote, oldest first. All lines after the start are JSON."""
         return [] if self._log is None else self._log.lines()
 
     def lancedb(self, database: str = "joust") -> dict[str, str]:
         """Keyword arguments of ``lancedb.connect`` and ``lancedb.connect_async``.
 
         Args:
-            database: a name that LanceDB asks for. joust serves the same tables under each.
+            database: a name that LanceDB requires. joust serves the same tables for every name.
 
         Returns:
             ``{"uri": "db://joust", "api_key": ..., "host_override": "http://127.0.0.1:40123"}``
@@ -207,7 +207,7 @@ class Server:
 
 
 def _environment(api_key: str) -> dict[str, str]:
-    """This process's, with the key: it would show in the list of processes as a flag."""
+    """The environment of the server with the key, because other users can read the flags of a process."""
     inherited = {name: value for name, value in os.environ.items() if name != "JOUST_API_KEY_FILE"}
     return {**inherited, "JOUST_API_KEY": api_key}
 
@@ -219,8 +219,8 @@ def _end(
     timeout: float,
     owner: int,
 ) -> None:
-    """Stops a server. Holds no `Server`, which would then never be collected."""
-    # A forked child inherits the object, but the server is its parent's.
+    """Stops a server. A reference to `Server` would prevent its collection."""
+    # A forked child inherits the object, but must not stop the server of its parent.
     if os.getpid() != owner:
         return
     process.terminate()

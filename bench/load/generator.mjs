@@ -1,10 +1,10 @@
-/** @import { Load } from "../types.js" */
+/** @import { LoadResult } from "../types.js" */
 import { spawnSync } from "node:child_process";
 import { autocannonLoad } from "./autocannon.mjs";
 import { wrkLoad } from "./wrk.mjs";
 
 /**
- * A request as it goes over the wire.
+ * An HTTP request.
  *
  * @typedef {object} HttpRequest
  * @property {string} method
@@ -15,16 +15,16 @@ import { wrkLoad } from "./wrk.mjs";
 
 const hasWrk = spawnSync("wrk", ["--version"]).error === undefined;
 
-/** What makes the load: wrk where it is installed, autocannon elsewhere. */
+/** The load generator: wrk if it is installed, otherwise autocannon. */
 export const loader = hasWrk ? "wrk" : "autocannon";
 
 /**
- * Sends the requests in turn over `clients` kept-alive connections, each of which waits for an answer
- * before it asks again (a closed loop), for `seconds`.
+ * Sends the requests in turn over `clients` keep-alive connections for `seconds`. Each connection waits for a
+ * response before its next request (a closed loop).
  *
  * @param {{ url: string, requests: HttpRequest[], clients: number, seconds: number }} wanted
- * @returns {Promise<Load>}
+ * @returns {Promise<LoadResult>}
  */
-export function httpLoad(wanted) {
+export function generateLoad(wanted) {
   return hasWrk ? wrkLoad(wanted) : autocannonLoad(wanted);
 }

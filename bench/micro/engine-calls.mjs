@@ -1,20 +1,20 @@
-/** @import { Ask, Dataset } from "../types.js" */
+/** @import { Operation, Dataset } from "../types.js" */
 
 /**
- * Calls into the engine for one request of each kind, and what JavaScript's heap grew by meanwhile.
+ * Calls into the engine for one request of each kind, and the growth of the JavaScript heap.
  *
  * @param {Awaited<ReturnType<typeof import("./counting-server.mjs").countingServer>>} server
  * @param {Dataset} dataset
  * @param {number} requests
  */
-export async function crossings(server, dataset, requests) {
+export async function engineCalls(server, dataset, requests) {
   const lines = [];
-  for (const [title, ask] of kinds(dataset)) {
-    // What is made at first use is no request's.
+  for (const [title, operation] of kinds(dataset)) {
+    // The first requests also create lazily initialized objects.
     let bytes = 0;
-    for (let i = 0; i < 20; i++) bytes = (await server.ask(ask)).byteLength;
+    for (let i = 0; i < 20; i++) bytes = (await server.execute(operation)).byteLength;
     const before = await server.counts();
-    for (let i = 0; i < requests; i++) await server.ask(ask);
+    for (let i = 0; i < requests; i++) await server.execute(operation);
     const after = await server.counts();
     const calls = Object.entries(after.counts)
       .map(([name, count]) => /** @type {const} */ ([name, count - (before.counts[name] ?? 0)]))
@@ -30,7 +30,7 @@ export async function crossings(server, dataset, requests) {
   return lines;
 }
 
-/** @param {Dataset} dataset @returns {[string, Ask][]} */
+/** @param {Dataset} dataset @returns {[string, Operation][]} */
 function kinds({ queries, rows }) {
   const columns = ["id", "text"];
   const everything = { number: /** @type {const} */ ([0, Number.MAX_SAFE_INTEGER]) };

@@ -1,6 +1,6 @@
 /**
- * The main package's package.json as it is published: it lists the platform packages of its own version. A
- * checkout does not list them, because it has to work before they exist.
+ * The package.json of the published main package, with the platform packages of its version as optional
+ * dependencies. The package.json of the checkout omits them, because a checkout must work before they exist.
  *
  * @template {{ name: string, version: string, optionalDependencies?: Record<string, string> }} Manifest
  * @param {Manifest} manifest package.json of the checkout

@@ -11,12 +11,12 @@ const SWAGGER_UI = [
 ];
 
 /**
- * Puts the page at /docs together: its own files and those of Swagger UI. They are copied, so that
- * who installs joust does not install Swagger UI's package, whose set-up calls a counting service.
+ * Writes the page at /docs to `dist`: files of joust and files of Swagger UI. Swagger UI is not a dependency of
+ * joust, because the install script of its package sends usage statistics.
  */
-export function copyPages(dist) {
-  const own = join(root, "src", "api", "openapi", "docs");
-  copy(own, readdirSync(own), join(dist, "api", "openapi", "docs"));
+export function copyDocsPage(dist) {
+  const page = join(root, "src", "api", "openapi", "docs");
+  copy(page, readdirSync(page), join(dist, "api", "openapi", "docs"));
   const swaggerUi = join(root, "node_modules", "swagger-ui-dist");
   copy(swaggerUi, SWAGGER_UI, join(dist, "api", "openapi", "docs", "swagger-ui"));
 }

@@ -1,7 +1,7 @@
 /**
- * Loaded before a server (`node --import`), counts its calls into the engine by name: methods, getters,
- * functions and objects made. Answers the signal SIGUSR2 with the counts so far and the size of
- * JavaScript's heap, as JSON in the file that `JOUST_CROSSINGS` names.
+ * Counts the calls of a server into the engine by name: methods, getters, functions and constructors. A server
+ * loads it with `node --import`. At the signal SIGUSR2 it writes the counts and the size of the JavaScript heap
+ * as JSON to the file that `JOUST_ENGINE_CALLS` names.
  */
 import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-const file = process.env.JOUST_CROSSINGS ?? "";
+const file = process.env.JOUST_ENGINE_CALLS ?? "";
 const folder = join(import.meta.dirname, "..", "..", "native");
 /** @type {Record<string, number>} */
 const counts = {};
@@ -25,10 +25,10 @@ function counted(name, call) {
   };
 }
 
-/** @param {string} name @param {any} made */
-function countMade(name, made) {
+/** @param {string} name @param {any} original */
+function countClass(name, original) {
   counts[`new ${name}`] = 0;
-  const { prototype } = made;
+  const { prototype } = original;
   for (const [member, { value, get }] of Object.entries(
     Object.getOwnPropertyDescriptors(prototype),
   )) {
@@ -37,7 +37,7 @@ function countMade(name, made) {
     const replaced = get ? { get: counted(key, get) } : { value: counted(key, value) };
     Object.defineProperty(prototype, member, { configurable: true, ...replaced });
   }
-  return new Proxy(made, {
+  return new Proxy(original, {
     construct(target, args) {
       counts[`new ${name}`]++;
       return Reflect.construct(target, args);
@@ -45,20 +45,20 @@ function countMade(name, made) {
   });
 }
 
-// As the loader finds it; it takes what is in the module's exports when it comes.
+// Replaces the exports of the addon before native/index.js reads them.
 const addon = readdirSync(folder).find((name) => name.endsWith(".node"));
 if (addon === undefined) throw new Error("the engine is not built");
 const exported = createRequire(import.meta.url)(join(folder, addon));
 for (const [name, value] of Object.entries(exported)) {
   if (typeof value !== "function") continue;
   const isClass = /^[A-Z]/.test(name);
-  exported[name] = isClass ? countMade(name, value) : counted(name, value);
+  exported[name] = isClass ? countClass(name, value) : counted(name, value);
 }
 
 process.on("SIGUSR2", () => {
   collect();
   const { heapUsed } = process.memoryUsage();
-  // Whole when it is there.
+  // A rename, so that a reader never sees a partial file.
   writeFileSync(`${file}.part`, JSON.stringify({ counts, heapUsed }));
   renameSync(`${file}.part`, file);
 });

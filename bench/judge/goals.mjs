@@ -1,7 +1,7 @@
-/** @import { Report, Result } from "./types.js" */
+/** @import { Report, Result } from "../types.js" */
 
 /**
- * How many times as fast as another joust means to be.
+ * The least speed of joust as a multiple of a contender.
  *
  * @typedef {object} Goal
  * @property {string} scenario
@@ -22,37 +22,38 @@ const GOALS = [
   { scenario: "count", contender: "rest-adapter-session", least: 2 },
   { scenario: "describe", contender: "rest-adapter-session", least: 2 },
 ];
-/** The same among searches that find nearly all: who is compared by the fastest that finds so much. */
+/** The same for searches with a good recall: the fastest one of each contender counts. */
 const GOOD_RECALL = 0.95;
 const GOALS_AT_GOOD_RECALL = [
   { contender: "chroma", least: 1.5 },
   { contender: "lance", least: 6, scenario: "vector-pq-high" },
 ];
-/** Writes have numbers of clients of their own. What the others write they need not have synced. */
-const GOALS_OF_WRITES = [
+/** Write scenarios set their numbers of clients. Other contenders need not fsync their writes. */
+const WRITE_GOALS = [
   { scenario: "insert-64", contender: "rest-adapter", least: 50 },
   { scenario: "ingest", contender: "lance", least: 0.8 },
 ];
-/** Requests a second. */
-const RATES_OF_WRITES = [
+/** Requests per second. */
+const WRITE_RATES = [
   { scenario: "insert-1", least: 150 },
   { scenario: "insert-64", least: 5000 },
 ];
-/** How far the slowest hundredth may lie above the middle, in any scenario under load. */
-const MOST_SPREAD = 5;
-/** Recalls that differ by less are the same. */
+/** The greatest ratio of p99 to p50 in a scenario under load. */
+const MAX_SPREAD = 5;
+/** Recalls with a smaller difference count as equal. */
 const SAME_RECALL = 0.005;
 
 /**
- * @typedef {{ goal: string, reached: number, met: boolean }} Judgement
+ * @typedef {{ goal: string, reached: number, met: boolean }} GoalResult
  * @typedef {(contender: string) => string | undefined} TitleOf
  */
 
 /**
- * What was aimed at and what was reached, of the most clients that were measured; of writes with their own.
+ * Compares the results with the goals, for the greatest measured number of clients; for writes, with the clients
+ * of the scenario.
  *
  * @param {Report} report
- * @returns {Judgement[]}
+ * @returns {GoalResult[]}
  */
 export function judgeGoals(report) {
   /** @type {TitleOf} */
@@ -61,8 +62,8 @@ export function judgeGoals(report) {
   const results = report.results.filter((result) => result.clients === clients);
   return [
     ...comparisons(GOALS, results, titleOf),
-    ...comparisons(GOALS_OF_WRITES, report.results, titleOf),
-    ...rates(RATES_OF_WRITES, report.results, titleOf),
+    ...comparisons(WRITE_GOALS, report.results, titleOf),
+    ...rates(WRITE_RATES, report.results, titleOf),
     ...atGoodRecall(results, titleOf),
     ...spreads(results, titleOf),
   ];
@@ -71,7 +72,9 @@ export function judgeGoals(report) {
 /** @param {readonly Goal[]} goals @param {readonly Result[]} results @param {TitleOf} titleOf */
 function comparisons(goals, results, titleOf) {
   return goals.flatMap(({ scenario, contender, least }) => {
-    const [ours, theirs] = ["joust", contender].map((key) => of(results, scenario, titleOf(key)));
+    const [ours, theirs] = ["joust", contender].map((key) =>
+      findResult(results, scenario, titleOf(key)),
+    );
     return compare(scenario, ours, theirs, least);
   });
 }
@@ -79,7 +82,7 @@ function comparisons(goals, results, titleOf) {
 /** @param {readonly Omit<Goal, "contender">[]} goals @param {readonly Result[]} results @param {TitleOf} titleOf */
 function rates(goals, results, titleOf) {
   return goals.flatMap(({ scenario, least }) => {
-    const reached = of(results, scenario, titleOf("joust"))?.rate;
+    const reached = findResult(results, scenario, titleOf("joust"))?.rate;
     if (reached === undefined) return [];
     return [{ goal: `${scenario}: ${least} requests/s`, reached, met: reached >= least }];
   });
@@ -89,45 +92,49 @@ function rates(goals, results, titleOf) {
 function atGoodRecall(results, titleOf) {
   return GOALS_AT_GOOD_RECALL.flatMap(({ contender, least, scenario }) => {
     const title = titleOf(contender);
-    const theirs = scenario ? of(results, scenario, title) : fastest(results, title, GOOD_RECALL);
+    const theirs = scenario
+      ? findResult(results, scenario, title)
+      : fastest(results, title, GOOD_RECALL);
     const enough = Math.max(GOOD_RECALL, (theirs?.recall ?? 1) - SAME_RECALL);
     const ours = fastest(results, titleOf("joust"), enough);
-    const what = `recall ${enough.toFixed(3)} and more (${ours?.scenario} to ${theirs?.scenario})`;
-    return compare(what, ours, theirs, least);
+    const subject = `recall of at least ${enough.toFixed(3)} (${ours?.scenario} to ${theirs?.scenario})`;
+    return compare(subject, ours, theirs, least);
   });
 }
 
-/** @param {readonly Result[]} results @param {TitleOf} titleOf @returns {Judgement[]} */
+/** @param {readonly Result[]} results @param {TitleOf} titleOf @returns {GoalResult[]} */
 function spreads(results, titleOf) {
   const loads = results.filter(({ seconds }) => seconds === undefined);
   const ours = loads.filter(({ contender }) => contender === titleOf("joust"));
   return ours.map(({ scenario, p50, p99 }) => {
     const reached = p99 / p50;
-    const goal = `${scenario}: p99 within ${MOST_SPREAD} times p50`;
-    return { goal, reached, met: reached < MOST_SPREAD };
+    const goal = `${scenario}: p99 within ${MAX_SPREAD} times p50`;
+    return { goal, reached, met: reached < MAX_SPREAD };
   });
 }
 
 /** @param {readonly Result[]} results @param {string} scenario @param {string | undefined} contender */
-function of(results, scenario, contender) {
+function findResult(results, scenario, contender) {
   return results.find((one) => one.scenario === scenario && one.contender === contender);
 }
 
 /**
- * @param {string} what
+ * @param {string} subject
  * @param {Result | undefined} ours
  * @param {Result | undefined} theirs
  * @param {number} least
- * @returns {Judgement[]} none where one of both was not measured
+ * @returns {GoalResult[]} empty if one of them was not measured
  */
-function compare(what, ours, theirs, least) {
+function compare(subject, ours, theirs, least) {
   if (!ours || !theirs) return [];
   const reached = ours.rate / theirs.rate;
-  return [{ goal: `${what}: ${least} times ${theirs.contender}`, reached, met: reached >= least }];
+  return [
+    { goal: `${subject}: ${least} times ${theirs.contender}`, reached, met: reached >= least },
+  ];
 }
 
 /**
- * The fastest search for one vector among all rows that finds so much of the right answer.
+ * The fastest search for one vector without a filter that reaches a recall.
  *
  * @param {readonly Result[]} results
  * @param {string | undefined} contender

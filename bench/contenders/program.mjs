@@ -1,25 +1,24 @@
 import { spawn } from "node:child_process";
-import { createServer } from "node:net";
-import { signalAll, tree } from "../measure/processes.mjs";
+import { processTree, signalAll } from "../measure/processes.mjs";
 
-/** Lance logs a warning for each query of some programs, which would be measured too. */
+/** Some programs make Lance log a warning for each query, which would distort the measurement. */
 const QUIET = { LANCE_LOG: "error", LANCEDB_LOG: "error", RUST_LOG: "error" };
 
-/** Programs that have not ended yet. @type {Set<number>} */
+/** The process ids of running programs. @type {Set<number>} */
 const alive = new Set();
 
-// Whoever interrupts a run must not be left with servers, half of which are stopped and would stay so.
+// After an interrupted run no server may remain: suspended ones would never end.
 process.once("exit", () => {
-  for (const pid of alive) signalAll(tree(pid), "SIGKILL");
+  for (const pid of alive) signalAll(processTree(pid), "SIGKILL");
 });
 
 /**
- * A program that is measured. Its standard input and output are pipes; what it complains of is shown.
+ * Starts a program to measure. Its standard input and output are pipes; its standard error is inherited.
  *
  * @param {string} command
  * @param {readonly string[]} args
  * @param {{ env?: NodeJS.ProcessEnv, quiet?: boolean, cores?: number | undefined }} [options]
- *   `cores`: it may use the first ones only
+ *   `cores`: the number of cores that it may use
  */
 export function startProgram(command, args, { env = {}, quiet = false, cores } = {}) {
   const pinned = cores === undefined ? [] : ["taskset", "--cpu-list", `0-${cores - 1}`];
@@ -38,16 +37,16 @@ export function startProgram(command, args, { env = {}, quiet = false, cores } =
   const stop = async () => {
     child.stdin.destroy();
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
-    // What ignores the request has no say in how long the benchmark takes.
-    const impatient = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    // A program that ignores SIGTERM must not delay the benchmark.
+    const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
     await ended;
-    clearTimeout(impatient);
+    clearTimeout(timer);
   };
   return { child, pid, ended, stop };
 }
 
 /**
- * The address that a program says it listens on.
+ * The address that a program prints when it listens.
  *
  * @param {ReturnType<typeof startProgram>} program
  * @returns {Promise<string>}
@@ -61,17 +60,5 @@ export function listening({ child, ended }) {
       if (url) resolve(url);
     });
     ended.then((code) => reject(new Error(`it ended with ${code} before it listened`)));
-  });
-}
-
-/** A port of this machine that nobody listens on now. @returns {Promise<number>} */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-      server.close(() => resolve(port));
-    });
   });
 }

@@ -1,12 +1,12 @@
 import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { takeOver } from "../../scripts/build/take-over.mjs";
+import { claimTarget } from "../../scripts/build/shared-target.mjs";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const longAgo = new Date(2001, 1, 1);
 
-it("takes a checkout's sources for new after another one has compiled, and only then", () => {
+it("updates the modification times of the sources only after a build of another checkout", () => {
   const dir = tempDir("take-over");
   onTestFinished(() => removeDir(dir));
   const source = (checkout: string) => join(dir, checkout, "crates", "a", "src", "lib.rs");
@@ -17,7 +17,7 @@ it("takes a checkout's sources for new after another one has compiled, and only 
   const isNew = (checkout: string) => {
     const file = source(checkout);
     utimesSync(file, longAgo, longAgo);
-    takeOver(join(dir, "target"), join(dir, checkout));
+    claimTarget(join(dir, "target"), join(dir, checkout));
     return statSync(file).mtime > longAgo;
   };
   expect(isNew("one")).toBe(true);

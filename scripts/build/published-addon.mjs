@@ -4,25 +4,25 @@ import { basename, join } from "node:path";
 import { npm } from "./dependencies.mjs";
 import { platform, root } from "./paths.mjs";
 
-/** A registry that cannot be reached costs seconds, not minutes. */
-const PATIENCE = ["--fetch-retries=0", "--fetch-timeout=60000", "--loglevel=error"];
+/** Limits the delay if the registry is not reachable. */
+const TIMEOUTS = ["--fetch-retries=0", "--fetch-timeout=60000", "--loglevel=error"];
 
 /**
- * Writes the addon of the published platform package of this version to a file.
+ * Downloads the addon of the published platform package of this version.
  *
- * @param {string} inputs the fingerprint of the sources that it has to be made from
+ * @param {string} inputs the fingerprint of the sources that it must have
  * @param {string} to
- * @returns {boolean} whether there was such a package
+ * @returns {boolean} whether such a package exists
  */
 export function fetchAddon(inputs, to) {
   const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const wanted = `${name}-${platform}@${version}`;
-  if (publishedInputs(wanted) !== inputs) return false;
-  console.error(`taking the engine from the package ${wanted}`);
+  const spec = `${name}-${platform}@${version}`;
+  if (publishedInputs(spec) !== inputs) return false;
+  console.error(`downloading the engine from the package ${spec}`);
   const folder = mkdtempSync(join(tmpdir(), "joust-addon-"));
   try {
     const quiet = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
-    npm(["install", wanted, "--prefix", folder, ...quiet, ...PATIENCE], {
+    npm(["install", spec, "--prefix", folder, ...quiet, ...TIMEOUTS], {
       cwd: folder,
       stdio: ["ignore", 2, 2],
     });
@@ -31,21 +31,21 @@ export function fetchAddon(inputs, to) {
     renameSync(`${to}.${process.pid}`, to);
     return true;
   } catch (error) {
-    console.error(`the package ${wanted} cannot be used: ${error.message.split("\n", 1)[0]}`);
+    console.error(`the package ${spec} is not usable: ${error.message.split("\n", 1)[0]}`);
     return false;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** What the addon of a package was made from; undefined when the registry has no such package. */
-function publishedInputs(wanted) {
+/** The fingerprint of the sources of a package; undefined if the registry has no such package. */
+function publishedInputs(spec) {
   try {
-    const answer = npm(["view", wanted, "joust.inputs", "--json", ...PATIENCE], {
+    const output = npm(["view", spec, "joust.inputs", "--json", ...TIMEOUTS], {
       cwd: root,
       stdio: ["ignore", "pipe", "ignore"],
     });
-    return JSON.parse(answer);
+    return JSON.parse(output);
   } catch {
     return undefined;
   }
