@@ -8,9 +8,8 @@ import type { CatalogDatabase } from "../database/database.js";
 import type { JobsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
 import { ErrorCode } from "../foundation/errors.js";
-import { forgetLongEnded } from "./history.js";
+import { deleteExpiredJobs } from "./history.js";
 import {
-  CLEAN_UP,
   type JobCount,
   type JobErrors,
   type JobOutcome,
@@ -18,24 +17,25 @@ import {
   type JobRecord,
   type JobRequest,
   type ListedJob,
+  VERSION_CLEAN_UP,
 } from "./jobs.js";
 import { queueJob } from "./queueing.js";
 import { ACTIVE, ENDED, jobRecord } from "./record.js";
 
-/** How often jobs that ended long ago are looked for, ms. */
-const PRUNE_EVERY = 60_000;
+/** Time between two deletions of expired jobs, ms. */
+const PRUNE_INTERVAL = 60_000;
 const MAX_ATTEMPTS = 3;
-/** Jobs whose row errors are told at a time. */
-const MOST_WITH_ERRORS = 20;
+/** Jobs whose row errors one reply holds at most. */
+const MAX_JOBS_WITH_ERRORS = 20;
 
-/** Job rows. Every change of state is one statement, so that two servers never run one job twice. */
+/** The rows of jobs. Each change of state is one statement, so that two servers never run the same job. */
 export class JobStore {
   #lastQueued = 0;
   #lastPruned = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
+    private readonly members: ClusterMembers,
   ) {}
 
   /** See `Jobs.enqueue`. */
@@ -65,7 +65,7 @@ export class JobStore {
       .where("table_key", "=", table)
       .orderBy("created_at")
       .orderBy("id");
-    // Several servers may have queued some in one millisecond.
+    // Several servers may have queued jobs of one name in the same millisecond.
     const newest = new Map<string, Selectable<JobsRow>>();
     for (const row of await available(query.execute())) {
       newest.delete(row.name);
@@ -81,9 +81,10 @@ export class JobStore {
   }
 
   /**
-   * Starts the job that has waited longest, of one of these kinds, for which no other one has to end first:
-   * a table has one running, and beside it a clean-up, which leaves alone what the other is at work on.
-   * `busy`: jobs that are still running here, whatever the catalog says of them.
+   * Claims the job of these kinds that has waited longest and may run now: a table has at most one running job,
+   * and beside it one version clean-up.
+   *
+   * @param busy jobs that still run on this server, whatever their state in the catalog
    */
   async claim(
     busy: readonly Pick<JobRecord, "table" | "kind">[],
@@ -105,7 +106,9 @@ export class JobStore {
                 .select("other.id")
                 .where("other.state", "=", "RUNNING")
                 .whereRef("other.table_key", "=", "jobs.table_key")
-                .where(sql<boolean>`(other.kind = ${CLEAN_UP}) = (jobs.kind = ${CLEAN_UP})`),
+                .where(
+                  sql<boolean>`(other.kind = ${VERSION_CLEAN_UP}) = (jobs.kind = ${VERSION_CLEAN_UP})`,
+                ),
             ),
           ),
         )
@@ -113,7 +116,7 @@ export class JobStore {
           const isBeside = ({ table, kind }: (typeof busy)[number]) =>
             e.or([
               e("table_key", "<>", table),
-              e("kind", kind === CLEAN_UP ? "<>" : "=", CLEAN_UP),
+              e("kind", kind === VERSION_CLEAN_UP ? "<>" : "=", VERSION_CLEAN_UP),
             ]);
           return e.and(busy.map(isBeside));
         })
@@ -127,7 +130,7 @@ export class JobStore {
         .updateTable("jobs")
         .set((e) => ({
           state: "RUNNING",
-          owner: this.servers.self,
+          owner: this.members.self,
           attempts: e("attempts", "+", 1),
           progress: null,
           updated_at: now,
@@ -146,12 +149,12 @@ export class JobStore {
     });
   }
 
-  /** False when the job is no longer this server's to run. */
+  /** Returns false when this server no longer owns the job. */
   async progress(id: string, progress: JobProgress): Promise<boolean> {
     return this.#change(id, { progress: JSON.stringify(progress) });
   }
 
-  /** Also of a job that was paused when it was as good as done. */
+  /** Also ends a job that was paused after its work was complete. */
   async done(id: string, { result, errors }: JobOutcome = {}): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
@@ -167,7 +170,7 @@ export class JobStore {
         .where("id", "=", id)
         .where((e) =>
           e.or([
-            e.and([e("state", "=", "RUNNING"), e("owner", "=", this.servers.self)]),
+            e.and([e("state", "=", "RUNNING"), e("owner", "=", this.members.self)]),
             e.and([e("state", "=", "QUEUED"), e("paused", "=", 1)]),
           ]),
         )
@@ -185,19 +188,19 @@ export class JobStore {
     });
   }
 
-  /** Back into the queue, as if it had not been started. */
+  /** Queues the job again as if it had not been started. */
   async requeue(id: string): Promise<boolean> {
     return this.#change(id, { state: "QUEUED", owner: null, progress: null, attempts: 0 });
   }
 
-  /** Of these jobs, the ones this server still is to run. */
-  async stillMine(ids: readonly string[]): Promise<Set<string>> {
+  /** Returns those of the jobs that this server still owns. */
+  async ownedJobs(ids: readonly string[]): Promise<Set<string>> {
     const query = this.db.read
       .selectFrom("jobs")
       .select("id")
       .where("id", "in", ids)
       .where("state", "=", "RUNNING")
-      .where("owner", "=", this.servers.self);
+      .where("owner", "=", this.members.self);
     return new Set((await available(query.execute())).map((row) => row.id));
   }
 
@@ -236,7 +239,7 @@ export class JobStore {
       .$if(job !== undefined, (jobs) => jobs.where("id", "=", job ?? ""))
       .orderBy("created_at", "desc")
       .orderBy("id", "desc")
-      .limit(MOST_WITH_ERRORS);
+      .limit(MAX_JOBS_WITH_ERRORS);
     const rows = await available(query.execute());
     return rows.map((row) => ({ job: jobRecord(row), ...JSON.parse(row.errors ?? "{}") }));
   }
@@ -283,7 +286,7 @@ export class JobStore {
     return available(query.execute());
   }
 
-  /** Keeps a job that has not ended from running, or lets it run again; false when it has ended. */
+  /** Pauses or resumes a job. Returns false when it has ended. */
   async pause(id: string, paused: boolean): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
@@ -301,13 +304,13 @@ export class JobStore {
   }
 
   /**
-   * Queues the jobs of servers that are gone again, fails those that took a server with them three
-   * times, and forgets what ended long ago.
+   * Queues the jobs of dead servers again. Fails jobs whose server died three times: they may be the cause. Deletes
+   * expired jobs from time to time.
    */
   async recover(): Promise<void> {
     const now = Date.now();
-    const prunes = now - this.#lastPruned >= PRUNE_EVERY;
-    if (prunes) this.#lastPruned = now;
+    const isPruneDue = now - this.#lastPruned >= PRUNE_INTERVAL;
+    if (isPruneDue) this.#lastPruned = now;
     await this.db.write(async (t) => {
       await t
         .updateTable("jobs")
@@ -320,15 +323,15 @@ export class JobStore {
         })
         .where("state", "=", "RUNNING")
         .where("attempts", ">=", MAX_ATTEMPTS)
-        .where("owner", "not in", this.servers.alive())
+        .where("owner", "not in", this.members.alive())
         .execute();
       await t
         .updateTable("jobs")
         .set({ state: "QUEUED", owner: null, progress: null, updated_at: now })
         .where("state", "=", "RUNNING")
-        .where("owner", "not in", this.servers.alive())
+        .where("owner", "not in", this.members.alive())
         .execute();
-      if (prunes) await forgetLongEnded(t, now);
+      if (isPruneDue) await deleteExpiredJobs(t, now);
     });
   }
 
@@ -339,7 +342,7 @@ export class JobStore {
         .set({ ...values, updated_at: Date.now() })
         .where("id", "=", id)
         .where("state", "=", "RUNNING")
-        .where("owner", "=", this.servers.self)
+        .where("owner", "=", this.members.self)
         .executeTakeFirst(),
     );
     return numUpdatedRows > 0n;

@@ -4,7 +4,7 @@ import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase, Write } from "../database/database.js";
 import type { UploadsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
-import { tableGone } from "../database/table-gone.js";
+import { tableDropped } from "../database/table-dropped.js";
 import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
 import { firstIdAt, timedId, timeOf } from "../foundation/timed-id.js";
 import type {
@@ -16,37 +16,36 @@ import type {
   OrphanedParts,
 } from "./multipart.js";
 
-/** An upload without activity ends after this time, and a finished one is forgotten, ms. */
-const KEPT = 24 * 3600 * 1000;
+/** An open upload without activity ends after this time, and a committed one is deleted, ms. */
+const RETENTION = 24 * 3600 * 1000;
 /**
- * Parts are taken for this time after an upload began, ms: the table's clean-up removes files that no
- * version names after seven days, and an upload may stay open for one day after its last part.
+ * An upload accepts parts for this time, ms. The version clean-up removes unreferenced files after seven days, and an
+ * upload may stay open for one day after its last part.
  */
-const TAKES_PARTS = 3 * 24 * 3600 * 1000;
-/** Uploads in progress per table, and over all tables. */
+const MAX_AGE_FOR_PARTS = 3 * 24 * 3600 * 1000;
+/** Open uploads of one table, and of all tables. */
 const MAX_OF_TABLE = 64;
 const MAX_OF_ALL = 4_096;
-/** Parts of one upload. */
 const MAX_PARTS = 10_000;
 
-/** Uploads in the catalog's database. */
+/** Multipart writes in the database of the catalog. */
 export class MultipartStore implements MultipartWrites {
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
+    private readonly members: ClusterMembers,
   ) {}
 
   async begin({ table, branch, version }: Omit<MultipartWrite, "id">): Promise<string> {
     const id = timedId();
     await this.db.write(async (t) => {
       const active = t.selectFrom("uploads").where("state", "in", ["open", "committing"]);
-      const { all, own } = await active
+      const { all, ofTable } = await active
         .select((e) => [
           e.fn.countAll<number>().as("all"),
-          e.fn.countAll<number>().filterWhere("table_key", "=", table).as("own"),
+          e.fn.countAll<number>().filterWhere("table_key", "=", table).as("ofTable"),
         ])
         .executeTakeFirstOrThrow();
-      if (own >= MAX_OF_TABLE || all >= MAX_OF_ALL) throw tooMany();
+      if (ofTable >= MAX_OF_TABLE || all >= MAX_OF_ALL) throw tooMany();
       await t
         .insertInto("uploads")
         .values({
@@ -59,7 +58,7 @@ export class MultipartStore implements MultipartWrites {
         })
         .execute()
         .catch((error) => {
-          throw violation(error) === "foreign-key" ? tableGone() : error;
+          throw violation(error) === "foreign-key" ? tableDropped() : error;
         });
     });
     return id;
@@ -69,7 +68,7 @@ export class MultipartStore implements MultipartWrites {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       if (row.state !== "open") throw ended(name.id);
-      if (Date.now() - timeOf(row.id) > TAKES_PARTS) throw tooOld();
+      if (Date.now() - timeOf(row.id) > MAX_AGE_FOR_PARTS) throw tooOld();
       await t
         .updateTable("uploads")
         .set({ touched_at: Date.now() })
@@ -85,7 +84,7 @@ export class MultipartStore implements MultipartWrites {
       const row = await this.#locked(t, id);
       if (row?.state !== "open") throw ended(id);
       if (row.overwrite !== null && row.overwrite !== overwrite) throw otherMode();
-      const before = await t
+      const replaced = await t
         .updateTable("upload_parts")
         .set({ name: null })
         .where("upload_id", "=", id)
@@ -114,7 +113,7 @@ export class MultipartStore implements MultipartWrites {
         .set({ overwrite, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
-      return before && this.#remainsOfPart(row, before.id, before.contents);
+      return replaced && this.#orphanedPart(row, replaced.id, replaced.contents);
     });
   }
 
@@ -125,7 +124,8 @@ export class MultipartStore implements MultipartWrites {
       if (row.state === "done") return { version: row.result as number };
       if (row.state === "abandoned") throw ended(id);
       const retried = row.state === "committing";
-      if (retried && row.owner !== this.servers.self && (await this.#isAlive(t, id))) throw busy();
+      if (retried && row.owner !== this.members.self && (await this.#isOwnerAlive(t, id)))
+        throw busy();
       const parts = await t
         .selectFrom("upload_parts")
         .select("contents")
@@ -138,7 +138,7 @@ export class MultipartStore implements MultipartWrites {
       }
       await t
         .updateTable("uploads")
-        .set({ state: "committing", owner: this.servers.self, touched_at: Date.now() })
+        .set({ state: "committing", owner: this.members.self, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
       return {
@@ -157,7 +157,7 @@ export class MultipartStore implements MultipartWrites {
         .set({ state: "done", owner: null, result: version, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
-      // What is left are parts whose place others took: their files are still to be removed.
+      // Parts without a name were replaced: their rows stay until their files are removed.
       await t
         .deleteFrom("upload_parts")
         .where("upload_id", "=", id)
@@ -180,7 +180,7 @@ export class MultipartStore implements MultipartWrites {
         .where("state", "=", state)
         .returningAll()
         .executeTakeFirst();
-      return row && this.#remainsOf(t, row);
+      return row && this.#orphanedUpload(t, row);
     });
   }
 
@@ -209,7 +209,7 @@ export class MultipartStore implements MultipartWrites {
   }
 
   async orphanedParts(): Promise<OrphanedParts[]> {
-    const before = Date.now() - KEPT;
+    const before = Date.now() - RETENTION;
     return this.db.write(async (t) => {
       await t
         .updateTable("uploads")
@@ -226,7 +226,7 @@ export class MultipartStore implements MultipartWrites {
       const ended = await t
         .selectFrom("uploads")
         .selectAll()
-        // A commit takes half an hour at most: nobody is at one that began a day ago.
+        // A commit takes half an hour at most: one that began a day ago has failed.
         .where((e) =>
           e.or([
             e("state", "=", "abandoned"),
@@ -242,10 +242,10 @@ export class MultipartStore implements MultipartWrites {
         .where("upload_parts.name", "is", null)
         .where("uploads.state", "<>", "abandoned")
         .execute();
-      const found: OrphanedParts[] = [];
-      for (const row of ended) found.push(await this.#remainsOf(t, row));
-      for (const row of replaced) found.push(this.#remainsOfPart(row, row.part, row.contents));
-      return found;
+      const orphaned: OrphanedParts[] = [];
+      for (const row of ended) orphaned.push(await this.#orphanedUpload(t, row));
+      for (const row of replaced) orphaned.push(this.#orphanedPart(row, row.part, row.contents));
+      return orphaned;
     });
   }
 
@@ -256,7 +256,7 @@ export class MultipartStore implements MultipartWrites {
     throw ended(id);
   }
 
-  /** The row as it stays until the end of this SQL transaction. */
+  /** Locks the row until the end of the SQL transaction. */
   #locked(t: Write, id: string): Promise<Selectable<UploadsRow> | undefined> {
     return t
       .selectFrom("uploads")
@@ -266,17 +266,17 @@ export class MultipartStore implements MultipartWrites {
       .executeTakeFirst();
   }
 
-  async #isAlive(t: Write, id: string): Promise<boolean> {
+  async #isOwnerAlive(t: Write, id: string): Promise<boolean> {
     const row = await t
       .selectFrom("uploads")
       .select("id")
       .where("id", "=", id)
-      .where("owner", "in", this.servers.alive())
+      .where("owner", "in", this.members.alive())
       .executeTakeFirst();
     return row !== undefined;
   }
 
-  async #remainsOf(t: Write, row: Selectable<UploadsRow>): Promise<OrphanedParts> {
+  async #orphanedUpload(t: Write, row: Selectable<UploadsRow>): Promise<OrphanedParts> {
     const parts = await t
       .selectFrom("upload_parts")
       .select("contents")
@@ -285,7 +285,7 @@ export class MultipartStore implements MultipartWrites {
     return {
       upload: upload(row),
       parts: parts.map(contents),
-      doubtful: row.state === "committing",
+      maybeCommitted: row.state === "committing",
       claim: () => this.#claim(row),
       removed: async () => {
         await this.db.write((t) =>
@@ -295,7 +295,7 @@ export class MultipartStore implements MultipartWrites {
     };
   }
 
-  /** True: the upload is as it was in `row`, and ends with this. */
+  /** Ends the upload if its row is unchanged. Returns whether it did. */
   async #claim({ id, state, touched_at }: Selectable<UploadsRow>): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
@@ -309,12 +309,12 @@ export class MultipartStore implements MultipartWrites {
     return numUpdatedRows > 0n;
   }
 
-  /** A part that another one has taken the place of. */
-  #remainsOfPart(row: Selectable<UploadsRow>, part: string, base64: string): OrphanedParts {
+  /** A part that another one has replaced. */
+  #orphanedPart(row: Selectable<UploadsRow>, part: string, base64: string): OrphanedParts {
     return {
       upload: upload(row),
       parts: [contents({ contents: base64 })],
-      doubtful: false,
+      maybeCommitted: false,
       claim: async () => true,
       removed: async () => {
         await this.db.write((t) => t.deleteFrom("upload_parts").where("id", "=", part).execute());
@@ -354,5 +354,5 @@ const tooMany = (): JoustError =>
 const busy = (): JoustError =>
   new JoustError(
     ErrorCode.ServiceUnavailable,
-    "another server completes this upload right now: ask again",
+    "another server is committing this upload: try again",
   );

@@ -10,7 +10,7 @@ export interface Epoch {
 }
 
 /** Of a process with one thread that has the catalog. */
-export function ownEpoch(): Epoch {
+export function localEpoch(): Epoch {
   let epoch = 0;
   return { current: () => epoch, raise: () => void epoch++ };
 }
@@ -35,7 +35,7 @@ export class CurrentReader {
 
   constructor(
     path: string,
-    private readonly epoch: Epoch = ownEpoch(),
+    private readonly epoch: Epoch = localEpoch(),
   ) {
     this.#database = openFile(path);
     this.#database.pragma("query_only = ON");
