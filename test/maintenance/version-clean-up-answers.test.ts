@@ -85,9 +85,9 @@ test("a table that can not be looked at is asked again, and keeps no other one w
   await stop();
 });
 
-test("a catalog that can not be read when the server starts is told", async () => {
+test("the start fails when the catalog cannot be read", async () => {
   const { all } = surroundings(new Set());
-  const elsewhere = vi.fn().mockRejectedValue(new Error("away"));
-  const broken = { ...all, cleanUps: { ...all.versionCleanUps, elsewhere } };
+  const proposedByOthers = vi.fn().mockRejectedValue(new Error("away"));
+  const broken = { ...all, versionCleanUps: { ...all.versionCleanUps, proposedByOthers } };
   await expect(answerVersionCleanUps(broken)).rejects.toThrow("away");
 });
