@@ -5,8 +5,17 @@ import type { CatalogDatabase, Write } from "../database/database.js";
 import type { UploadsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
 import { tableDropped } from "../database/table-dropped.js";
-import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
+import { invalidInput } from "../foundation/errors.js";
 import { firstIdAt, timedId, timeOf } from "../foundation/timed-id.js";
+import {
+  commitInProgress,
+  MAX_OF_ALL,
+  MAX_OF_TABLE,
+  mixedModes,
+  tooManyUploads,
+  uploadEnded,
+  uploadTooOld,
+} from "./failures.js";
 import type {
   Completion,
   MultipartName,
@@ -15,6 +24,13 @@ import type {
   MultipartWrites,
   OrphanedParts,
 } from "./multipart.js";
+import {
+  decodePart,
+  endIdleUploads,
+  multipartWrite,
+  orphanedPart,
+  orphanedUpload,
+} from "./orphaned-parts.js";
 
 /** An open upload without activity ends after this time, and a committed one is deleted, ms. */
 const RETENTION = 24 * 3600 * 1000;
@@ -23,9 +39,6 @@ const RETENTION = 24 * 3600 * 1000;
  * upload may stay open for one day after its last part.
  */
 const MAX_AGE_FOR_PARTS = 3 * 24 * 3600 * 1000;
-/** Open uploads of one table, and of all tables. */
-const MAX_OF_TABLE = 64;
-const MAX_OF_ALL = 4_096;
 const MAX_PARTS = 10_000;
 
 /** Multipart writes in the database of the catalog. */
@@ -45,7 +58,7 @@ export class MultipartStore implements MultipartWrites {
           e.fn.countAll<number>().filterWhere("table_key", "=", table).as("ofTable"),
         ])
         .executeTakeFirstOrThrow();
-      if (ofTable >= MAX_OF_TABLE || all >= MAX_OF_ALL) throw tooMany();
+      if (ofTable >= MAX_OF_TABLE || all >= MAX_OF_ALL) throw tooManyUploads();
       await t
         .insertInto("uploads")
         .values({
@@ -67,14 +80,14 @@ export class MultipartStore implements MultipartWrites {
   async open(name: MultipartName): Promise<MultipartWrite> {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
-      if (row.state !== "open") throw ended(name.id);
-      if (Date.now() - timeOf(row.id) > MAX_AGE_FOR_PARTS) throw tooOld();
+      if (row.state !== "open") throw uploadEnded(name.id);
+      if (Date.now() - timeOf(row.id) > MAX_AGE_FOR_PARTS) throw uploadTooOld();
       await t
         .updateTable("uploads")
         .set({ touched_at: Date.now() })
         .where("id", "=", row.id)
         .execute();
-      return upload(row);
+      return multipartWrite(row);
     });
   }
 
@@ -82,8 +95,8 @@ export class MultipartStore implements MultipartWrites {
     const overwrite = part.overwrite ? 1 : 0;
     return this.db.write(async (t) => {
       const row = await this.#locked(t, id);
-      if (row?.state !== "open") throw ended(id);
-      if (row.overwrite !== null && row.overwrite !== overwrite) throw otherMode();
+      if (row?.state !== "open") throw uploadEnded(id);
+      if (row.overwrite !== null && row.overwrite !== overwrite) throw mixedModes();
       const replaced = await t
         .updateTable("upload_parts")
         .set({ name: null })
@@ -113,7 +126,7 @@ export class MultipartStore implements MultipartWrites {
         .set({ overwrite, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
-      return replaced && this.#orphanedPart(row, replaced.id, replaced.contents);
+      return replaced && orphanedPart(this.db, row, replaced.id, replaced.contents);
     });
   }
 
@@ -122,10 +135,10 @@ export class MultipartStore implements MultipartWrites {
       const row = await this.#find(t, name);
       const { id } = row;
       if (row.state === "done") return { version: row.result as number };
-      if (row.state === "abandoned") throw ended(id);
+      if (row.state === "abandoned") throw uploadEnded(id);
       const retried = row.state === "committing";
       if (retried && row.owner !== this.members.self && (await this.#isOwnerAlive(t, id)))
-        throw busy();
+        throw commitInProgress();
       const parts = await t
         .selectFrom("upload_parts")
         .select("contents")
@@ -142,9 +155,9 @@ export class MultipartStore implements MultipartWrites {
         .where("id", "=", id)
         .execute();
       return {
-        upload: upload(row),
+        upload: multipartWrite(row),
         overwrite: row.overwrite === 1,
-        parts: parts.map(contents),
+        parts: parts.map(decodePart),
         retried,
       };
     });
@@ -180,7 +193,7 @@ export class MultipartStore implements MultipartWrites {
         .where("state", "=", state)
         .returningAll()
         .executeTakeFirst();
-      return row && this.#orphanedUpload(t, row);
+      return row && orphanedUpload(this.db, t, row);
     });
   }
 
@@ -208,52 +221,15 @@ export class MultipartStore implements MultipartWrites {
     return version ?? undefined;
   }
 
-  async orphanedParts(): Promise<OrphanedParts[]> {
-    const before = Date.now() - RETENTION;
-    return this.db.write(async (t) => {
-      await t
-        .updateTable("uploads")
-        .set({ state: "abandoned", owner: null })
-        .where("touched_at", "<", before)
-        .where("state", "=", "open")
-        .execute();
-      await t
-        .deleteFrom("uploads")
-        .where("state", "=", "done")
-        .where("touched_at", "<", before)
-        .where("id", "not in", (e) => e.selectFrom("upload_parts").select("upload_id"))
-        .execute();
-      const ended = await t
-        .selectFrom("uploads")
-        .selectAll()
-        // A commit takes half an hour at most: one that began a day ago has failed.
-        .where((e) =>
-          e.or([
-            e("state", "=", "abandoned"),
-            e.and([e("state", "=", "committing"), e("touched_at", "<", before)]),
-          ]),
-        )
-        .execute();
-      const replaced = await t
-        .selectFrom("upload_parts")
-        .innerJoin("uploads", "uploads.id", "upload_parts.upload_id")
-        .selectAll("uploads")
-        .select(["upload_parts.id as part", "upload_parts.contents"])
-        .where("upload_parts.name", "is", null)
-        .where("uploads.state", "<>", "abandoned")
-        .execute();
-      const orphaned: OrphanedParts[] = [];
-      for (const row of ended) orphaned.push(await this.#orphanedUpload(t, row));
-      for (const row of replaced) orphaned.push(this.#orphanedPart(row, row.part, row.contents));
-      return orphaned;
-    });
+  orphanedParts(): Promise<OrphanedParts[]> {
+    return endIdleUploads(this.db, Date.now() - RETENTION);
   }
 
   /** @throws code 13 when there is no such upload of that table and branch */
   async #find(t: Write, { id, table, branch }: MultipartName): Promise<Selectable<UploadsRow>> {
     const row = await this.#locked(t, id);
     if (row?.table_key === table && row.branch === (branch ?? "")) return row;
-    throw ended(id);
+    throw uploadEnded(id);
   }
 
   /** Locks the row until the end of the SQL transaction. */
@@ -275,84 +251,4 @@ export class MultipartStore implements MultipartWrites {
       .executeTakeFirst();
     return row !== undefined;
   }
-
-  async #orphanedUpload(t: Write, row: Selectable<UploadsRow>): Promise<OrphanedParts> {
-    const parts = await t
-      .selectFrom("upload_parts")
-      .select("contents")
-      .where("upload_id", "=", row.id)
-      .execute();
-    return {
-      upload: upload(row),
-      parts: parts.map(contents),
-      maybeCommitted: row.state === "committing",
-      claim: () => this.#claim(row),
-      removed: async () => {
-        await this.db.write((t) =>
-          t.deleteFrom("uploads").where("id", "=", row.id).where("state", "<>", "done").execute(),
-        );
-      },
-    };
-  }
-
-  /** Ends the upload if its row is unchanged. Returns whether it did. */
-  async #claim({ id, state, touched_at }: Selectable<UploadsRow>): Promise<boolean> {
-    const { numUpdatedRows } = await this.db.write((t) =>
-      t
-        .updateTable("uploads")
-        .set({ state: "abandoned", owner: null })
-        .where("id", "=", id)
-        .where("state", "=", state)
-        .where("touched_at", "=", touched_at)
-        .executeTakeFirst(),
-    );
-    return numUpdatedRows > 0n;
-  }
-
-  /** A part that another one has replaced. */
-  #orphanedPart(row: Selectable<UploadsRow>, part: string, base64: string): OrphanedParts {
-    return {
-      upload: upload(row),
-      parts: [contents({ contents: base64 })],
-      maybeCommitted: false,
-      claim: async () => true,
-      removed: async () => {
-        await this.db.write((t) => t.deleteFrom("upload_parts").where("id", "=", part).execute());
-      },
-    };
-  }
 }
-
-const contents = (part: { contents: string }): Buffer => Buffer.from(part.contents, "base64");
-
-const upload = (row: Selectable<UploadsRow>): MultipartWrite => ({
-  id: row.id,
-  table: row.table_key,
-  branch: row.branch === "" ? undefined : row.branch,
-  version: row.version,
-});
-
-const ended = (id: string): JoustError =>
-  invalidInput(
-    `the table has no upload ${JSON.stringify(id.slice(0, 80))} that is in progress: begin a new one`,
-  );
-
-const tooOld = (): JoustError =>
-  invalidInput(
-    "the upload began more than three days ago and takes no more parts: complete it, or begin a new one",
-  );
-
-const otherMode = (): JoustError =>
-  invalidInput("the parts of an upload must all append or all overwrite");
-
-const tooMany = (): JoustError =>
-  new JoustError(
-    ErrorCode.Throttling,
-    `too many uploads are in progress (at most ${MAX_OF_TABLE} of one table, ${MAX_OF_ALL} in all): complete or abort some`,
-  );
-
-const busy = (): JoustError =>
-  new JoustError(
-    ErrorCode.ServiceUnavailable,
-    "another server is committing this upload: try again",
-  );

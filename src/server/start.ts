@@ -27,7 +27,7 @@ import { withCommitPauses } from "../maintenance/commit-pauses.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { maintenanceKinds } from "../maintenance/maintenance-jobs.js";
 import { withVersionCleanUpAnswers } from "../maintenance/version-clean-up-answers.js";
-import { startOrphanedPartRemoval } from "../multipart/orphaned-parts.js";
+import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js";
 import { operations, translations } from "../operations/index.js";
 import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import { prewarmTables } from "../prewarm/prewarm-table.js";

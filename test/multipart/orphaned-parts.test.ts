@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import type { Services } from "../../src/api/services.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
-import { removeOrphanedParts } from "../../src/multipart/orphaned-parts.js";
+import { removeOrphanedParts } from "../../src/multipart/orphaned-part-removal.js";
 
 /** What is done to an upload that was being committed a day ago; `made`: what its table says. */
 async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {

@@ -5,7 +5,7 @@ import type { Services } from "../../api/services.js";
 import type { Table } from "../../engine/index.js";
 import { asJoustError, ErrorCode } from "../../foundation/errors.js";
 import type { MultipartName } from "../../multipart/multipart.js";
-import { removeOrphanedParts } from "../../multipart/orphaned-parts.js";
+import { removeOrphanedParts } from "../../multipart/orphaned-part-removal.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 
