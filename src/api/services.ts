@@ -4,7 +4,7 @@ import type { Config } from "../config/config.js";
 import type { Jobs } from "../jobs/jobs.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { MultipartWrites } from "../multipart/multipart.js";
-import type { Prewarming } from "../prewarm/prewarming.js";
+import type { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { IdempotentRequests } from "./idempotency/idempotency.js";
@@ -20,7 +20,7 @@ export interface Services {
   readonly multipart: MultipartWrites;
   readonly idempotency: IdempotentRequests;
   readonly maintenance: Maintenance;
-  readonly prewarming: Prewarming;
+  readonly prewarming: PrewarmQueue;
   readonly threads: Threads;
   readonly log: Logger;
 }

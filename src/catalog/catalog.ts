@@ -1,6 +1,5 @@
+/** The catalog: namespaces and tables by name, stored in SQL (SQLite or Postgres). */
 import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
-
-/** The names joust knows: namespaces, tables, jobs and keys, kept in SQL (SQLite or Postgres). */
 
 export type NamespacePath = readonly string[];
 export type TableId = readonly string[];
@@ -11,13 +10,13 @@ export interface NamespaceRecord {
 }
 
 export interface TableRecord {
-  /** Stable for the table's life, also across renames. */
+  /** Stays the same until the table is dropped, also across renames. */
   key: string;
   id: string[];
   location: string;
   properties: Record<string, string>;
   storageOptions: Record<string, string>;
-  /** Only a name and a location so far: nobody here has seen a version of it. */
+  /** The table has only a name and a location: no version of it is known. */
   declared: boolean;
 }
 
@@ -25,16 +24,24 @@ export interface TableRecord {
 export interface Declaration {
   id: TableId;
   location?: string | undefined;
-  /** See `reserveTable`. */
-  taken?: boolean | undefined;
+  /** See `ReserveOptions`. */
+  isLocationTaken?: boolean | undefined;
   properties: Record<string, string>;
+}
+
+export interface ReserveOptions {
+  properties: Record<string, string>;
+  storageOptions: Record<string, string>;
+  key?: string;
+  /** Files exist at the default location of the name. Absent: the catalog checks local disks. */
+  isLocationTaken?: boolean;
 }
 
 export interface PageRequest {
   limit?: number;
-  /** Opaque; given out by an earlier page. A forged one is invalid input (code 13). */
+  /** Opaque token of an earlier page. A forged one is invalid input (code 13). */
   pageToken?: string;
-  /** Tables that other tools put into the root before this time must be there, ms since the epoch. */
+  /** The listing includes tables that other tools wrote to the root before this time, ms since the epoch. */
   minTimestampMillis?: number;
 }
 export interface Page<T> {
@@ -42,124 +49,139 @@ export interface Page<T> {
   pageToken?: string;
 }
 
+/** A table is *reserved* while its first version is written, *live* when requests see it, and *dropped*. */
 export interface Catalog {
-  /** mode exist_ok keeps what is there; overwrite empties it first: `emptied` are the tables whose files the caller must remove. */
+  // Namespaces. The root ([]) always exists.
+
+  /** Mode "exist_ok" changes nothing that exists. "overwrite" drops `emptied`: the caller must remove their files. */
   createNamespace(
     path: NamespacePath,
     mode: "create" | "exist_ok" | "overwrite",
     properties: Record<string, string>,
   ): Promise<{ namespace: NamespaceRecord; emptied: TableRecord[] }>;
-  /** Code 1 when absent. The root ([]) always exists. */
+  /** @throws code 1 when it does not exist */
   describeNamespace(path: NamespacePath): Promise<NamespaceRecord>;
   listNamespaces(parent: NamespacePath, page: PageRequest): Promise<Page<string>>;
-  /** restrict: code 3 when not empty. Null when absent and `skip`. */
+  /**
+   * Returns null when it does not exist and `missing` is "skip".
+   *
+   * @throws code 3 when it is not empty and `behavior` is "restrict"
+   */
   dropNamespace(
     path: NamespacePath,
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ): Promise<{ namespace: NamespaceRecord; emptied: TableRecord[] } | null>;
 
-  /** The live table of that name; code 1 or 4 when there is none. Answers from memory when nothing changed. */
+  // Lookup of live tables.
+
+  /** Answers from memory while nothing is committed to the catalog. @throws code 1 or 4 when there is none */
   table(id: TableId): Promise<TableRecord>;
-  /** The same without a promise when memory can answer for sure; undefined otherwise. */
+  /** Synchronous lookup in memory. Undefined: only `table` can answer. */
   tableSync(id: TableId): TableRecord | undefined;
-  /** The live table of that key, whatever its name by now. */
+  /** Also finds a renamed table. */
   tableByKey(key: string): Promise<TableRecord | undefined>;
-  /** The live table whose files are there. */
   tableAt(location: string): Promise<TableRecord | undefined>;
-  /** `declared` false leaves tables out that are only declared. */
+  /** `declared` false omits tables that are only declared. */
   listTables(
     parent: NamespacePath,
     page: PageRequest,
     options?: { declared: boolean },
   ): Promise<Page<string>>;
-  /** Over all namespaces; full identifiers. */
+  /** Returns the identifiers of the tables of all namespaces. */
   listAllTables(page: PageRequest, options?: { declared: boolean }): Promise<Page<string[]>>;
-  /**
-   * Takes the name: nobody else can, and nobody sees a table yet. Code 1 without the parent, 5 when taken.
-   * `taken`: something is where the name alone would put the table; without it the catalog looks at local disks.
-   */
-  reserveTable(
-    id: TableId,
-    options: {
-      properties: Record<string, string>;
-      storageOptions: Record<string, string>;
-      key?: string;
-      taken?: boolean;
-    },
-  ): Promise<TableRecord>;
-  /** True once in `interval` ms, over all servers: then it is this one's turn. */
-  takeLease(name: string, interval: number): Promise<boolean>;
-  /**
-   * Resolves when this server alone may change a table's tags and branches; see reference-locks.ts. Code 14
-   * when the table is dropped, 17 when another server takes too long.
-   */
-  lockReferences(key: string): Promise<void>;
-  /** Once for each `lockReferences` that resolved. */
-  unlockReferences(key: string): void;
-  /** Tables that other servers dropped and that this one has not left; see departures.ts. */
-  removalsToAcknowledge(): Promise<DroppedTable[]>;
-  /** This server works on a dropped table no more. */
-  acknowledgeRemoval(key: string): Promise<void>;
-  /** Resolves when no other server works on a dropped table. Code 17 when one takes too long. */
-  awaitRemovalAcknowledgements(key: string): Promise<void>;
-  /** The reserved table becomes visible. Code 14 when its namespace was dropped meanwhile. */
+
+  // Creation of a table: reserve, write the first version, then publish or withdraw.
+
+  /** Reserves the name; requests do not see the table. @throws code 1 without the parent, 5 when the name exists */
+  reserveTable(id: TableId, options: ReserveOptions): Promise<TableRecord>;
+  /** Makes a reserved table live. @throws code 14 when its namespace was dropped meanwhile */
   publishTable(key: string): Promise<void>;
   /**
-   * Gives up a name whose table could not be made; its files are then removed by the caller, who calls
-   * `releaseTable`. False when the files must stay: the table is live after all (the answer to its
-   * publication was lost), or another server has taken it over.
+   * Frees the name of a table that could not be created. The caller then removes its files and calls `releaseTable`.
+   * Returns false when the files must stay: the table is live (the reply to `publishTable` was lost), or another
+   * server has claimed it.
    */
   withdrawTable(key: string): Promise<boolean>;
-  /** Nothing is left of a table that was reserved. */
+  /** Deletes a reserved table whose files are removed. */
   releaseTable(key: string): Promise<void>;
+
+  // Changes of live tables.
+
   setTableProperties(key: string, properties: Record<string, string>): Promise<void>;
-  /** Sets some and keeps the others, also those that somebody else sets meanwhile; gives back all. */
+  /** Sets some properties and keeps all others, also those of concurrent changes. Returns all properties. */
   mergeTableProperties(
     key: string,
     properties: Record<string, string>,
   ): Promise<Record<string, string>>;
+  /** Moves no files. @throws code 1 when the target namespace does not exist, 5 when the name exists */
+  renameTable(id: TableId, target: TableId): Promise<TableRecord>;
+
+  // Registration of tables whose files exist or are written by clients.
+
   /**
-   * Declares tables and takes others out of the catalog, their files staying where they are: all
-   * or nothing. Code 1 without a parent, 4 without a table, 5 when a name or a location is taken.
+   * Declares tables and deregisters others without a change of their files: all or nothing.
+   *
+   * @throws code 1 without a parent, 4 without a table, 5 when a name or a location is in use
    */
   changeTables(changes: {
     declare?: readonly Declaration[];
     deregister?: readonly TableId[];
   }): Promise<{ declared: TableRecord[]; deregistered: TableRecord[] }>;
   /**
-   * Gives files that are a table's a name. Code 5 when the name is taken, unless `replace` says to
-   * take it over (`replaced`, whose files stay), or when the location is another table's.
+   * Registers existing files as a table. With `replace`, the table of that name is `replaced`; its files stay.
+   *
+   * @throws code 5 when the name exists and `replace` is false, or when the location belongs to another table
    */
   registerTable(
     table: Declaration & { location: string },
     options: { replace: boolean },
   ): Promise<{ table: TableRecord; replaced?: TableRecord }>;
   /**
-   * Takes the right to write a declared table's first version; false when somebody else has it, or
+   * Claims the right to write the first version of a declared table. Returns false when another request has it, or
    * when there is a version. Ends with `confirmTable` or `releaseFirstVersion`.
    */
   claimFirstVersion(key: string): Promise<boolean>;
-  /** Does not fail: see sure-writes.ts. */
+  /** Does not reject: see retry-queue.ts. */
   releaseFirstVersion(key: string): Promise<void>;
-  /** A declared table has a version now. */
+  /** Records that a declared table has a version. */
   confirmTable(key: string): Promise<void>;
+
+  // Removal of dropped and orphaned tables.
+
   /**
-   * Hides the table and cancels its jobs at once; its files are then removed by the caller, who
-   * calls `forgetTable`. With a key, only the table of that key: another one of its name stays.
+   * Hides a table and cancels its jobs. The caller then removes its files and calls `forgetTable`. With a key, drops
+   * only the table of that key.
    */
   dropTable(id: TableId, key?: string): Promise<TableRecord>;
-  /** The files are gone: nothing is left of the table. */
+  /** Deletes a dropped table whose files are removed. */
   forgetTable(key: string): Promise<void>;
   /**
-   * The files of a reserved or dropped table could not be removed: frees the name, and leaves the
-   * files to whoever asks for unfinished tables next. Does not fail: see sure-writes.ts.
+   * Gives up a reserved or dropped table whose files could not be removed: frees its name and lets any server claim
+   * the files. Does not reject: see retry-queue.ts.
    */
   orphanTable(key: string): Promise<void>;
-  /** Moves no files. Code 1 when the target namespace is absent, 5 when the name is taken. */
-  renameTable(id: TableId, target: TableId): Promise<TableRecord>;
   /**
-   * What was abandoned, and what servers that are gone left reserved or dropped; from now on this
-   * server's to remove and forget. The tables are in no namespace any more: `id` is only the name.
+   * Claims orphaned tables, and those that dead servers left reserved or dropped. The caller removes their files and
+   * calls `forgetTable`. They have no namespace any more: `id` is only the name.
    */
   claimOrphanedTables(): Promise<TableRecord[]>;
+
+  // Agreement with the other members of the cluster.
+
+  /** Returns true for one server of the cluster in each `interval`, ms; see leases.ts. */
+  takeLease(name: string, interval: number): Promise<boolean>;
+  /**
+   * Locks the tags and branches of a table; see reference-locks.ts.
+   *
+   * @throws code 14 when the table is dropped, 17 when another server holds the lock too long
+   */
+  lockReferences(key: string): Promise<void>;
+  /** To be called once for each `lockReferences` that resolved. */
+  unlockReferences(key: string): void;
+  /** Returns the tables that other servers dropped and this one has not left; see removal-acknowledgements.ts. */
+  removalsToAcknowledge(): Promise<DroppedTable[]>;
+  /** Records that this server no longer works on a dropped table. */
+  acknowledgeRemoval(key: string): Promise<void>;
+  /** Waits until no other server works on a dropped table. @throws code 17 when one takes too long */
+  awaitRemovalAcknowledgements(key: string): Promise<void>;
 }

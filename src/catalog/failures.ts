@@ -22,7 +22,7 @@ export const namespaceNotEmpty = (path: NamespacePath): JoustError =>
 export const namespaceChanged = (path: NamespacePath): JoustError =>
   new JoustError(
     ErrorCode.ConcurrentModification,
-    `namespace ${formatPath(path)} was changed by somebody else at the same time: try again`,
+    `namespace ${formatPath(path)} was changed by another request at the same time: try again`,
   );
 
 export const tableNotFound = (id: TableId): JoustError =>
@@ -34,5 +34,5 @@ export const tableExists = (id: TableId): JoustError =>
 export const locationTaken = (): JoustError =>
   new JoustError(
     ErrorCode.TableAlreadyExists,
-    "another table already exists at that location, around it or inside it: choose another location",
+    "location is in use, or lies around or inside the location of another table: choose another location",
   );

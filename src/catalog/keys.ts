@@ -6,7 +6,7 @@ import { available, violation } from "../database/sql-error.js";
 import { CurrentCache } from "../database/sqlite/reader.js";
 import { invalidInput } from "../foundation/errors.js";
 
-/** An API key as it is kept: its hash, never the key. */
+/** The stored form of an API key: its hash, never the key. */
 export interface KeyRecord {
   id: string;
   name: string;
@@ -17,41 +17,41 @@ export interface KeyRecord {
 }
 
 export interface KeyStore {
-  /** Code 13 when a key of that hash exists. */
+  /** @throws code 13 when a key of that hash exists */
   create(key: Pick<KeyRecord, "name" | "role" | "hash">): Promise<KeyRecord>;
   /** Oldest first. */
   list(): Promise<KeyRecord[]>;
-  /** False when there is no such key. */
+  /** Returns false when there is no such key. */
   revoke(id: string): Promise<boolean>;
   /**
-   * On SQLite a new key and a revocation count at once, from whatever process they come. On Postgres an answer
-   * may be up to a second old, except that a server knows the keys that it made itself.
+   * SQLite: new keys and revocations of every process take effect at once. Postgres: the answer may be up to a second
+   * old, except for keys that this server made.
    */
   findByHash(hash: Buffer): Promise<KeyRecord | undefined>;
-  /** The same without a promise. Null: no such key. Undefined: only `findByHash` can tell. */
+  /** Synchronous lookup. Null: no such key. Undefined: only `findByHash` can answer. */
   findByHashSync(hash: Buffer): KeyRecord | null | undefined;
   count(): Promise<number>;
 }
 
-/** Age up to which Postgres answers are used again, ms. */
+/** Postgres: largest age of a cached answer, ms. */
 const MAX_AGE = 1_000;
-const MAX_REMEMBERED = 10_000;
-/** Keys that one query asks for at most. */
-const MAX_ASKED = 1_000;
+const MAX_CACHED = 10_000;
+/** Hashes in one query. */
+const MAX_HASHES = 1_000;
 
-/** A query for keys that waits for the one before it. */
-interface Asking {
+/** A query that waits for the previous one. It collects hashes meanwhile. */
+interface PendingQuery {
   readonly hashes: Set<string>;
-  readonly found: Promise<ReadonlyMap<string, KeyRecord>>;
+  readonly keys: Promise<ReadonlyMap<string, KeyRecord>>;
 }
 
 export class SqlKeyStore implements KeyStore {
   readonly #current: CurrentCache<KeyRecord> | undefined;
-  readonly #recent = new Map<string, { key: KeyRecord; until: number }>();
-  /** Hashes of no key, and until when that counts. Apart from keys, which a flood of these must not push out. */
-  readonly #unknown = new Map<string, number>();
-  #asking: Asking | undefined;
-  #asked: Promise<unknown> = Promise.resolve();
+  readonly #cachedKeys = new Map<string, { key: KeyRecord; until: number }>();
+  /** Hashes without a key, with the end of their validity. Separate: a flood of them must not evict keys. */
+  readonly #cachedMisses = new Map<string, number>();
+  #pending: PendingQuery | undefined;
+  #lastQuery: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly db: CatalogDatabase) {
     this.#current = keyCache(db);
@@ -75,8 +75,8 @@ export class SqlKeyStore implements KeyStore {
         }),
     );
     const key = keyRecord(row);
-    // Whatever a query that is under way may find.
-    remember(this.#recent, row.hash, { key, until: performance.now() + MAX_AGE });
+    // Also when a running query did not see the key yet.
+    addToCache(this.#cachedKeys, row.hash, { key, until: performance.now() + MAX_AGE });
     return key;
   }
 
@@ -93,7 +93,7 @@ export class SqlKeyStore implements KeyStore {
     const { numDeletedRows } = await this.db.write((t) =>
       t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst(),
     );
-    this.#recent.clear();
+    this.#cachedKeys.clear();
     return numDeletedRows > 0n;
   }
 
@@ -101,44 +101,44 @@ export class SqlKeyStore implements KeyStore {
     const hex = hash.toString("hex");
     if (this.#current) return this.#current.get(hex) ?? null;
     const now = performance.now();
-    const recent = this.#recent.get(hex);
-    if (recent && recent.until > now) return recent.key;
-    return (this.#unknown.get(hex) ?? 0) > now ? null : undefined;
+    const cached = this.#cachedKeys.get(hex);
+    if (cached && cached.until > now) return cached.key;
+    return (this.#cachedMisses.get(hex) ?? 0) > now ? null : undefined;
   }
 
   async findByHash(hash: Buffer): Promise<KeyRecord | undefined> {
-    const known = this.findByHashSync(hash);
-    if (known !== undefined) return known ?? undefined;
+    const cached = this.findByHashSync(hash);
+    if (cached !== undefined) return cached ?? undefined;
     const hex = hash.toString("hex");
-    const asking = this.#nextQuery();
-    asking.hashes.add(hex);
-    return (await asking.found).get(hex);
+    const query = this.#nextQuery();
+    query.hashes.add(hex);
+    return (await query.keys).get(hex);
   }
 
-  /** One query at a time, for all keys that are asked for meanwhile: callers without a key cost no more. */
-  #nextQuery(): Asking {
-    if (this.#asking && this.#asking.hashes.size < MAX_ASKED) return this.#asking;
+  /** One query runs at a time, for all hashes that arrived meanwhile: a flood of invalid keys costs no more. */
+  #nextQuery(): PendingQuery {
+    if (this.#pending && this.#pending.hashes.size < MAX_HASHES) return this.#pending;
     const hashes = new Set<string>();
-    const found = this.#asked.then(() => {
-      if (this.#asking?.hashes === hashes) this.#asking = undefined;
-      return this.#ask([...hashes]);
+    const keys = this.#lastQuery.then(() => {
+      if (this.#pending?.hashes === hashes) this.#pending = undefined;
+      return this.#query([...hashes]);
     });
-    this.#asked = found.catch(() => {});
-    this.#asking = { hashes, found };
-    return this.#asking;
+    this.#lastQuery = keys.catch(() => {});
+    this.#pending = { hashes, keys };
+    return this.#pending;
   }
 
-  async #ask(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
+  async #query(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
     const until = performance.now() + MAX_AGE;
     const query = this.db.read.selectFrom("api_keys").selectAll().where("hash", "in", hashes);
     const rows = await available(query.execute());
-    const found = new Map(rows.map((row) => [row.hash, keyRecord(row)]));
+    const keys = new Map(rows.map((row) => [row.hash, keyRecord(row)]));
     for (const hex of hashes) {
-      const key = found.get(hex);
-      if (key) remember(this.#recent, hex, { key, until });
-      else remember(this.#unknown, hex, until);
+      const key = keys.get(hex);
+      if (key) addToCache(this.#cachedKeys, hex, { key, until });
+      else addToCache(this.#cachedMisses, hex, until);
     }
-    return found;
+    return keys;
   }
 
   async count(): Promise<number> {
@@ -152,12 +152,12 @@ export class SqlKeyStore implements KeyStore {
   }
 }
 
-function remember<T>(known: Map<string, T>, hex: string, value: T): void {
-  if (known.size >= MAX_REMEMBERED) known.clear();
-  known.set(hex, value);
+function addToCache<T>(entries: Map<string, T>, hex: string, value: T): void {
+  if (entries.size >= MAX_CACHED) entries.clear();
+  entries.set(hex, value);
 }
 
-/** Keys by the hex of their hash, from memory; undefined where that cannot be. */
+/** A cache of keys by the hex text of their hash; SQLite only. */
 export function keyCache(db: CatalogReads): CurrentCache<KeyRecord> | undefined {
   if (!db.reader) return undefined;
   const find = db.reader.prepare(byHash(db, ""));

@@ -6,7 +6,7 @@ import { describeNamespace } from "./lookup.js";
 import { decodePageToken, encodePageToken, pageSize, tablesListing } from "./page-token.js";
 import { decodePath, encodePath } from "./path.js";
 
-/** Names of the child namespaces, in byte order. Code 1 when the parent is absent. */
+/** Returns the names of the child namespaces in byte order. @throws code 1 when the parent does not exist */
 export function listNamespaces(
   db: CatalogDatabase,
   parent: NamespacePath,
@@ -24,7 +24,7 @@ export function listNamespaces(
   );
 }
 
-/** Names of the live tables of a namespace, in byte order. Code 1 when it is absent. */
+/** Returns the names of the live tables in byte order. @throws code 1 when the namespace does not exist */
 export function listTables(
   db: CatalogDatabase,
   parent: NamespacePath,
@@ -45,7 +45,7 @@ export function listTables(
   );
 }
 
-/** Identifiers of all live tables, ordered by namespace, then name. */
+/** Returns the identifiers of all live tables, ordered by namespace, then name. */
 export async function listAllTables(
   db: CatalogDatabase,
   page: PageRequest,

@@ -9,7 +9,7 @@ import { noTableName } from "./names.js";
 import { decodePath, encodePath, splitPath } from "./path.js";
 import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
 
-/** Code 1 when absent. */
+/** @throws code 1 when it does not exist */
 export async function describeNamespace(
   db: CatalogDatabase,
   path: NamespacePath,
@@ -25,7 +25,7 @@ export async function describeNamespace(
   return namespaceRecord(row);
 }
 
-/** Code 1 without the namespace, 4 without the table. */
+/** @throws code 1 without the namespace, 4 without the table */
 export async function findTable(db: CatalogDatabase, id: TableId): Promise<TableRecord> {
   const { parent, name } = splitPath(id);
   const row = await available(liveTable(db, parent, name).executeTakeFirst());
@@ -49,18 +49,18 @@ export async function findLiveTable(
   return row && tableRecord(row);
 }
 
-/** Live tables by encoded identifier, from memory; undefined where that cannot be. */
+/** A cache of live tables by encoded identifier; SQLite only. */
 export function tableCache(db: CatalogReads): CurrentCache<TableRecord> | undefined {
   if (!db.reader) return undefined;
   const find = db.reader.prepare(liveTable(db, "", ""));
-  return new CurrentCache(db.reader, (stored) => {
-    const { parent, name } = splitPath(decodePath(stored));
+  return new CurrentCache(db.reader, (encodedId) => {
+    const { parent, name } = splitPath(decodePath(encodedId));
     const row = find(parent, name);
     return row && tableRecord(row);
   });
 }
 
-/** Why there is no such table. */
+/** Returns the error for a missing table: the namespace may be missing too. */
 export async function missingTable(db: CatalogDatabase, id: TableId): Promise<JoustError> {
   if (id.length === 0) return noTableName();
   const path = id.slice(0, -1);

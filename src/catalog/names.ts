@@ -4,14 +4,16 @@ const MAX_CHARACTERS = 128;
 const MAX_BYTES = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const FORBIDDEN = /[/\\\u0000-\u001f\u007f-\u009f]/;
-/** Beginnings of names that joust and Lance keep for their own files in a root. */
+/** Prefixes that joust and Lance reserve for their files in a root. */
 const RESERVED_AT_ROOT = ["_joust", "__manifest"];
 
 /**
- * Throws code 13 unless `name` may name a namespace or a table.
+ * Checks the name of a namespace or a table.
  *
- * `delimiter` is the one the request's identifiers are written with; a name may hold any other.
- * `root` tells that the object sits directly in the root namespace.
+ * `delimiter` separates the components of identifiers in this request. `root`: the object is directly in the root
+ * namespace.
+ *
+ * @throws code 13 when it is not valid
  */
 export function checkName(
   kind: "namespace" | "table",
@@ -23,13 +25,13 @@ export function checkName(
   };
   if (name === "") fail("it must not be empty");
   if (name === "." || name === "..") fail('"." and ".." are not names');
-  if (FORBIDDEN.test(name)) fail('it must not hold "/", "\\" or control characters');
+  if (FORBIDDEN.test(name)) fail('it must not contain "/", "\\" or control characters');
   if (!name.isWellFormed()) fail("it must be well-formed Unicode");
   if ([...name].length > MAX_CHARACTERS || Buffer.byteLength(name) > MAX_BYTES) {
     fail(`it must have at most ${MAX_CHARACTERS} characters and ${MAX_BYTES} bytes`);
   }
   if (where.delimiter && name.includes(where.delimiter)) {
-    fail(`it must not hold the delimiter ${JSON.stringify(where.delimiter)}`);
+    fail(`it must not contain the delimiter ${JSON.stringify(where.delimiter)}`);
   }
   if (where.root && RESERVED_AT_ROOT.some((prefix) => name.startsWith(prefix))) {
     fail(
@@ -38,17 +40,17 @@ export function checkName(
   }
 }
 
-/** The rules that hold whatever the delimiter, for a whole namespace path. */
+/** Checks a namespace path, independent of the delimiter. */
 export function checkNamespacePath(path: readonly string[]): void {
   for (const [depth, name] of path.entries()) {
     checkName("namespace", name, { root: depth === 0 });
   }
 }
 
-/** The root namespace is asked for as if it were a table. */
+/** The error for an empty table identifier. */
 export const noTableName = () => invalidInput("a table identifier needs at least the table's name");
 
-/** The rules that hold whatever the delimiter, for a table's identifier. */
+/** Checks the identifier of a table, independent of the delimiter. */
 export function checkTableId(id: readonly string[]): void {
   const name = id.at(-1);
   if (name === undefined) throw noTableName();

@@ -14,7 +14,7 @@ import { descendants, encodePath, splitPath } from "./path.js";
 import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
 import { hideTables } from "./tables/tables.js";
 
-export type Emptied = { namespace: NamespaceRecord; emptied: TableRecord[] };
+export type NamespaceChange = { namespace: NamespaceRecord; emptied: TableRecord[] };
 
 export async function createNamespace(
   db: CatalogDatabase,
@@ -22,7 +22,7 @@ export async function createNamespace(
   path: NamespacePath,
   mode: "create" | "exist_ok" | "overwrite",
   properties: Record<string, string>,
-): Promise<Emptied> {
+): Promise<NamespaceChange> {
   checkNamespacePath(path);
   if (path.length === 0 && mode === "overwrite") {
     throw invalidInput("the root namespace cannot be overwritten");
@@ -33,7 +33,7 @@ export async function createNamespace(
       return { namespace: namespaceRecord(values), emptied: [] };
     }
     if (mode === "create") throw namespaceExists(path);
-    if (mode === "exist_ok") return { namespace: await existing(t, path), emptied: [] };
+    if (mode === "exist_ok") return { namespace: await describeExisting(t, path), emptied: [] };
     const emptied = await emptyNamespace(db, t, self, path);
     const { numUpdatedRows } = await t
       .updateTable("namespaces")
@@ -45,13 +45,13 @@ export async function createNamespace(
   });
 }
 
-/** Null when the namespace is absent and `missing` is "skip". */
+/** Returns null when the namespace does not exist and `missing` is "skip". */
 export async function dropNamespace(
   db: CatalogDatabase,
   self: string,
   path: NamespacePath,
   options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
-): Promise<Emptied | null> {
+): Promise<NamespaceChange | null> {
   if (path.length === 0) throw invalidInput("the root namespace cannot be dropped");
   const cascade = options.behavior === "cascade";
   const dropped = await db.write(async (t) => {
@@ -62,11 +62,11 @@ export async function dropNamespace(
       .returning(["path", "properties", "found"])
       .executeTakeFirst()
       .catch((error) => {
-        // What is inside refers to the namespace.
+        // Tables and namespaces inside reference the namespace.
         if (violation(error) !== "foreign-key") throw error;
         throw cascade ? namespaceChanged(path) : namespaceNotEmpty(path);
       });
-    if (row) await rememberDropped(t, [row]);
+    if (row) await recordDropped(t, [row]);
     return row && { namespace: namespaceRecord(row), emptied };
   });
   if (dropped) return dropped;
@@ -74,12 +74,12 @@ export async function dropNamespace(
   throw namespaceNotFound(path);
 }
 
-/** Inserts the namespace unless it exists; tells whether it did. Code 1 without the parent. */
+/** Inserts the namespace unless it exists. Returns whether it did. @throws code 1 without the parent */
 export async function insertNamespace(
   t: Write,
   path: NamespacePath,
   properties: string,
-  { found = false } = {},
+  { adopted = false } = {},
 ): Promise<boolean> {
   if (path.length === 0) return false;
   const { parent, name } = splitPath(path);
@@ -90,7 +90,7 @@ export async function insertNamespace(
       parent,
       name,
       properties,
-      found: found ? 1 : 0,
+      found: adopted ? 1 : 0,
       created_at: Date.now(),
     })
     .onConflict((c) => c.doNothing())
@@ -102,23 +102,23 @@ export async function insertNamespace(
   return row !== undefined;
 }
 
-/** Drops everything below a namespace, and gives back the tables whose files are to be removed. */
+/** Drops everything below a namespace. Returns the tables whose files the caller must remove. */
 async function emptyNamespace(
   db: CatalogDatabase,
   t: Write,
   self: string,
   path: NamespacePath,
 ): Promise<TableRecord[]> {
-  const stored = encodePath(path);
-  const below = descendants(stored);
+  const encoded = encodePath(path);
+  const below = descendants(encoded);
   if (db.kind === "postgres") {
-    // Nobody puts anything into these namespaces until this transaction ends.
+    // Locks the namespaces: no other transaction adds to them until this one ends.
     await t
       .selectFrom("namespaces")
       .select("path")
       .where((e) =>
         e.or([
-          e("path", "=", stored),
+          e("path", "=", encoded),
           e.and([e("path", ">=", below.from), e("path", "<", below.to)]),
         ]),
       )
@@ -131,11 +131,11 @@ async function emptyNamespace(
     .select([...TABLE_COLUMNS, "state"])
     .where((e) =>
       e.or([
-        e("namespace", "=", stored),
+        e("namespace", "=", encoded),
         e.and([e("namespace", ">=", below.from), e("namespace", "<", below.to)]),
       ]),
     )
-    // What is in the making now is not published before it is hidden.
+    // Locks reserved tables: they cannot be published before they are hidden.
     .$if(db.kind === "postgres", (query) => query.forUpdate())
     .execute();
   await hideTables(
@@ -152,26 +152,26 @@ async function emptyNamespace(
     .catch((error) => {
       throw violation(error) === "foreign-key" ? namespaceChanged(path) : error;
     });
-  await rememberDropped(t, dropped);
-  // Whoever is writing a reserved table finds it gone when publishing, and cleans up then.
+  await recordDropped(t, dropped);
+  // The request that writes a reserved table fails to publish it, and removes its files.
   return inside.filter((row) => row.state === "live").map(tableRecord);
 }
 
-/** Keeps namespaces that a manifest still lists from being adopted again. */
-async function rememberDropped(
+/** Records adopted namespaces as dropped: a manifest still lists them, and they must not be adopted again. */
+async function recordDropped(
   t: Write,
   rows: readonly Pick<NamespacesRow, "path" | "found">[],
 ): Promise<void> {
-  const found = rows.filter((row) => row.found).map(({ path }) => ({ path }));
-  if (found.length === 0) return;
+  const adopted = rows.filter((row) => row.found).map(({ path }) => ({ path }));
+  if (adopted.length === 0) return;
   await t
     .insertInto("dropped_namespaces")
-    .values(found)
+    .values(adopted)
     .onConflict((c) => c.doNothing())
     .execute();
 }
 
-async function existing(t: Write, path: NamespacePath): Promise<NamespaceRecord> {
+async function describeExisting(t: Write, path: NamespacePath): Promise<NamespaceRecord> {
   const row = await t
     .selectFrom("namespaces")
     .select(["path", "properties"])

@@ -2,7 +2,7 @@ import { invalidInput } from "../foundation/errors.js";
 import type { NamespacePath } from "./catalog.js";
 import { encodePath } from "./path.js";
 
-/** Names in a page when the caller sets no limit, and the most it can ask for. */
+/** Items in a page without a limit; also the largest limit. */
 export const MAX_PAGE = 10_000;
 
 export const invalidToken = () =>
@@ -10,7 +10,7 @@ export const invalidToken = () =>
     "page_token is not valid: pass the token of the previous page of the same listing unchanged",
   );
 
-/** The number of items a page may hold. Code 13 unless `limit` is a positive integer. */
+/** Returns the size of a page. @throws code 13 unless `limit` is a positive integer */
 export function pageSize(limit: number | undefined): number {
   if (limit === undefined) return MAX_PAGE;
   if (!Number.isSafeInteger(limit) || limit < 1) {
@@ -19,17 +19,21 @@ export function pageSize(limit: number | undefined): number {
   return Math.min(limit, MAX_PAGE);
 }
 
-/** The token of the page of tables of `parent` that starts after a name. */
+/** Returns the token of the page of tables of `parent` that starts after a name. */
 export const tablesPageToken = (parent: NamespacePath, after: string): string =>
   encodePageToken(tablesListing(parent), [after]);
 
 export const tablesListing = (parent: NamespacePath): string => `tables ${encodePath(parent)}`;
 
-/** A token that says after which item of which listing the next page starts. */
+/** Encodes the listing and the last item of a page. */
 export const encodePageToken = (listing: string, after: readonly string[]): string =>
   Buffer.from(JSON.stringify([listing, ...after])).toString("base64url");
 
-/** The item a token points at; undefined for the first page. Code 13 for a token of another listing. */
+/**
+ * Returns the last item of the previous page; undefined for the first page.
+ *
+ * @throws code 13 for a token of another listing
+ */
 export function decodePageToken(
   listing: string,
   length: number,
@@ -46,7 +50,7 @@ export function decodePageToken(
     throw invalidToken();
   }
   const after = parts.slice(1) as string[];
-  // Encoding again refuses other listings' tokens, and what a lenient base64 decoder lets through.
+  // The comparison refuses tokens of other listings, and malformed base64 that the decoder accepts.
   if (after.length !== length || encodePageToken(listing, after) !== token) throw invalidToken();
   return after;
 }

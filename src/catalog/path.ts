@@ -1,8 +1,8 @@
 /**
- * How namespace paths are stored: components joined by U+001F, the root being "".
+ * Stored form of namespace paths: components joined by U+001F; the root is "".
  *
- * Names hold no control characters, so the form is unambiguous whatever delimiter a client writes.
- * Compared as bytes, a path sorts right before its descendants, which are one index range.
+ * Names contain no control characters, so the form is unambiguous for every delimiter of a client. In byte order a
+ * path is directly followed by its descendants, so that they are one range of the index.
  */
 const SEPARATOR = "\u001f";
 const AFTER_SEPARATOR = "\u0020";
@@ -24,6 +24,6 @@ export function descendants(stored: string): { from: string; to: string } {
   return { from: stored + SEPARATOR, to: stored + AFTER_SEPARATOR };
 }
 
-/** An identifier as people write it, for messages. */
+/** Formats an identifier for messages. */
 export const formatPath = (path: readonly string[]): string =>
   path.length === 0 ? "the root namespace" : JSON.stringify(path.join("$"));

@@ -10,7 +10,7 @@ export const namespaceRecord = (
   properties: JSON.parse(row.properties),
 });
 
-/** The columns a `TableRecord` is made of. */
+/** The columns of a `TableRecord`. */
 export const TABLE_COLUMNS = [
   "key",
   "namespace",

@@ -9,8 +9,19 @@ import {
 import { RetryQueue } from "../cluster/retry-queue.js";
 import type { CatalogDatabase } from "../database/database.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "./catalog.js";
-import { adoptFound, type ContentsOf, type Found } from "./discovery/adopt-found.js";
+import type {
+  Catalog,
+  Declaration,
+  NamespacePath,
+  PageRequest,
+  ReserveOptions,
+  TableId,
+} from "./catalog.js";
+import {
+  adoptRootListing,
+  type ContentsOf,
+  type RootListing,
+} from "./discovery/adopt-root-listing.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
@@ -34,29 +45,36 @@ import {
   withdrawTable,
 } from "./tables/tables.js";
 
-/** The catalog in SQL: each method is one statement or one transaction of the files beside this. */
+/** The catalog in SQL: each method is one statement or one transaction of the files beside this one. */
 export class SqlCatalog implements Catalog {
   readonly #cache: ReturnType<typeof tableCache>;
-  readonly #sure: RetryQueue;
-  readonly #references: ReferenceLocks;
+  readonly #retryQueue: RetryQueue;
+  readonly #referenceLocks: ReferenceLocks;
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
+    private readonly members: ClusterMembers,
     private readonly root: string,
     log: Logger,
   ) {
-    this.#sure = new RetryQueue(log);
-    this.#references = new ReferenceLocks(db, servers, this.#sure);
+    this.#retryQueue = new RetryQueue(log);
+    this.#referenceLocks = new ReferenceLocks(db, members, this.#retryQueue);
     this.#cache = tableCache(db);
   }
+
+  /** Stops the retries of failed writes. */
+  close(): Promise<void> {
+    return this.#retryQueue.close();
+  }
+
+  // Namespaces.
 
   createNamespace(
     path: NamespacePath,
     mode: "create" | "exist_ok" | "overwrite",
     properties: Record<string, string>,
   ) {
-    return createNamespace(this.db, this.servers.self, path, mode, properties);
+    return createNamespace(this.db, this.members.self, path, mode, properties);
   }
 
   describeNamespace(path: NamespacePath) {
@@ -71,8 +89,10 @@ export class SqlCatalog implements Catalog {
     path: NamespacePath,
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ) {
-    return dropNamespace(this.db, this.servers.self, path, options);
+    return dropNamespace(this.db, this.members.self, path, options);
   }
+
+  // Lookup of live tables.
 
   async table(id: TableId) {
     return this.tableSync(id) ?? findTable(this.db, id);
@@ -98,16 +118,10 @@ export class SqlCatalog implements Catalog {
     return listAllTables(this.db, page, options);
   }
 
-  reserveTable(
-    id: TableId,
-    options: {
-      properties: Record<string, string>;
-      storageOptions: Record<string, string>;
-      key?: string;
-      taken?: boolean;
-    },
-  ) {
-    return reserveTable(this.db, this.servers.self, this.root, id, options);
+  // Creation of a table.
+
+  reserveTable(id: TableId, options: ReserveOptions) {
+    return reserveTable(this.db, this.members.self, this.root, id, options);
   }
 
   publishTable(key: string) {
@@ -115,35 +129,14 @@ export class SqlCatalog implements Catalog {
   }
 
   withdrawTable(key: string) {
-    return withdrawTable(this.db, this.servers.self, key);
+    return withdrawTable(this.db, this.members.self, key);
   }
 
   releaseTable(key: string) {
     return deleteRow(this.db, key);
   }
 
-  changeTables(changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] }) {
-    return changeTables(this.db, this.servers.self, this.root, changes);
-  }
-
-  registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
-    return registerTable(this.db, this.servers.self, table, options);
-  }
-
-  async claimFirstVersion(key: string) {
-    await this.#sure.finish(`release ${key}`);
-    return claimFirstVersion(this.db, this.servers, key);
-  }
-
-  releaseFirstVersion(key: string) {
-    return this.#sure.write(`release ${key}`, () =>
-      releaseFirstVersion(this.db, this.servers, key),
-    );
-  }
-
-  confirmTable(key: string) {
-    return confirmTable(this.db, key);
-  }
+  // Changes of live tables.
 
   setTableProperties(key: string, properties: Record<string, string>) {
     return setTableProperties(this.db, key, properties);
@@ -153,57 +146,86 @@ export class SqlCatalog implements Catalog {
     return mergeTableProperties(this.db, key, properties);
   }
 
+  renameTable(id: TableId, target: TableId) {
+    return renameTable(this.db, id, target);
+  }
+
+  // Registration of tables whose files exist or are written by clients.
+
+  changeTables(changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] }) {
+    return changeTables(this.db, this.members.self, this.root, changes);
+  }
+
+  registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
+    return registerTable(this.db, this.members.self, table, options);
+  }
+
+  async claimFirstVersion(key: string) {
+    // An earlier release that is still pending would end the new claim.
+    await this.#retryQueue.flush(`release ${key}`);
+    return claimFirstVersion(this.db, this.members, key);
+  }
+
+  releaseFirstVersion(key: string) {
+    return this.#retryQueue.run(`release ${key}`, () =>
+      releaseFirstVersion(this.db, this.members, key),
+    );
+  }
+
+  confirmTable(key: string) {
+    return confirmTable(this.db, key);
+  }
+
+  // Removal of dropped and orphaned tables.
+
   dropTable(id: TableId, key?: string) {
-    return dropTable(this.db, this.servers.self, id, key);
+    return dropTable(this.db, this.members.self, id, key);
   }
 
   forgetTable(key: string) {
     return deleteRow(this.db, key);
   }
 
-  renameTable(id: TableId, target: TableId) {
-    return renameTable(this.db, id, target);
-  }
-
   orphanTable(key: string) {
-    return this.#sure.write(`abandon ${key}`, () => orphanTable(this.db, this.servers.self, key));
+    return this.#retryQueue.run(`orphan ${key}`, () =>
+      orphanTable(this.db, this.members.self, key),
+    );
   }
 
   claimOrphanedTables() {
-    return claimOrphanedTables(this.db, this.servers);
+    return claimOrphanedTables(this.db, this.members);
   }
 
+  // Agreement with the other members of the cluster.
+
   takeLease(name: string, interval: number) {
-    return takeLease(this.db, this.servers, name, interval);
+    return takeLease(this.db, this.members, name, interval);
   }
 
   lockReferences(key: string) {
-    return this.#references.lock(key);
+    return this.#referenceLocks.lock(key);
   }
 
   unlockReferences(key: string) {
-    this.#references.unlock(key);
+    this.#referenceLocks.unlock(key);
   }
 
   removalsToAcknowledge() {
-    return removalsToAcknowledge(this.db, this.servers);
+    return removalsToAcknowledge(this.db, this.members);
   }
 
   acknowledgeRemoval(key: string) {
-    return acknowledgeRemoval(this.db, this.servers, key);
+    return acknowledgeRemoval(this.db, this.members, key);
   }
 
   awaitRemovalAcknowledgements(key: string) {
-    return awaitRemovalAcknowledgements(this.db, this.servers, key);
+    return awaitRemovalAcknowledgements(this.db, this.members, key);
   }
 
-  /** Ends what it still tries to tell the database. */
-  close(): Promise<void> {
-    return this.#sure.close();
-  }
+  // Adoption; not part of `Catalog`.
 
-  /** Takes in what other tools put into the root; see adopt-found.ts. */
-  adopt(found: Found, contentsOf: ContentsOf) {
-    return adoptFound(this.db, this.servers.self, found, contentsOf);
+  /** Adopts what other tools created in the root; see adopt-root-listing.ts. */
+  adopt(listing: RootListing, contentsOf: ContentsOf) {
+    return adoptRootListing(this.db, this.members.self, listing, contentsOf);
   }
 }

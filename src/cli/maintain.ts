@@ -6,15 +6,16 @@ import { loadConfig } from "../config/load.js";
 import type { Engine, Table } from "../engine/index.js";
 import { operatorMessage } from "../foundation/errors.js";
 import type { JobRecord, Jobs } from "../jobs/jobs.js";
-import { type CleanUpResult, cleanUp, maintenance } from "../jobs/maintenance.js";
+import { maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
-import { queueCleanUp, queueMaintenance } from "../maintenance/maintenance-jobs.js";
+import { type VersionCleanUpResult, versionCleanUp } from "../jobs/version-clean-up.js";
+import { queueMaintenance, queueVersionCleanUp } from "../maintenance/maintenance-jobs.js";
 import { properties, settingsOf } from "../maintenance/settings.js";
-import { answeringVersionCleanUps } from "../maintenance/version-clean-up-answers.js";
+import { withVersionCleanUpAnswers } from "../maintenance/version-clean-up-answers.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
 import { openCatalog } from "../server/open-catalog.js";
 import { openRoot } from "../server/open-root.js";
-import { watchRemovals } from "../tables/table-removal.js";
+import { startRemovalAcknowledgements } from "../tables/table-removal.js";
 import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
@@ -44,13 +45,16 @@ export async function maintain(args: readonly string[]): Promise<void> {
   await openRoot(engine, config);
   const onLease = (leftMs: number) => engine.renewLease(leftMs);
   const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
-  const store = await answeringVersionCleanUps(opened, { engine, storageOptions, log });
+  const store = await withVersionCleanUpAnswers(opened, { engine, storageOptions, log });
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
-    const kinds = [maintenance(engine, storageOptions), cleanUp(engine, storageOptions, store)];
+    const kinds = [
+      maintenance(engine, storageOptions),
+      versionCleanUp(engine, storageOptions, store),
+    ];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
     const threads = { releaseTable: (key: string) => releaseTableInThread({ engine }, key) };
-    const unwatch = watchRemovals({ engine, catalog, jobs, threads, log });
+    const unwatch = startRemovalAcknowledgements({ engine, catalog, jobs, threads, log });
     const stop = async () => {
       await unwatch();
       await jobs.stop();
@@ -128,8 +132,11 @@ async function maintainTable(
     // What a job that changed nothing leaves, another one would leave too.
     due = result.published_version !== undefined && (await isDue(table));
   }
-  const cleaned = await ended(jobs, await queueCleanUp(jobs, record, settings.keepVersionsMs));
-  done.push(...removed(cleaned.result as CleanUpResult));
+  const cleaned = await ended(
+    jobs,
+    await queueVersionCleanUp(jobs, record, settings.keepVersionsMs),
+  );
+  done.push(...removed(cleaned.result as VersionCleanUpResult));
   return done.length > 0 ? done.join("; ") : "nothing to do";
 }
 
@@ -163,7 +170,11 @@ function rewritten({ fragments_removed, fragments_added, indexes }: Rewritten): 
   return parts;
 }
 
-function removed({ versions_removed, bytes_removed, versions_in_use }: CleanUpResult): string[] {
+function removed({
+  versions_removed,
+  bytes_removed,
+  versions_in_use,
+}: VersionCleanUpResult): string[] {
   const parts: string[] = [];
   if (versions_removed > 0)
     parts.push(`removed ${versions_removed} old versions, ${bytes_removed} bytes`);

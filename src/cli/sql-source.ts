@@ -94,13 +94,13 @@ export async function* localParts(
   const { Engine } = await import("../engine/index.js");
   const { openCatalog } = await import("../server/open-catalog.js");
   const { adoptTables } = await import("../catalog/discovery/adoption.js");
-  const { answeringVersionCleanUps } = await import("../maintenance/version-clean-up-answers.js");
+  const { withVersionCleanUpAnswers } = await import("../maintenance/version-clean-up-answers.js");
   const { runStatement } = await import("../operations/queries/sql-statement.js");
   const engine = new Engine(config);
   await engine.openRoot(root, storageOptions);
   const onLease = (leftMs: number) => engine.renewLease(leftMs);
   const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
-  const store = await answeringVersionCleanUps(opened, { engine, storageOptions, log });
+  const store = await withVersionCleanUpAnswers(opened, { engine, storageOptions, log });
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const format = localFormats[accept] ?? "stream";

@@ -1,9 +1,12 @@
 /**
- * How a server asks the others to pause their commits to a table.
+ * How a server asks the other members of the cluster to pause their commits to a branch.
  *
- * Of two servers that commit to one table the faster one commits first. A change of columns takes longer than an insert,
- * and would lose every time to a server that inserts without a pause. The server that loses writes a row for the
- * branch, the others see it and pause, and the row goes when the change is made.
+ * When two servers commit to one table, the faster one wins. A change of columns takes longer than an insert, so a
+ * server that inserts without a pause would make it fail again and again:
+ *
+ * 1. The server whose change lost writes a row for the branch.
+ * 2. The other members poll for such rows and pause their commits to the branch.
+ * 3. The server deletes the row when its change is committed.
  */
 import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
@@ -11,7 +14,7 @@ import { available } from "../database/sql-error.js";
 import type { ClusterMembers } from "./members.js";
 
 /** A branch of a table. */
-export interface Pause {
+export interface CommitPause {
   /** The table's key. */
   readonly table: string;
   /** Empty: the main branch. */
@@ -19,56 +22,56 @@ export interface Pause {
 }
 
 export class CommitPauses {
-  /** The rows that this server has written, by their text. */
-  #asked = new Map<string, Pause>();
+  /** The rows that this server has written, by `keyOf`. */
+  #requested = new Map<string, CommitPause>();
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
+    private readonly members: ClusterMembers,
   ) {}
 
-  /** Asks the other servers for these pauses, and withdraws all others. */
-  async ask(pauses: readonly Pause[]): Promise<void> {
-    const wanted = new Map(pauses.map((pause) => [textOf(pause), pause]));
-    for (const [text, pause] of this.#asked) {
-      if (wanted.has(text)) continue;
+  /** Requests these pauses from the other members and withdraws its requests for all others. */
+  async request(pauses: readonly CommitPause[]): Promise<void> {
+    const current = new Map(pauses.map((pause) => [keyOf(pause), pause]));
+    for (const [key, pause] of this.#requested) {
+      if (current.has(key)) continue;
       await this.#delete(pause);
-      this.#asked.delete(text);
+      this.#requested.delete(key);
     }
-    for (const [text, pause] of wanted) {
-      // Before the row is written: it may be there where writing it seems to fail.
-      this.#asked.set(text, pause);
-      // Each time: a row goes when this server's lease ends for a moment.
+    for (const [key, pause] of current) {
+      // Before the insertion: the row may exist even when the insertion fails.
+      this.#requested.set(key, pause);
+      // On every call: the row is deleted when this server's lease ends for a moment.
       await this.#insert(pause);
     }
   }
 
   /**
-   * What other servers ask for and this one has to grant. Of two servers that ask for the same pause only one
+   * Returns the pauses that this server has to grant. When two servers request the same pause, only one of them
    * grants it: otherwise neither would commit.
    */
-  async elsewhere(): Promise<Pause[]> {
-    const { self } = this.servers;
+  async requestedByOthers(): Promise<CommitPause[]> {
+    const { self } = this.members;
     const rows = await available(
       this.db.read
         .selectFrom("commit_pauses")
         .select(["table_key as table", "branch", "server"])
         .where("server", "<>", self)
-        .where("server", "in", this.servers.alive())
+        .where("server", "in", this.members.alive())
         .execute(),
     );
-    const granted = rows.filter((row) => row.server < self || !this.#asked.has(textOf(row)));
-    const pauses = granted.map(({ table, branch }): Pause => ({ table, branch }));
-    return [...new Map(pauses.map((pause) => [textOf(pause), pause])).values()];
+    const granted = rows.filter((row) => row.server < self || !this.#requested.has(keyOf(row)));
+    const pauses = granted.map(({ table, branch }): CommitPause => ({ table, branch }));
+    return [...new Map(pauses.map((pause) => [keyOf(pause), pause])).values()];
   }
 
-  async #insert({ table, branch }: Pause): Promise<void> {
-    const { self } = this.servers;
+  async #insert({ table, branch }: CommitPause): Promise<void> {
+    const { self } = this.members;
     await this.db.write((t) =>
       t
         .insertInto("commit_pauses")
         .columns(["server", "table_key", "branch"])
-        // The table may be dropped by now.
+        // The row of the table may be deleted by now.
         .expression((e) =>
           e
             .selectFrom("tables")
@@ -80,11 +83,11 @@ export class CommitPauses {
     );
   }
 
-  async #delete({ table, branch }: Pause): Promise<void> {
+  async #delete({ table, branch }: CommitPause): Promise<void> {
     await this.db.write((t) =>
       t
         .deleteFrom("commit_pauses")
-        .where("server", "=", this.servers.self)
+        .where("server", "=", this.members.self)
         .where("table_key", "=", table)
         .where("branch", "=", branch)
         .execute(),
@@ -92,4 +95,4 @@ export class CommitPauses {
   }
 }
 
-const textOf = ({ table, branch }: Pause): string => JSON.stringify([table, branch]);
+const keyOf = ({ table, branch }: CommitPause): string => JSON.stringify([table, branch]);

@@ -3,36 +3,30 @@ import Database from "libsql";
 import { makePrivate } from "../database/sqlite/connection.js";
 
 /**
- * The servers of a SQLite catalog, each of which holds a lock on a file of its own as long as it
- * lives. The operating system gives the lock up with the process, however it ends: so everybody on
- * the machine can tell at once, and for certain, who is gone.
+ * The locks of the servers of a SQLite catalog. Each server locks a file of its own while it runs. The operating
+ * system releases the lock with the process, however the process ends. So every process on the machine can check
+ * reliably whether a server is dead.
  */
 export class ProcessLocks {
   readonly #held = new Map<string, Database.Database>();
 
   constructor(private readonly catalogPath: string) {}
 
-  #file(id: string): string {
-    return `${this.catalogPath}-server-${id}`;
-  }
-
-  /** Begins to live. */
   take(id: string): void {
     makePrivate(this.#file(id));
     const lock = tryLock(this.#file(id));
-    if (!lock) throw new Error("a server's own lock is taken");
+    if (!lock) throw new Error("the lock of this server is held by another process");
     this.#held.set(id, lock);
   }
 
-  /** Ends. */
   release(id: string): void {
     this.#held.get(id)?.close();
     this.#held.delete(id);
     this.#remove(id);
   }
 
-  /** Whether that server's process has ended; what is left of its lock goes. */
-  isGone(id: string): boolean {
+  /** Whether the process of that server has ended. Removes the files of its lock then. */
+  isDead(id: string): boolean {
     if (!existsSync(this.#file(id))) return true;
     const lock = tryLock(this.#file(id));
     if (!lock) return false;
@@ -41,12 +35,16 @@ export class ProcessLocks {
     return true;
   }
 
+  #file(id: string): string {
+    return `${this.catalogPath}-server-${id}`;
+  }
+
   #remove(id: string): void {
-    for (const end of ["", "-journal"]) rmSync(`${this.#file(id)}${end}`, { force: true });
+    for (const suffix of ["", "-journal"]) rmSync(`${this.#file(id)}${suffix}`, { force: true });
   }
 }
 
-/** Undefined when another process has it. */
+/** Returns undefined when another process holds the lock. */
 function tryLock(path: string): Database.Database | undefined {
   const database = new Database(path, { timeout: 0 });
   try {

@@ -1,131 +1,146 @@
 /**
- * Which server changes a table's tags and branches.
+ * The lock that a server takes before it changes a table's tags or branches.
  *
- * Lance keeps tags and branches in small files that no commit protects: a change reads one, decides, and
- * writes it. Changes of two servers at the same time would undo one another. So a server takes a row of the
- * catalog for a table before it changes them. Requests of one server share the row, for a short term at most;
- * the engine does their changes one after the other. The row of a server that is gone is free.
+ * Lance stores tags and branches in small files without a commit protocol: a change reads a file, decides and
+ * writes it back. Concurrent changes of two servers would overwrite each other. So only the holder of the table's
+ * row in `reference_locks` changes them:
  *
- * A server that is stopped in the middle of a change for longer than its lease may end the change after
- * another server has taken the lock. Tools that write tags past joust take no lock at all.
+ * 1. The first request of a server inserts the row. It succeeds when there is none, or when its owner is dead.
+ * 2. While another server holds the lock, the request tries again after a short random pause.
+ * 3. Requests of one server share the row for `SHARED_TERM`. The engine runs their changes one after the other.
+ * 4. Later requests wait until the row is deleted and `TERM_GAP` has passed, so that another server gets the lock.
+ * 5. The last request deletes the row. The token prevents that a repeated deletion removes a later row.
+ *
+ * Limits: a server that is suspended in the middle of a change for longer than its lease may finish the change
+ * after another server took the lock. Tools that write tags without joust take no lock.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
-import { tableGone } from "../database/table-gone.js";
+import { tableDropped } from "../database/table-dropped.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import { type ClusterMembers, LEASE } from "./members.js";
+import { waitUntil } from "../foundation/wait-until.js";
+import { type ClusterMembers, LEASE_DURATION } from "./members.js";
 import type { RetryQueue } from "./retry-queue.js";
 
-/** How long a change waits for another server's, ms: longer than the lease of one that is gone. */
-const PATIENCE = LEASE + 10_000;
-/** How often it looks, ms: at least, and at random as much more. */
-const LOOK_EVERY = 5;
-const LOOK_MORE = 10;
-/** How long requests of one server may join those that have the lock, ms, and how long they leave it then. */
-const TERM = 200;
-const PAUSE = 40;
-/** What a change wants to be left of the server's lease, ms. */
+/** How long a request waits for another server's lock, ms: longer than a dead server's lease. */
+const LOCK_TIMEOUT = LEASE_DURATION + 10_000;
+/** Time between two tries, ms: this and a random part of the second. */
+const MIN_RETRY_PAUSE = 5;
+const RANDOM_RETRY_PAUSE = 10;
+/** How long further requests of this server may share a lock, and how long the server then leaves it free, ms. */
+const SHARED_TERM = 200;
+const TERM_GAP = 40;
+/** Least remaining time of this server's lease when a change begins, ms. */
 const LEASE_NEEDED = 10_000;
 
-interface Held {
-  /** Tells this server's row from a later one. */
+/** A lock that this server holds or waits for. */
+interface ServerLock {
+  /** Distinguishes the row from later ones of this server. */
   readonly token: string;
-  readonly taken: Promise<void>;
+  readonly acquired: Promise<void>;
   readonly released: Promise<void>;
-  readonly release: () => void;
-  /** Requests that have it or wait for it. */
+  readonly resolveReleased: () => void;
+  /** Requests that use the lock or wait for it. */
   users: number;
-  /** Who comes later waits for the next term. */
-  until: number;
+  /** Requests after this time wait for the next lock; by `performance.now()`. */
+  sharedUntil: number;
 }
 
 export class ReferenceLocks {
-  readonly #held = new Map<string, Held>();
+  readonly #locks = new Map<string, ServerLock>();
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
-    private readonly sure: RetryQueue,
+    private readonly members: ClusterMembers,
+    private readonly retryQueue: RetryQueue,
   ) {}
 
-  /** Resolves when this server has a table's lock; `unlock` has to follow. @throws code 14, 17 */
+  /**
+   * Resolves when this server holds the table's lock. The caller must call `unlock` then.
+   *
+   * @throws code 14 when the table is dropped, 17 when another server holds the lock too long
+   */
   async lock(key: string): Promise<void> {
     for (;;) {
-      const held = this.#held.get(key) ?? this.#hold(key);
-      if (performance.now() >= held.until) {
-        await held.released;
-        await delay(PAUSE);
+      const lock = this.#locks.get(key) ?? this.#begin(key);
+      if (performance.now() >= lock.sharedUntil) {
+        await lock.released;
+        await delay(TERM_GAP);
         continue;
       }
-      held.users++;
+      lock.users++;
       try {
-        return await held.taken;
+        return await lock.acquired;
       } catch (error) {
-        this.#leave(key, held);
+        this.#leave(key, lock);
         throw error;
       }
     }
   }
 
-  /** Once for each `lock`. */
+  /** To be called once for each `lock` that resolved. */
   unlock(key: string): void {
-    const held = this.#held.get(key);
-    if (held) this.#leave(key, held);
+    const lock = this.#locks.get(key);
+    if (lock) this.#leave(key, lock);
   }
 
-  #hold(key: string): Held {
+  #begin(key: string): ServerLock {
     const token = randomUUID();
-    const { promise: released, resolve: release } = withResolver();
-    const taken = this.#take(key, token).then(() => {
-      held.until = performance.now() + TERM;
+    const { promise: released, resolve: resolveReleased } = withResolver();
+    const acquired = this.#acquire(key, token).then(() => {
+      lock.sharedUntil = performance.now() + SHARED_TERM;
     });
-    const held: Held = {
+    const lock: ServerLock = {
       token,
-      taken,
+      acquired,
       released,
-      release,
+      resolveReleased,
       users: 0,
-      until: Number.POSITIVE_INFINITY,
+      sharedUntil: Number.POSITIVE_INFINITY,
     };
-    this.#held.set(key, held);
-    return held;
+    this.#locks.set(key, lock);
+    return lock;
   }
 
-  #leave(key: string, held: Held): void {
-    held.users--;
-    if (held.users > 0) return;
-    held.until = 0;
-    // Also where taking it seemed to fail: the row may be there.
-    void this.sure
-      .write(`unlock the tags and branches of ${key}: ${held.token}`, async () => {
+  #leave(key: string, lock: ServerLock): void {
+    lock.users--;
+    if (lock.users > 0) return;
+    lock.sharedUntil = 0;
+    // Also when the insertion failed: the row may exist all the same.
+    void this.retryQueue
+      .run(`unlock the tags and branches of ${key}: ${lock.token}`, async () => {
         await this.db.write((t) =>
-          t.deleteFrom("reference_locks").where("token", "=", held.token).execute(),
+          t.deleteFrom("reference_locks").where("token", "=", lock.token).execute(),
         );
       })
       .finally(() => {
-        this.#held.delete(key);
-        held.release();
+        this.#locks.delete(key);
+        lock.resolveReleased();
       });
   }
 
-  async #take(key: string, token: string): Promise<void> {
-    for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
-      await this.servers.ensureLease(LEASE_NEEDED);
-      if (!(await this.#isTaken(key)) && (await this.#insert(key, token))) return;
-      await delay(LOOK_EVERY + Math.random() * LOOK_MORE);
-    }
-    throw new JoustError(
-      ErrorCode.ServiceUnavailable,
-      "another server is still changing the tags or branches of the table: try again",
-    );
+  #acquire(key: string, token: string): Promise<void> {
+    const tryAcquire = async () => {
+      await this.members.ensureLease(LEASE_NEEDED);
+      return !(await this.#isHeldByOther(key)) && (await this.#insert(key, token));
+    };
+    return waitUntil(tryAcquire, {
+      interval: () => MIN_RETRY_PAUSE + Math.random() * RANDOM_RETRY_PAUSE,
+      timeout: LOCK_TIMEOUT,
+      timeoutError: () =>
+        new JoustError(
+          ErrorCode.ServiceUnavailable,
+          "another server is still changing the tags or branches of the table: try again",
+        ),
+    });
   }
 
   /** @throws code 14 when the table is dropped */
-  async #isTaken(key: string): Promise<boolean> {
-    const { self } = this.servers;
+  async #isHeldByOther(key: string): Promise<boolean> {
+    const { self } = this.members;
     const row = await available(
       this.db.read
         .selectFrom("tables")
@@ -134,21 +149,21 @@ export class ReferenceLocks {
           e
             .and([
               e("reference_locks.owner", "<>", self),
-              e("reference_locks.owner", "in", this.servers.alive()),
+              e("reference_locks.owner", "in", this.members.alive()),
             ])
-            .as("taken"),
+            .as("held"),
         )
         .where("tables.key", "=", key)
         .where("tables.state", "=", "live")
         .executeTakeFirst(),
     );
-    if (!row) throw tableGone();
-    return Boolean(row.taken);
+    if (!row) throw tableDropped();
+    return Boolean(row.held);
   }
 
   async #insert(key: string, token: string): Promise<boolean> {
-    const { self } = this.servers;
-    const taken = await this.db.write((t) =>
+    const { self } = this.members;
+    const inserted = await this.db.write((t) =>
       t
         .insertInto("reference_locks")
         .columns(["table_key", "owner", "token"])
@@ -163,18 +178,18 @@ export class ReferenceLocks {
           c
             .column("table_key")
             .doUpdateSet({ owner: self, token })
-            // An own row is one that could not be deleted.
+            // A row of this server is one that could not be deleted.
             .where((e) =>
               e.or([
                 e("reference_locks.owner", "=", self),
-                e("reference_locks.owner", "not in", this.servers.alive()),
+                e("reference_locks.owner", "not in", this.members.alive()),
               ]),
             ),
         )
         .returning("token")
         .executeTakeFirst(),
     );
-    return taken !== undefined;
+    return inserted !== undefined;
   }
 }
 

@@ -1,16 +1,28 @@
 /**
- * How servers leave a table that one of them dropped.
+ * How the members of the cluster leave a dropped table before its files are removed.
  *
- * A write that ended after the files were removed would bring some back, and with them a table that
- * nobody wants, or spoil one that was made in their place. So each server that sees the drop ends its
- * own work on the table and says so; the files go when all that live have.
+ * A write that ends after the removal would bring files back. They would look like a table, or damage a new table
+ * at the same location. So the files stay until every member has acknowledged the removal:
+ *
+ * 1. The server that drops a table marks its row as dropped. New requests no longer see the table.
+ * 2. Every other member polls for dropped tables (`removalsToAcknowledge`).
+ * 3. It stops its writes and jobs on the table, closes it and writes an acknowledgement (`acknowledgeRemoval`).
+ * 4. The first server waits until all living members have acknowledged (`awaitRemovalAcknowledgements`).
+ * 5. It removes the files and deletes the row, and with it the acknowledgements.
+ *
+ * When a member does not answer in time, the files stay. The table is then orphaned: a later clean-up of orphaned
+ * tables removes it, once all living members have acknowledged.
  */
-import { setTimeout as delay } from "node:timers/promises";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { waitUntil } from "../foundation/wait-until.js";
 import type { ClusterMembers } from "./members.js";
+
+/** How long a drop waits for the other members, and how often it checks, ms. */
+const ACKNOWLEDGEMENT_TIMEOUT = 10_000;
+const CHECK_INTERVAL = 50;
 
 /** A table whose name is removed from the catalog and whose files may still exist. */
 export interface DroppedTable {
@@ -18,11 +30,7 @@ export interface DroppedTable {
   readonly location: string;
 }
 
-/** How long a drop waits for other servers, ms, and how often it looks. */
-const PATIENCE = 10_000;
-const LOOK_EVERY = 50;
-
-/** Tables that others dropped and that this server has not left yet. */
+/** Returns the tables that other members dropped and this one has not acknowledged. */
 export async function removalsToAcknowledge(
   db: CatalogDatabase,
   { self }: ClusterMembers,
@@ -38,12 +46,12 @@ export async function removalsToAcknowledge(
       )
       .execute(),
   );
-  // Writes that begin from here on must not be told that it lives.
+  // A write that begins from here on must not find the table in a cache.
   if (rows.length > 0) db.reader?.expire();
   return rows;
 }
 
-/** This server works on a dropped table no more. */
+/** Records that this server no longer works on a dropped table. */
 export async function acknowledgeRemoval(
   db: CatalogDatabase,
   { self }: ClusterMembers,
@@ -53,7 +61,7 @@ export async function acknowledgeRemoval(
     t
       .insertInto("departures")
       .columns(["table_key", "server"])
-      // It may be forgotten by now.
+      // The row of the table may be deleted by now.
       .expression((e) =>
         e
           .selectFrom("tables")
@@ -65,26 +73,41 @@ export async function acknowledgeRemoval(
   );
 }
 
-/** Waits until all other servers have left a table. @throws code 17 when one takes too long */
-export async function awaitRemovalAcknowledgements(
+/**
+ * Waits until all other members have acknowledged the removal of a table.
+ *
+ * @throws code 17 when one of them does not in time
+ */
+export function awaitRemovalAcknowledgements(
   db: CatalogDatabase,
-  servers: ClusterMembers,
+  members: ClusterMembers,
   key: string,
 ): Promise<void> {
-  for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {
-    const at = await available(
+  const isAcknowledged = async () => {
+    const pending = await available(
       db.read
         .selectFrom("servers")
         .select("id")
-        .where("id", "in", servers.atWorkOn(sql`${key}`))
+        .where("id", "in", membersWithoutAcknowledgement(members, sql`${key}`))
         .limit(1)
         .executeTakeFirst(),
     );
-    if (!at) return;
-    await delay(LOOK_EVERY);
-  }
-  throw new JoustError(
-    ErrorCode.ServiceUnavailable,
-    "another server is still at work on the table",
-  );
+    return pending === undefined;
+  };
+  return waitUntil(isAcknowledged, {
+    interval: CHECK_INTERVAL,
+    timeout: ACKNOWLEDGEMENT_TIMEOUT,
+    timeoutError: () =>
+      new JoustError(ErrorCode.ServiceUnavailable, "another server still works on the table"),
+  });
+}
+
+/** SQL: the ids of the other living members that have not acknowledged the removal of a table. */
+export function membersWithoutAcknowledgement(
+  members: ClusterMembers,
+  tableKey: RawBuilder<string>,
+): RawBuilder<string> {
+  return sql`(
+    select id from servers where alive_until >= ${members.now()} and id <> ${members.self}
+    and id not in (select server from departures where departures.table_key = ${tableKey}))`;
 }

@@ -1,42 +1,41 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "../telemetry/logger.js";
 
-/** How often a write is tried again, ms. */
-const RETRY_EVERY = 1_000;
+const RETRY_INTERVAL = 1_000;
 
 /**
- * Writes by which this server lets go of something. They are needed most when something else has failed,
- * and that often is the catalog: without another attempt a name would be taken for as long as this server
- * lives.
+ * Writes that release something in the catalog: a name, a lock, a version. They often run because something else
+ * failed, and the cause is often the catalog itself. Without a retry the name or lock would stay taken until this
+ * server stops.
  */
 export class RetryQueue {
-  readonly #open = new Map<string, () => Promise<void>>();
+  readonly #pending = new Map<string, () => Promise<void>>();
   readonly #closed = new AbortController();
   #retrying: Promise<void> | undefined;
 
   constructor(private readonly log: Logger) {}
 
-  /** Does it at once, or when the catalog is back; does not fail. `name` tells it from all others. */
-  async write(name: string, work: () => Promise<void>): Promise<void> {
+  /**
+   * Runs a write at once. When the write fails, the queue repeats it until it succeeds. Does not reject. `name`
+   * identifies the write: a later one of the same name replaces it in the queue.
+   */
+  async run(name: string, write: () => Promise<void>): Promise<void> {
     try {
-      await work();
+      await write();
     } catch (err) {
-      this.log.warn(
-        { err, write: name },
-        "a write of the catalog failed; trying again until it does not",
-      );
-      this.#open.set(name, work);
+      this.log.warn({ err, write: name }, "a write to the catalog failed and will be repeated");
+      this.#pending.set(name, write);
       this.#retrying ??= this.#retry();
     }
   }
 
-  /** Does what is open under a name before something follows that it would undo. */
-  async finish(name: string): Promise<void> {
-    await this.#open.get(name)?.();
-    this.#open.delete(name);
+  /** Runs the pending write of that name now, before the caller makes a change that the write would undo. */
+  async flush(name: string): Promise<void> {
+    await this.#pending.get(name)?.();
+    this.#pending.delete(name);
   }
 
-  /** What is still open others see to, once this server is gone. */
+  /** Stops the retries. Other servers clean up what is still pending once this one is dead. */
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#retrying;
@@ -44,15 +43,15 @@ export class RetryQueue {
 
   async #retry(): Promise<void> {
     const { signal } = this.#closed;
-    while (this.#open.size > 0) {
-      await delay(RETRY_EVERY, undefined, { ref: false, signal }).catch(() => {});
+    while (this.#pending.size > 0) {
+      await delay(RETRY_INTERVAL, undefined, { ref: false, signal }).catch(() => {});
       if (signal.aborted) break;
-      for (const [name, work] of this.#open) {
+      for (const [name, write] of this.#pending) {
         try {
-          await work();
-          this.#open.delete(name);
+          await write();
+          this.#pending.delete(name);
         } catch {
-          // Still away, or of no help to the others.
+          // The catalog is still away. The other writes are tried all the same.
         }
       }
     }

@@ -7,7 +7,7 @@ export type Write = Transaction<CatalogSchema>;
 export interface CatalogReads {
   /** For reading. */
   readonly read: Kysely<CatalogSchema>;
-  /** Reads without a promise that are never stale; SQLite only. */
+  /** Synchronous reads that see every commit; SQLite only. */
   readonly reader?: CurrentReader;
 }
 
@@ -15,8 +15,8 @@ export interface CatalogReads {
 export interface CatalogDatabase extends CatalogReads {
   readonly kind: "sqlite" | "postgres";
   /**
-   * Runs `work` in one transaction; resolves when its effect is durable. `work` may await nothing
-   * but the transaction it is given, and may run again when the database asks for a retry.
+   * Runs `work` in one transaction. Resolves when the commit is durable. `work` must await nothing but the
+   * transaction, and must be repeatable: it runs again after a serialization failure.
    */
   write<T>(work: (transaction: Write) => Promise<T>): Promise<T>;
   close(): Promise<void>;

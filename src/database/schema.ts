@@ -10,48 +10,45 @@ export interface NamespacesRow {
   name: string;
   /** JSON text. */
   properties: string;
-  /** 1: adopted from the root, where a manifest may go on listing it. */
+  /** 1: adopted from the root, where a manifest may still list it. */
   found: 0 | 1;
   created_at: number;
 }
 
-/** Adopted namespaces that were dropped: their listing in the root's manifest no longer counts. */
+/** Adopted namespaces that were dropped: joust ignores them in the root's manifest. */
 export interface DroppedNamespacesRow {
   path: string;
 }
 
 export interface TablesRow {
   key: string;
-  /** Null once dropped: the table is in no namespace any more, and its name is free. */
+  /** Null for a dropped table: its name is free. */
   namespace: string | null;
   name: string;
-  /** Unique among all rows: a dropped table owns its location until its files are gone. */
+  /** Unique among all rows: a dropped table keeps its location until its files are removed. */
   location: string;
   state: "reserved" | "live" | "dropped";
   /** JSON text. */
   properties: string;
   /** JSON text. */
   storage_options: string;
-  /**
-   * 1: a live table that is a name and a location only, as far as anybody has looked; 2: `owner`
-   * writes its first version.
-   */
+  /** 1: a live table without a known version, only a name and a location; 2: `owner` writes its first version. */
   declared: Generated<0 | 1 | 2>;
   /** The server that writes (reserved, declared 2) or removes (dropped) its files. */
   owner: string;
   created_at: number;
 }
 
-/** Files of tables that were deregistered: never adopted, and no new table's. */
+/** Locations of deregistered tables: neither adoption nor a new table may use them. */
 export interface DeregisteredLocationsRow {
   location: string;
 }
 
-/** Records of what was done, where their ids do not say it all; see src/transactions. */
+/** Transaction records whose ids do not hold everything; see src/api/transactions. */
 export interface TransactionsRow {
-  /** A job's id where the work is a job. */
+  /** The id of the job, if the work is a job. */
   id: string;
-  /** Of work that is no job, or of a job that is forgotten. */
+  /** Of work without a job, or of a job that is deleted. */
   status: "Queued" | "Running" | "Succeeded" | "Failed" | "Canceled";
   /** JSON text. */
   properties: string;
@@ -62,7 +59,7 @@ export interface JobsRow {
   id: string;
   kind: string;
   table_key: string;
-  /** What the job makes; at most one active job per table and name. */
+  /** At most one active job of a table has the name. */
   name: string;
   /** JSON text. */
   spec: string;
@@ -71,35 +68,35 @@ export interface JobsRow {
   progress: string | null;
   error_code: number | null;
   error_message: string | null;
-  /** JSON text: what it came to. */
+  /** JSON text. */
   result: string | null;
-  /** JSON text: the rows that it failed on. */
+  /** JSON text: the rows that the job failed on. */
   errors: string | null;
   /** The server that runs it. */
   owner: string | null;
-  /** 1: waits in the queue until it is resumed. */
+  /** 1: stays in the queue until it is resumed. */
   paused: Generated<0 | 1>;
-  /** How often it was started. */
+  /** Number of starts. */
   attempts: number;
   created_at: number;
   updated_at: number;
 }
 
-/** A write that comes in several parts; see src/uploads. */
+/** A multipart write; see src/multipart. */
 export interface UploadsRow {
   id: string;
   table_key: string;
   /** "" is the main branch. */
   branch: string;
-  /** The version that the parts are written against. */
+  /** The version that the parts are based on. */
   version: number;
-  /** Null until the first part says. */
+  /** Null before the first part. */
   overwrite: 0 | 1 | null;
-  /** Abandoned: its parts' files are to be removed, then this row. */
+  /** Abandoned: the files of its parts are to be removed, then this row. */
   state: "open" | "committing" | "done" | "abandoned";
   /** The server that commits it. */
   owner: string | null;
-  /** The version that the commit made. */
+  /** The committed version. */
   result: number | null;
   /** When a part last began or ended. */
   touched_at: number;
@@ -108,21 +105,21 @@ export interface UploadsRow {
 export interface UploadPartsRow {
   id: string;
   upload_id: string;
-  /** The client's name of it; null once another part took its place: its files are to be removed. */
+  /** The client's name. Null after another part replaced this one: its files are to be removed. */
   name: string | null;
-  /** Base64 of what the engine needs to know of it. */
+  /** Base64 of the description that the engine returned. */
   contents: string;
 }
 
-/** A request that takes effect once; see src/requests. */
+/** A request with an idempotency key; see src/api/idempotency. */
 export interface RequestsRow {
-  /** Made of its key. */
+  /** Derived from the key. */
   id: string;
   fingerprint: string;
   attempt: string;
-  /** The server that is at it; null when none is, or when it is done. */
+  /** The server that handles it. Null when none does, or when it is done. */
   owner: string | null;
-  /** JSON text: what was answered; null before that. */
+  /** JSON text of the reply. Null before there is one. */
   reply: string | null;
   created_at: number;
 }
@@ -136,35 +133,35 @@ export interface ApiKeysRow {
   created_at: number;
 }
 
-/** Servers at work on this catalog. */
+/** The cluster members. */
 export interface ServersRow {
   id: string;
-  /** What the server owns is free for others after this time. */
+  /** After this time others may take over what the server owns. */
   alive_until: number;
 }
 
-/** A server that works no more on a dropped table. */
+/** Removal acknowledgements: the server no longer works on a dropped table. */
 export interface DeparturesRow {
   table_key: string;
   server: string;
 }
 
-/** What one server at a time does for all. */
+/** Leases: work that one server does for all. */
 export interface DutiesRow {
   name: string;
   owner: string;
-  /** When it was last done. */
+  /** Time of the last grant. */
   done_at: number;
 }
 
-/** What only the servers of this catalog know. */
+/** Shared secrets of the servers of this catalog. */
 export interface SecretsRow {
   name: string;
   /** Hexadecimal. */
   value: string;
 }
 
-/** Versions of a table that a server is about to remove. */
+/** Proposals of version clean-ups. */
 export interface CleanUpsRow {
   id: string;
   table_key: string;
@@ -173,7 +170,7 @@ export interface CleanUpsRow {
   versions: string;
 }
 
-/** Which of them another server needs. */
+/** Versions that another server needs. */
 export interface CleanUpAnswersRow {
   clean_up: string;
   server: string;
@@ -181,21 +178,21 @@ export interface CleanUpAnswersRow {
   kept: string;
 }
 
-/** What the catalog knows of itself. */
+/** Properties of the catalog itself, such as its root. */
 export interface SettingsRow {
   name: string;
   value: string;
 }
 
-/** The server that changes a table's tags and branches. */
+/** Locks of the tags and branches of tables. */
 export interface ReferenceLocksRow {
   table_key: string;
   owner: string;
-  /** Another one each time that the lock is taken. */
+  /** A new one for each lock. */
   token: string;
 }
 
-/** A branch that a server asks the others not to commit to. */
+/** Requests to pause commits to a branch. */
 export interface CommitPausesRow {
   server: string;
   table_key: string;

@@ -4,10 +4,7 @@ import { available } from "./sql-error.js";
 
 const BYTES = 32;
 
-/**
- * The catalog's secret of that name: random bytes that whoever asks first makes, and that all its servers
- * know from then on.
- */
+/** Returns the secret of that name: random bytes that the first server makes and all servers of the catalog share. */
 export async function secret(db: CatalogDatabase, name: string): Promise<Buffer> {
   const find = db.read.selectFrom("secrets").select("value").where("name", "=", name);
   let row = await available(find.executeTakeFirst());
@@ -17,7 +14,7 @@ export async function secret(db: CatalogDatabase, name: string): Promise<Buffer>
       t
         .insertInto("secrets")
         .values({ name, value })
-        // Of servers that start at the same time the first one's counts.
+        // Another server may have made it at the same time: the first one counts.
         .onConflict((c) => c.doNothing())
         .execute(),
     );

@@ -1,6 +1,6 @@
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 
-/** Which rule of the database a statement broke. */
+/** The constraint that a statement violated. */
 export function violation(error: unknown): "unique" | "foreign-key" | undefined {
   switch (codeOf(error)) {
     case "SQLITE_CONSTRAINT_UNIQUE":
@@ -15,33 +15,34 @@ export function violation(error: unknown): "unique" | "foreign-key" | undefined 
   }
 }
 
-/** Postgres asks for the transaction to be run again: serialization failure, deadlock. */
+/** Postgres: the transaction must run again after a serialization failure or a deadlock. */
 export const isRetryable = (error: unknown): boolean => ["40001", "40P01"].includes(codeOf(error));
 
-/** SQLite: another process has the file. */
+/** SQLite: another process holds the lock of the file. */
 export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQLITE_BUSY");
 
-/** A statement names a table that the database does not have. */
+/** A statement names a table that does not exist in the database. */
 export const isMissingTable = (error: unknown): boolean =>
   codeOf(error) === "42P01" ||
   (error instanceof Error && error.message.startsWith("no such table"));
 
 const UNAVAILABLE = [
-  // A second process holds the file too long, or the disk is full, broken or gone.
+  // Another process holds the lock too long, or the disk is full, failing or missing.
   /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/,
   // Postgres: connection, resources, operator intervention (also statement timeout), I/O.
   /^(08|53|57|58)/,
-  // Between here and there.
+  // Network.
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|ENOENT$)/,
 ];
 
 /** pg reports these without a code. */
-const LOST = /timeout exceeded when trying to connect|Connection terminated|Cannot use a pool/;
+const CONNECTION_LOST =
+  /timeout exceeded when trying to connect|Connection terminated|Cannot use a pool/;
 
-/** Throws code 17 in place of a database that is busy or cannot be reached; else the error itself. */
+/** Throws code 17 when the database is busy or cannot be reached, else the error itself. */
 export function rethrow(error: unknown): never {
   const message = error instanceof Error ? error.message : "";
-  if (UNAVAILABLE.some((pattern) => pattern.test(codeOf(error))) || LOST.test(message)) {
+  if (UNAVAILABLE.some((pattern) => pattern.test(codeOf(error))) || CONNECTION_LOST.test(message)) {
     throw Object.assign(
       new JoustError(
         ErrorCode.ServiceUnavailable,
@@ -58,5 +59,5 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** The promise, with `rethrow` applied to its failure. */
+/** Applies `rethrow` to a failure of the query. */
 export const available = <T>(query: Promise<T>): Promise<T> => query.catch(rethrow);

@@ -1,21 +1,31 @@
+export interface PollOptions {
+  /** Starts the first call at once instead of after one interval. */
+  readonly immediate?: boolean;
+}
+
 /**
- * Calls `work` every `interval` ms, never twice at the same time, until it is stopped. `failed` gets what `work`
- * throws. Gives back how to stop; that waits for a call under way.
+ * Calls `work` every `interval` ms until it is stopped. Calls never overlap: while one runs, its ticks are skipped.
+ * `failed` receives the errors of `work`. The timer does not keep the process alive.
+ *
+ * @returns a function that stops the loop; it resolves when the running call has ended
  */
 export function startPolling(
   interval: number,
   work: () => Promise<void>,
   failed: (error: unknown) => void,
+  { immediate = false }: PollOptions = {},
 ): () => Promise<void> {
   let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
+  const call = () => {
     running ??= work()
       .catch(failed)
       .finally(() => {
         running = undefined;
       });
-  }, interval);
+  };
+  const timer = setInterval(call, interval);
   timer.unref();
+  if (immediate) call();
   return async () => {
     clearInterval(timer);
     await running;

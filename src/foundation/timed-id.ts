@@ -1,12 +1,15 @@
-import { randomUUID } from "node:crypto";
+import { v7 } from "uuid";
 
 /**
- * An id that says when it was made: a UUID of version 7, the first 48 bits of which are a time in ms. Rows
- * of such ids lie in an index in the order in which they are written, not each on a page of its own.
+ * Returns a UUID of version 7: its first 48 bits are the time of creation in ms. An index stores such ids in the
+ * order of insertion, so that inserts write to few pages.
+ *
+ * The time is always that of the clock: without `msecs`, `uuid` stays ahead of a clock that was set back, and
+ * `firstIdAt` would then miss ids.
  */
-export const timedId = (): string => `${firstIdAt(Date.now())}-7${randomUUID().slice(15)}`;
+export const timedId = (): string => v7({ msecs: Date.now() });
 
-/** What all ids of before a time, ms since the epoch, are less than. */
+/** A lower bound of all ids made at or after a time, in ms since the epoch: ids compare as text. */
 export function firstIdAt(millis: number): string {
   const time = millis.toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}`;

@@ -1,9 +1,9 @@
 import type { BackfillOptions, Engine } from "../engine/index.js";
-import { given } from "./given.js";
 import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
+import { withoutNulls } from "./without-nulls.js";
 
-/** What is filled; equal wishes are equal specs. */
+/** Requests for the same work have equal specs. */
 export interface BackfillSpec {
   column: string;
   branch?: string;
@@ -13,9 +13,9 @@ export interface BackfillSpec {
   num_frags?: number;
 }
 
-/** The engine's form of a spec. */
+/** The options of the engine for a spec. */
 export const backfillOptions = (spec: BackfillSpec): BackfillOptions =>
-  given<BackfillOptions>({
+  withoutNulls<BackfillOptions>({
     column: spec.column,
     predicate: spec.where,
     readVersion: spec.read_version,
@@ -23,19 +23,19 @@ export const backfillOptions = (spec: BackfillSpec): BackfillOptions =>
     maxFragments: spec.num_frags,
   });
 
-/** Gives the rows of a computed column their values, in one version. One that is stopped begins anew. */
+/** Computes the missing values of a computed column and commits them as one version. A stopped job starts anew. */
 export const backfill = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
   kind: "backfill",
   async run({ table, spec, signal, onProgress }) {
-    const wanted = JSON.parse(spec) as BackfillSpec;
+    const request = JSON.parse(spec) as BackfillSpec;
     const target = engine
       .table(table.location, { ...storageOptions, ...table.storageOptions })
-      .onBranch(wanted.branch);
+      .onBranch(request.branch);
     const done = await withTask(signal, (task) =>
-      target.backfill(backfillOptions(wanted), task, onProgress),
+      target.backfill(backfillOptions(request), task, onProgress),
     );
     return {
-      result: given({
+      result: withoutNulls({
         rows_assigned: done.rowsAssigned,
         rows_failed: done.rowsFailed,
         rows_remaining: done.rowsRemaining,
@@ -44,7 +44,7 @@ export const backfill = (engine: Engine, storageOptions: Record<string, string>)
       }),
       ...(done.rowsFailed > 0 && {
         errors: {
-          column: wanted.column,
+          column: request.column,
           version: done.sourceVersion,
           rows: done.failures,
           fragments: done.failedFragments,

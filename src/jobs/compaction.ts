@@ -1,9 +1,9 @@
 import type { CompactOptions, Engine } from "../engine/index.js";
-import { given } from "./given.js";
 import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
+import { withoutNulls } from "./without-nulls.js";
 
-/** How to compact; equal wishes are equal specs. */
+/** Requests for the same work have equal specs. */
 export interface CompactionSpec {
   branch?: string;
   target_rows_per_fragment?: number;
@@ -11,22 +11,22 @@ export interface CompactionSpec {
   concurrency?: number;
 }
 
-/** Puts a table's small fragments together and takes deleted rows out, in one version. */
+/** Merges small fragments and removes deleted rows, in one version. */
 export const compaction = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
   kind: "compaction",
   async run({ table, spec, signal, onProgress }) {
-    const wanted = JSON.parse(spec) as CompactionSpec;
-    const options = given<CompactOptions>({
-      targetRowsPerFragment: wanted.target_rows_per_fragment,
-      deletionThreshold: wanted.materialize_deletions_threshold,
-      concurrency: wanted.concurrency,
+    const request = JSON.parse(spec) as CompactionSpec;
+    const options = withoutNulls<CompactOptions>({
+      targetRowsPerFragment: request.target_rows_per_fragment,
+      deletionThreshold: request.materialize_deletions_threshold,
+      concurrency: request.concurrency,
     });
     const target = engine
       .table(table.location, { ...storageOptions, ...table.storageOptions })
-      .onBranch(wanted.branch);
+      .onBranch(request.branch);
     const done = await withTask(signal, (task) => target.compact(options, task, onProgress));
     return {
-      result: given({
+      result: withoutNulls({
         source_version: done.sourceVersion,
         published_version: done.publishedVersion,
         fragments_removed: done.fragmentsRemoved,

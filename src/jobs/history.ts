@@ -1,28 +1,28 @@
 import type { Write } from "../database/database.js";
 import { ENDED } from "./record.js";
 
-/** Ended jobs are forgotten after this time, ms. */
-const KEPT = 7 * 24 * 3600 * 1000;
-/** Jobs that are forgotten at a time because there are newer ones. */
-const MOST_FORGOTTEN = 1_000;
+/** Ended jobs are deleted after this time, ms. */
+const RETENTION = 7 * 24 * 3600 * 1000;
+/** Older jobs that one call deletes at most. */
+const MAX_DELETED = 1_000;
 
-/** Forgets the jobs that ended long before `now`, ms since the epoch. */
-export async function forgetLongEnded(t: Write, now: number): Promise<void> {
+/** Deletes the jobs that ended more than seven days before `now`, ms since the epoch. */
+export async function deleteExpiredJobs(t: Write, now: number): Promise<void> {
   await t
     .deleteFrom("jobs")
     .where("state", "in", ENDED)
-    // What ended before that time was made before it: the index has no time of the end.
-    .where("created_at", "<", now - KEPT)
-    .where("updated_at", "<", now - KEPT)
+    // Redundant, but the index has only the time of creation.
+    .where("created_at", "<", now - RETENTION)
+    .where("updated_at", "<", now - RETENTION)
     .execute();
 }
 
-/** Leaves the newest `kept` of the jobs of one name that have ended, and those of transactions. */
-export async function forgetOlder(
+/** Deletes the ended jobs of one name, except the newest `keep` and those that a transaction refers to. */
+export async function deleteOlderJobs(
   t: Write,
   table: string,
   name: string,
-  kept: number,
+  keep: number,
 ): Promise<void> {
   await t
     .deleteFrom("jobs")
@@ -42,8 +42,8 @@ export async function forgetOlder(
         )
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
-        .offset(kept)
-        .limit(MOST_FORGOTTEN),
+        .offset(keep)
+        .limit(MAX_DELETED),
     )
     .execute();
 }

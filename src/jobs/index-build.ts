@@ -3,8 +3,8 @@ import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
 
 /**
- * Builds the index that `spec`, a body of CreateTableIndex, asks for, on its branch. `storageOptions` is what
- * reaching the root needs; a table's own options come on top.
+ * Builds the index that `spec` describes: the body of a CreateTableIndex request. `storageOptions` are those of the
+ * root; a table's options are added to them.
  */
 export const indexBuild = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
   kind: "index_build",
@@ -13,7 +13,7 @@ export const indexBuild = (engine: Engine, storageOptions: Record<string, string
     const target = engine
       .table(table.location, { ...storageOptions, ...table.storageOptions })
       .onBranch(branch)
-      // A run that was stopped during its commit may have built the index.
+      // An earlier run that was stopped during its commit may have built the index.
       .once(job.id, job.createdMillis);
     await withTask(signal, (task) => target.createIndex(spec, task, onProgress));
     return {};

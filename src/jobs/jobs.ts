@@ -1,55 +1,55 @@
 import type { Page, PageRequest, TableRecord } from "../catalog/catalog.js";
 import type { ErrorCode } from "../foundation/errors.js";
 
-/** The kind of job that runs beside another one of its table: it leaves alone what the other is at work on. */
-export const CLEAN_UP = "clean_up";
+/** The only kind of job that runs while another job of the same table runs: it never touches versions in use. */
+export const VERSION_CLEAN_UP = "clean_up";
 
 export type JobState = "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
 
 export interface JobProgress {
-  /** What is being done, in the engine's words. */
+  /** The current step, as the engine names it. */
   stage: string;
   completed: number;
-  /** Absent when nobody can tell. */
+  /** Absent when unknown. */
   total?: number;
 }
 
-/** Work on a table that goes on after the request that asked for it, and survives a restart. */
+/** Work on a table that continues after its request has ended, and after a restart. */
 export interface JobRecord {
   id: string;
   kind: string;
-  /** Key of the table (not its name, which may change). */
+  /** Key of the table: its name may change. */
   table: string;
-  /** What the job makes: an index's name. */
+  /** What the job makes, such as an index. One job of a table and name is active at a time. */
   name: string;
-  /** JSON text, as the kind understands it. */
+  /** JSON text that the kind defines. */
   spec: string;
   state: JobState;
-  /** Waits (QUEUED) until it is resumed. */
+  /** The job stays QUEUED until it is resumed. */
   paused: boolean;
   progress?: JobProgress;
   /** Why the job failed. */
   error?: { code: ErrorCode; message: string };
-  /** What a job that is done came to. */
+  /** Result of a job that is DONE. */
   result?: object;
   createdMillis: number;
   updatedMillis: number;
 }
 
-/** Rows that a job could not do its work on. */
+/** Rows that a job failed on. */
 export interface RowErrors {
   column: string;
   /** Version that was read. */
   version: number;
-  /** The first of them. */
+  /** Only the first ones. */
   rows: { fragment: number; offset: number; message: string }[];
-  /** How many there are in each fragment that has some. */
+  /** Number of failed rows in each fragment that has some. */
   fragments: { fragment: number; rows: number }[];
 }
 
-/** What a job leaves behind when it is done. */
+/** What a job that is DONE returns. */
 export interface JobOutcome {
-  /** For its description. */
+  /** Shown in the description of the job. */
   result?: object;
   errors?: RowErrors;
 }
@@ -62,11 +62,11 @@ export interface JobErrors extends RowErrors {
 /** A job in a listing of all jobs. */
 export interface ListedJob {
   job: JobRecord;
-  /** Identifier that the table has now; only the name of one that was dropped. */
+  /** Current identifier of the table; only its name when the table is dropped. */
   table: string[];
 }
 
-/** Jobs of one kind that are in one state. */
+/** Number of jobs of one kind and state. */
 export interface JobCount {
   kind: string;
   state: JobState;
@@ -79,55 +79,57 @@ export interface JobRequest {
   name: string;
   spec: string;
   /**
-   * How many jobs of this table and name that ended before are kept, besides those that transactions
-   * tell of. Absent: all, for their time.
+   * Number of ended jobs of this table and name to keep, besides those that a transaction refers to. Absent: all,
+   * until they expire.
    */
-  kept?: number;
-  /** What it comes to depends on when it begins: one that runs already will not do. */
-  afresh?: boolean;
+  keepEnded?: number;
+  /** The job must start after this request: a running job of the same spec does not count. */
+  freshRun?: boolean;
 }
 
-/** Jobs as handlers see them. One at a time runs on a table. */
+/** The job queue. One job at a time runs on a table, and beside it a version clean-up. */
 export interface Jobs {
   /**
-   * Queues a job. An active job of the same table and name is given back as it is when it has the
-   * same spec (clients send again); with another spec that is code 7. Of jobs that are wanted afresh
-   * only one that waits is given back; beside one that runs, one more waits for its end.
+   * Queues a job, or returns the active job of the same table, name and spec: clients repeat requests. With
+   * `freshRun`, only a job that still waits is returned; behind a running one another job is queued.
+   *
+   * @throws code 7 when an active job of the same table and name has another spec
    */
   enqueue(request: JobRequest): Promise<JobRecord>;
   /** The newest job of each name, oldest first. */
   list(table: string): Promise<JobRecord[]>;
-  /** The row errors of a table's jobs (or one of them), newest job first. */
+  /** The row errors of a table's jobs, or of one job, newest job first. */
   errors(table: string, job?: string): Promise<JobErrors[]>;
   /** Jobs of all tables, newest first. */
   listAll(page: PageRequest): Promise<Page<ListedJob>>;
-  /** How many there are of each kind and state, over all servers. */
+  /** Of all servers. */
   counts(): Promise<JobCount[]>;
-  /** How many this server is at. */
+  /** Number of jobs that run on this server. */
   running(): number;
-  /** Code 10 when unknown. */
+  /** @throws code 10 when unknown */
   describe(id: string): Promise<JobRecord>;
-  /** Cancels a job that has not ended; gives back what it is then. Code 10 when unknown. */
+  /** Cancels a job unless it has ended, and returns its new state. @throws code 10 when unknown */
   cancel(id: string): Promise<JobRecord>;
   /**
-   * Stops a job until it is resumed, when it begins anew; harmless when it has ended. Gives back
-   * what it is then. Code 10 when unknown.
+   * Stops a job until it is resumed: it starts anew then. Does nothing when the job has ended. Returns its new state.
+   *
+   * @throws code 10 when unknown
    */
   pause(id: string): Promise<JobRecord>;
-  /** Puts a paused job back into the queue. Code 10 when unknown. */
+  /** Queues a paused job again. @throws code 10 when unknown */
   resume(id: string): Promise<JobRecord>;
-  /** Cancels and forgets what was to make `name`; resolves when nothing here works on it any more. */
+  /** Cancels and deletes the jobs of that name. Resolves when none of them runs on this server. */
   discard(table: string, name: string): Promise<void>;
-  /** Cancels all jobs of a table; resolves when nothing here works on it any more. */
+  /** Cancels all jobs of a table. Resolves when none of them runs on this server. */
   cancelTable(table: string): Promise<void>;
-  /** Puts running jobs back into the queue, for the next start. */
+  /** Stops the running jobs and queues them again, for the next start. */
   stop(): Promise<void>;
 }
 
-/** How jobs of one kind are done. */
+/** The implementation of one kind of job. */
 export interface JobKind {
   readonly kind: string;
-  /** Does the work; rejects soon after `signal` aborts. Doing it twice does no harm. */
+  /** Must reject soon after `signal` aborts. Must be safe to run twice. */
   run(work: {
     job: Pick<JobRecord, "id" | "createdMillis">;
     table: TableRecord;

@@ -1,10 +1,10 @@
 import type { JobProgress } from "./jobs.js";
 
 /** Least time between two writes of a job's progress, ms. */
-const INTERVAL = 250;
+const MIN_WRITE_INTERVAL = 250;
 
-/** Lets the first report through at once and later ones, the newest each time, at intervals. */
-export function throttled(write: (progress: JobProgress) => void): {
+/** Writes the first report at once, and then the newest one at intervals. */
+export function throttleProgress(write: (progress: JobProgress) => void): {
   report(progress: JobProgress): void;
   stop(): void;
 } {
@@ -16,7 +16,7 @@ export function throttled(write: (progress: JobProgress) => void): {
     if (!pending) return;
     write(pending);
     pending = undefined;
-    timer = setTimeout(flush, INTERVAL);
+    timer = setTimeout(flush, MIN_WRITE_INTERVAL);
     timer.unref();
   };
   return {

@@ -4,18 +4,18 @@ import type { Write } from "../database/database.js";
 import type { JobsRow } from "../database/schema.js";
 import { violation } from "../database/sql-error.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import { forgetOlder } from "./history.js";
+import { deleteOlderJobs } from "./history.js";
 import type { JobRecord, JobRequest, JobState } from "./jobs.js";
 import { ACTIVE, jobRecord } from "./record.js";
 
 /**
- * Queues a job at `now`, ms since the epoch, or gives the one that does the same already.
+ * Queues a job at `now`, ms since the epoch, or returns the active job that does the same.
  *
- * @throws code 7 when one of that name does something else, code 4 when the table is gone
+ * @throws code 7 when an active job of that name does something else, code 4 when the table is dropped
  */
 export async function queueJob(
   t: Write,
-  { kind, table, name, spec, kept, afresh }: JobRequest,
+  { kind, table, name, spec, keepEnded, freshRun }: JobRequest,
   now: number,
 ): Promise<JobRecord> {
   const job = {
@@ -29,8 +29,8 @@ export async function queueJob(
     created_at: now,
     updated_at: now,
   } as const;
-  // One job of a name is active, and one of a table runs: a second name is enough for one that waits.
-  const names = afresh ? [name, `${name}:next`] : [name];
+  // Only one job of a name may be active. A second name allows one that waits behind a running one.
+  const names = freshRun ? [name, `${name}:next`] : [name];
   const newest = (states: readonly JobState[]) =>
     t
       .selectFrom("jobs")
@@ -41,22 +41,22 @@ export async function queueJob(
       .orderBy("created_at", "desc")
       .limit(1)
       .executeTakeFirst();
-  const isWanted = (job?: Selectable<JobsRow>) => job?.kind === kind && job.spec === spec;
-  for (const free of names) {
-    // At each step: another server may have queued it just now.
-    const waiting = afresh ? await newest(["QUEUED"]) : undefined;
-    if (waiting && isWanted(waiting)) return jobRecord(waiting);
-    const queued = await insertJob(t, { ...job, name: free });
+  const isSameWork = (job?: Selectable<JobsRow>) => job?.kind === kind && job.spec === spec;
+  for (const candidate of names) {
+    // Again for each name: another server may have queued the job meanwhile.
+    const waiting = freshRun ? await newest(["QUEUED"]) : undefined;
+    if (waiting && isSameWork(waiting)) return jobRecord(waiting);
+    const queued = await insertJob(t, { ...job, name: candidate });
     if (!queued) continue;
-    if (kept !== undefined) await forgetOlder(t, table, free, kept);
+    if (keepEnded !== undefined) await deleteOlderJobs(t, table, candidate, keepEnded);
     return jobRecord(queued);
   }
-  const active = await newest(afresh ? ["QUEUED"] : ACTIVE);
-  if (active && isWanted(active)) return jobRecord(active);
-  throw beingMade(name);
+  const active = await newest(freshRun ? ["QUEUED"] : ACTIVE);
+  if (active && isSameWork(active)) return jobRecord(active);
+  throw nameInUse(name);
 }
 
-/** Undefined when a job of that name is active. @throws code 4 when the table is gone */
+/** Returns undefined when a job of that name is active. @throws code 4 when the table is dropped */
 const insertJob = (t: Write, job: Insertable<JobsRow>): Promise<Selectable<JobsRow> | undefined> =>
   t
     .insertInto("jobs")
@@ -65,14 +65,14 @@ const insertJob = (t: Write, job: Insertable<JobsRow>): Promise<Selectable<JobsR
     .returningAll()
     .executeTakeFirst()
     .catch((error) => {
-      throw violation(error) === "foreign-key" ? tableGone() : error;
+      throw violation(error) === "foreign-key" ? tableDropped() : error;
     });
 
-const beingMade = (name: string): JoustError =>
+const nameInUse = (name: string): JoustError =>
   new JoustError(
     ErrorCode.TableIndexAlreadyExists,
-    `${JSON.stringify(name)} is being made by another job: wait for it, or drop it first`,
+    `${JSON.stringify(name)} is the name of another active job: wait until it ends, or drop it first`,
   );
 
-const tableGone = (): JoustError =>
-  new JoustError(ErrorCode.TableNotFound, "the table was dropped while this request was at work");
+const tableDropped = (): JoustError =>
+  new JoustError(ErrorCode.TableNotFound, "the table was dropped while this request ran");

@@ -7,7 +7,6 @@ import type { JobRecord } from "./jobs.js";
 export const ACTIVE = ["QUEUED", "RUNNING"] as const;
 export const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
 
-/** What a row of the catalog tells of a job. */
 export const jobRecord = (row: Selectable<JobsRow>): JobRecord => ({
   id: row.id,
   kind: row.kind,

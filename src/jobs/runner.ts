@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 import type {
   JobCount,
@@ -13,12 +14,12 @@ import type {
   Jobs,
   ListedJob,
 } from "./jobs.js";
-import { throttled } from "./progress.js";
+import { throttleProgress } from "./progress.js";
 import type { JobStore } from "./store.js";
 
-/** How often the store is asked for jobs of other servers, and whether ours are still ours, ms. */
+/** How often the runner reads the queue for jobs of other servers and for cancelled jobs, ms. */
 const POLL_INTERVAL = 2_000;
-/** How long a cancelled job may take to end before nobody waits for it any more, ms. */
+/** How long the caller waits for cancelled jobs to end, ms. */
 const CANCEL_TIMEOUT = 10_000;
 const RETRY_INTERVAL = 1_000;
 
@@ -27,15 +28,15 @@ export interface RunnerOptions {
   catalog: Pick<Catalog, "tableByKey">;
   kinds: readonly JobKind[];
   log: Logger;
-  /** Jobs of other kinds are left to others; else they fail. */
+  /** Leaves jobs of other kinds to other servers. Without it they fail. */
   onlyKinds?: boolean;
-  /** Called with each job that is done. */
+  /** Called with each job that is DONE. */
   onDone?(job: JobRecord): void;
   /** Jobs that run at the same time, over all tables (default 2). */
   maxRunning?: number;
 }
 
-/** Takes up what earlier runs left and starts working. */
+/** Starts to run the queued jobs, those of earlier processes included. */
 export function startJobs(options: RunnerOptions): Jobs {
   const runner = new JobRunner(options);
   runner.start();
@@ -53,9 +54,9 @@ class JobRunner implements Jobs {
   readonly #kinds: ReadonlyMap<string, JobKind>;
   readonly #maxRunning: number;
   readonly #running = new Map<string, Running>();
-  #timer: NodeJS.Timeout | undefined;
-  #filling: Promise<void> | undefined;
-  #fillAgain = false;
+  #stopPolling: (() => Promise<void>) | undefined;
+  #claiming: Promise<void> | undefined;
+  #claimAgain = false;
   #stopping = false;
 
   constructor(private readonly options: RunnerOptions) {
@@ -65,12 +66,17 @@ class JobRunner implements Jobs {
   }
 
   start(): void {
-    void this.#poll();
+    this.#stopPolling = startPolling(
+      POLL_INTERVAL,
+      () => this.#poll(),
+      (err) => this.options.log.warn({ err }, "the job queue could not be read"),
+      { immediate: true },
+    );
   }
 
   async enqueue(request: JobRequest): Promise<JobRecord> {
     const job = await this.#store.enqueue(request);
-    this.#fill();
+    this.#startJobs();
     return job;
   }
 
@@ -113,81 +119,77 @@ class JobRunner implements Jobs {
   async pause(id: string): Promise<JobRecord> {
     await this.describe(id);
     await this.#store.pause(id, true);
-    await this.#end(({ job }) => job.id === id);
+    await this.#abort(({ job }) => job.id === id);
     return this.describe(id);
   }
 
   async resume(id: string): Promise<JobRecord> {
     await this.describe(id);
     await this.#store.pause(id, false);
-    this.#fill();
+    this.#startJobs();
     return this.describe(id);
   }
 
   async cancelTable(table: string): Promise<void> {
     await this.#store.cancel({ table });
-    await this.#end(({ job }) => job.table === table);
+    await this.#abort(({ job }) => job.table === table);
   }
 
   async discard(table: string, name: string): Promise<void> {
     await this.#store.cancel({ table, name });
-    await this.#end(({ job }) => job.table === table && job.name === name);
+    await this.#abort(({ job }) => job.table === table && job.name === name);
     await this.#store.forget(table, name);
   }
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    clearTimeout(this.#timer);
-    await this.#filling;
-    await this.#end(() => true);
+    await this.#stopPolling?.();
+    await this.#claiming;
+    await this.#abort(() => true);
   }
 
-  /** Stops jobs and waits for them. */
-  async #end(which: (running: Running) => boolean): Promise<void> {
-    // One that was claimed a moment ago is about to run.
-    await this.#filling;
+  /** Aborts jobs and waits until they have ended. */
+  async #abort(which: (running: Running) => boolean): Promise<void> {
+    // A job that was just claimed is about to run.
+    await this.#claiming;
     const ending = [...this.#running.values()].filter(which);
     for (const { abort } of ending) abort.abort();
     const waiting = new AbortController();
-    const patience = delay(CANCEL_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => {});
-    await Promise.race([Promise.all(ending.map(({ ended }) => ended)), patience]);
+    const timeout = delay(CANCEL_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => {});
+    await Promise.race([Promise.all(ending.map(({ ended }) => ended)), timeout]);
     waiting.abort();
   }
 
   async #poll(): Promise<void> {
     try {
       await this.#store.recover();
-      await this.#dropLost();
-    } catch (err) {
-      this.options.log.warn({ err }, "the job queue could not be read");
+      await this.#abortLost();
+    } finally {
+      if (!this.#stopping) this.#startJobs();
     }
-    if (this.#stopping) return;
-    this.#fill();
-    this.#timer = setTimeout(() => void this.#poll(), POLL_INTERVAL);
-    this.#timer.unref();
   }
 
-  /** Stops the jobs that another server cancelled, or took over. */
-  async #dropLost(): Promise<void> {
+  /** Aborts the jobs that another server cancelled or took over. */
+  async #abortLost(): Promise<void> {
     if (this.#running.size === 0) return;
     const ids = [...this.#running.keys()];
-    const mine = await this.#store.stillMine(ids);
-    for (const id of ids) if (!mine.has(id)) this.#running.get(id)?.abort.abort();
+    const owned = await this.#store.ownedJobs(ids);
+    for (const id of ids) if (!owned.has(id)) this.#running.get(id)?.abort.abort();
   }
 
-  /** Starts waiting jobs as long as there is room. */
-  #fill(): void {
-    this.#fillAgain = true;
-    this.#filling ??= this.#claimAll()
+  /** Starts waiting jobs until `maxRunning` jobs run. */
+  #startJobs(): void {
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimAll()
       .catch((err) => this.options.log.warn({ err }, "no job could be started"))
       .finally(() => {
-        this.#filling = undefined;
-        if (this.#fillAgain) this.#fill();
+        this.#claiming = undefined;
+        if (this.#claimAgain) this.#startJobs();
       });
   }
 
   async #claimAll(): Promise<void> {
-    this.#fillAgain = false;
+    this.#claimAgain = false;
     while (!this.#stopping && this.#running.size < this.#maxRunning) {
       const busy = [...this.#running.values()].map(({ job }) => job);
       const job = await this.#store.claim(
@@ -203,7 +205,7 @@ class JobRunner implements Jobs {
     const abort = new AbortController();
     const ended = this.#run(job, abort).finally(() => {
       this.#running.delete(job.id);
-      if (!this.#stopping) this.#fill();
+      if (!this.#stopping) this.#startJobs();
     });
     this.#running.set(job.id, { job, abort, ended });
     if (this.#stopping) abort.abort();
@@ -213,9 +215,9 @@ class JobRunner implements Jobs {
     const { log } = this.options;
     const about = { job: job.id, kind: job.kind, name: job.name };
     log.info(about, "job started");
-    const progress = throttled((latest) => {
+    const progress = throttleProgress((latest) => {
       this.#store.progress(job.id, latest).then(
-        (mine) => mine || abort.abort(),
+        (isOwned) => isOwned || abort.abort(),
         (err) => log.warn({ ...about, err }, "a job's progress was not stored"),
       );
     });
@@ -230,7 +232,7 @@ class JobRunner implements Jobs {
       if (this.#stopping) return void (await this.#record(() => this.#store.requeue(job.id)));
       if (abort.signal.aborted) return log.info(about, "job stopped");
       log.warn({ ...about, err }, "job failed");
-      const { code, message } = reason(err);
+      const { code, message } = clientError(err);
       await this.#record(() => this.#store.failed(job.id, code, message));
     }
   }
@@ -250,14 +252,14 @@ class JobRunner implements Jobs {
     return kind.run({ job, table, spec: job.spec, signal, onProgress });
   }
 
-  /** Writes how a job ended; a catalog that is away for a while must not leave it running for ever. */
+  /** Stores how a job ended. Repeats failed writes: else the job would count as running until this server stops. */
   async #record(write: () => Promise<boolean>): Promise<void> {
     for (;;) {
       try {
         await write();
         return;
       } catch (err) {
-        this.options.log.warn({ err }, "how a job ended was not stored; trying again");
+        this.options.log.warn({ err }, "the end of a job could not be stored and will be repeated");
         if (this.#stopping) return;
         await delay(RETRY_INTERVAL);
       }
@@ -265,13 +267,13 @@ class JobRunner implements Jobs {
   }
 }
 
-/** What a client may read about a failure. */
-function reason(error: unknown): { code: number; message: string } {
+/** The part of an error that clients may read. */
+function clientError(error: unknown): { code: number; message: string } {
   if (error instanceof Error && "code" in error && typeof error.code === "number") {
     return { code: error.code, message: error.message };
   }
   return {
     code: ErrorCode.Internal,
-    message: "the job failed for a reason that is in the server's log",
+    message: "the job failed: the server's log has the reason",
   };
 }

@@ -1,16 +1,13 @@
-import { type Selectable, sql, type Updateable } from "kysely";
+import { sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
-import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
-import { decodePath } from "../catalog/path.js";
 import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase } from "../database/database.js";
 import type { JobsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
 import { ErrorCode } from "../foundation/errors.js";
-import { forgetLongEnded } from "./history.js";
+import { deleteExpiredJobs } from "./history.js";
 import {
-  CLEAN_UP,
   type JobCount,
   type JobErrors,
   type JobOutcome,
@@ -18,24 +15,24 @@ import {
   type JobRecord,
   type JobRequest,
   type ListedJob,
+  VERSION_CLEAN_UP,
 } from "./jobs.js";
+import { countJobs, findJob, jobErrors, listJobs, newestJobs } from "./listings.js";
 import { queueJob } from "./queueing.js";
 import { ACTIVE, ENDED, jobRecord } from "./record.js";
 
-/** How often jobs that ended long ago are looked for, ms. */
-const PRUNE_EVERY = 60_000;
+/** Time between two deletions of expired jobs, ms. */
+const PRUNE_INTERVAL = 60_000;
 const MAX_ATTEMPTS = 3;
-/** Jobs whose row errors are told at a time. */
-const MOST_WITH_ERRORS = 20;
 
-/** Job rows. Every change of state is one statement, so that two servers never run one job twice. */
+/** The rows of jobs. Each change of state is one statement, so that two servers never run the same job. */
 export class JobStore {
   #lastQueued = 0;
   #lastPruned = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
+    private readonly members: ClusterMembers,
   ) {}
 
   /** See `Jobs.enqueue`. */
@@ -47,43 +44,33 @@ export class JobStore {
   }
 
   /** The newest job of each name, oldest first. */
-  async list(table: string): Promise<JobRecord[]> {
-    const query = this.db.read
-      .selectFrom("jobs")
-      .innerJoin(
-        (e) =>
-          e
-            .selectFrom("jobs")
-            .select((e) => ["name", e.fn.max("created_at").as("last")] as const)
-            .where("table_key", "=", table)
-            .groupBy("name")
-            .as("newest"),
-        (join) =>
-          join.onRef("jobs.name", "=", "newest.name").onRef("jobs.created_at", "=", "newest.last"),
-      )
-      .selectAll("jobs")
-      .where("table_key", "=", table)
-      .orderBy("created_at")
-      .orderBy("id");
-    // Several servers may have queued some in one millisecond.
-    const newest = new Map<string, Selectable<JobsRow>>();
-    for (const row of await available(query.execute())) {
-      newest.delete(row.name);
-      newest.set(row.name, row);
-    }
-    return [...newest.values()].map(jobRecord);
+  list(table: string): Promise<JobRecord[]> {
+    return newestJobs(this.db, table);
   }
 
-  async find(id: string): Promise<JobRecord | undefined> {
-    const query = this.db.read.selectFrom("jobs").selectAll().where("id", "=", id);
-    const row = await available(query.executeTakeFirst());
-    return row && jobRecord(row);
+  find(id: string): Promise<JobRecord | undefined> {
+    return findJob(this.db, id);
+  }
+
+  /** The row errors of a table's jobs, or of one of them, newest job first. */
+  errors(table: string, job?: string): Promise<JobErrors[]> {
+    return jobErrors(this.db, table, job);
+  }
+
+  /** All jobs, newest first, with the identifiers of their tables. */
+  listAll(page: PageRequest): Promise<Page<ListedJob>> {
+    return listJobs(this.db, page);
+  }
+
+  counts(): Promise<JobCount[]> {
+    return countJobs(this.db);
   }
 
   /**
-   * Starts the job that has waited longest, of one of these kinds, for which no other one has to end first:
-   * a table has one running, and beside it a clean-up, which leaves alone what the other is at work on.
-   * `busy`: jobs that are still running here, whatever the catalog says of them.
+   * Claims the job of these kinds that has waited longest and may run now: a table has at most one running job,
+   * and beside it one version clean-up.
+   *
+   * @param busy jobs that still run on this server, whatever their state in the catalog
    */
   async claim(
     busy: readonly Pick<JobRecord, "table" | "kind">[],
@@ -105,7 +92,9 @@ export class JobStore {
                 .select("other.id")
                 .where("other.state", "=", "RUNNING")
                 .whereRef("other.table_key", "=", "jobs.table_key")
-                .where(sql<boolean>`(other.kind = ${CLEAN_UP}) = (jobs.kind = ${CLEAN_UP})`),
+                .where(
+                  sql<boolean>`(other.kind = ${VERSION_CLEAN_UP}) = (jobs.kind = ${VERSION_CLEAN_UP})`,
+                ),
             ),
           ),
         )
@@ -113,7 +102,7 @@ export class JobStore {
           const isBeside = ({ table, kind }: (typeof busy)[number]) =>
             e.or([
               e("table_key", "<>", table),
-              e("kind", kind === CLEAN_UP ? "<>" : "=", CLEAN_UP),
+              e("kind", kind === VERSION_CLEAN_UP ? "<>" : "=", VERSION_CLEAN_UP),
             ]);
           return e.and(busy.map(isBeside));
         })
@@ -127,7 +116,7 @@ export class JobStore {
         .updateTable("jobs")
         .set((e) => ({
           state: "RUNNING",
-          owner: this.servers.self,
+          owner: this.members.self,
           attempts: e("attempts", "+", 1),
           progress: null,
           updated_at: now,
@@ -146,12 +135,12 @@ export class JobStore {
     });
   }
 
-  /** False when the job is no longer this server's to run. */
+  /** Returns false when this server no longer owns the job. */
   async progress(id: string, progress: JobProgress): Promise<boolean> {
     return this.#change(id, { progress: JSON.stringify(progress) });
   }
 
-  /** Also of a job that was paused when it was as good as done. */
+  /** Also ends a job that was paused after its work was complete. */
   async done(id: string, { result, errors }: JobOutcome = {}): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
@@ -167,7 +156,7 @@ export class JobStore {
         .where("id", "=", id)
         .where((e) =>
           e.or([
-            e.and([e("state", "=", "RUNNING"), e("owner", "=", this.servers.self)]),
+            e.and([e("state", "=", "RUNNING"), e("owner", "=", this.members.self)]),
             e.and([e("state", "=", "QUEUED"), e("paused", "=", 1)]),
           ]),
         )
@@ -185,19 +174,19 @@ export class JobStore {
     });
   }
 
-  /** Back into the queue, as if it had not been started. */
+  /** Queues the job again as if it had not been started. */
   async requeue(id: string): Promise<boolean> {
     return this.#change(id, { state: "QUEUED", owner: null, progress: null, attempts: 0 });
   }
 
-  /** Of these jobs, the ones this server still is to run. */
-  async stillMine(ids: readonly string[]): Promise<Set<string>> {
+  /** Returns those of the jobs that this server still owns. */
+  async ownedJobs(ids: readonly string[]): Promise<Set<string>> {
     const query = this.db.read
       .selectFrom("jobs")
       .select("id")
       .where("id", "in", ids)
       .where("state", "=", "RUNNING")
-      .where("owner", "=", this.servers.self);
+      .where("owner", "=", this.members.self);
     return new Set((await available(query.execute())).map((row) => row.id));
   }
 
@@ -226,64 +215,7 @@ export class JobStore {
     });
   }
 
-  /** The row errors of a table's jobs, or of one of them, newest job first. */
-  async errors(table: string, job?: string): Promise<JobErrors[]> {
-    const query = this.db.read
-      .selectFrom("jobs")
-      .selectAll()
-      .where("table_key", "=", table)
-      .where("errors", "is not", null)
-      .$if(job !== undefined, (jobs) => jobs.where("id", "=", job ?? ""))
-      .orderBy("created_at", "desc")
-      .orderBy("id", "desc")
-      .limit(MOST_WITH_ERRORS);
-    const rows = await available(query.execute());
-    return rows.map((row) => ({ job: jobRecord(row), ...JSON.parse(row.errors ?? "{}") }));
-  }
-
-  /** All jobs, newest first, with the identifiers of their tables. */
-  async listAll({ limit, pageToken }: PageRequest): Promise<Page<ListedJob>> {
-    const listing = "jobs";
-    const size = pageSize(limit);
-    const after = decodePageToken(listing, 2, pageToken);
-    const [time, id] = [Number(after?.[0] ?? 0), after?.[1] ?? ""];
-    if (!Number.isSafeInteger(time)) throw invalidToken();
-    const rows = await available(
-      this.db.read
-        .selectFrom("jobs")
-        .leftJoin("tables", "tables.key", "jobs.table_key")
-        .selectAll("jobs")
-        .select(["tables.namespace as table_namespace", "tables.name as table_name"])
-        .$if(after !== undefined, (query) =>
-          query.where(sql<boolean>`(jobs.created_at, jobs.id) < (${time}, ${id})`),
-        )
-        .orderBy("jobs.created_at", "desc")
-        .orderBy("jobs.id", "desc")
-        .limit(size + 1)
-        .execute(),
-    );
-    const shown = rows.slice(0, size);
-    const last = rows.length > size ? shown.at(-1) : undefined;
-    return {
-      items: shown.map((row) => ({
-        job: jobRecord(row),
-        table: [...decodePath(row.table_namespace ?? ""), row.table_name ?? ""],
-      })),
-      ...(last && { pageToken: encodePageToken(listing, [String(last.created_at), last.id]) }),
-    };
-  }
-
-  counts(): Promise<JobCount[]> {
-    const query = this.db.read
-      .selectFrom("jobs")
-      .select((e) => ["kind", "state", e.fn.countAll<number>().as("count")] as const)
-      .groupBy(["kind", "state"])
-      .orderBy("kind")
-      .orderBy("state");
-    return available(query.execute());
-  }
-
-  /** Keeps a job that has not ended from running, or lets it run again; false when it has ended. */
+  /** Pauses or resumes a job. Returns false when it has ended. */
   async pause(id: string, paused: boolean): Promise<boolean> {
     const { numUpdatedRows } = await this.db.write((t) =>
       t
@@ -301,13 +233,13 @@ export class JobStore {
   }
 
   /**
-   * Queues the jobs of servers that are gone again, fails those that took a server with them three
-   * times, and forgets what ended long ago.
+   * Queues the jobs of dead servers again. Fails jobs whose server died three times: they may be the cause. Deletes
+   * expired jobs from time to time.
    */
   async recover(): Promise<void> {
     const now = Date.now();
-    const prunes = now - this.#lastPruned >= PRUNE_EVERY;
-    if (prunes) this.#lastPruned = now;
+    const isPruneDue = now - this.#lastPruned >= PRUNE_INTERVAL;
+    if (isPruneDue) this.#lastPruned = now;
     await this.db.write(async (t) => {
       await t
         .updateTable("jobs")
@@ -320,15 +252,15 @@ export class JobStore {
         })
         .where("state", "=", "RUNNING")
         .where("attempts", ">=", MAX_ATTEMPTS)
-        .where("owner", "not in", this.servers.alive())
+        .where("owner", "not in", this.members.alive())
         .execute();
       await t
         .updateTable("jobs")
         .set({ state: "QUEUED", owner: null, progress: null, updated_at: now })
         .where("state", "=", "RUNNING")
-        .where("owner", "not in", this.servers.alive())
+        .where("owner", "not in", this.members.alive())
         .execute();
-      if (prunes) await forgetLongEnded(t, now);
+      if (isPruneDue) await deleteExpiredJobs(t, now);
     });
   }
 
@@ -339,7 +271,7 @@ export class JobStore {
         .set({ ...values, updated_at: Date.now() })
         .where("id", "=", id)
         .where("state", "=", "RUNNING")
-        .where("owner", "=", this.servers.self)
+        .where("owner", "=", this.members.self)
         .executeTakeFirst(),
     );
     return numUpdatedRows > 0n;

@@ -1,6 +1,6 @@
 import { Task } from "../engine/index.js";
 
-/** Does work of the engine that ends soon after `signal` aborts. */
+/** Runs work of the engine. It ends soon after `signal` aborts. */
 export async function withTask<T>(
   signal: AbortSignal,
   work: (task: Task) => Promise<T>,

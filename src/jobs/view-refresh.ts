@@ -1,50 +1,50 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { Engine, RefreshOptions, ViewSource } from "../engine/index.js";
-import { given } from "./given.js";
 import type { JobKind, JobOutcome } from "./jobs.js";
 import { withTask } from "./task.js";
+import { withoutNulls } from "./without-nulls.js";
 
-/** How a view is refreshed; equal wishes are equal specs. */
+/** Requests for the same work have equal specs. */
 export interface RefreshSpec {
-  /** Of the one table that the view reads. */
+  /** Version of the source, for views of one table. */
   src_version?: number;
   max_rows_per_fragment?: number;
   concurrency?: number;
 }
 
-export interface RefreshOptionsOfServer {
+export interface ViewRefreshDependencies {
   engine: Engine;
   catalog: Pick<Catalog, "table">;
   storageOptions: Record<string, string>;
 }
 
-/** Replaces a view's rows by what its query gives, in one version. */
+/** Replaces a view's rows by the result of its query, in one version. */
 export const viewRefresh = ({
   engine,
   catalog,
   storageOptions,
-}: RefreshOptionsOfServer): JobKind => ({
+}: ViewRefreshDependencies): JobKind => ({
   kind: "refresh",
   async run({ table, spec, signal, onProgress }): Promise<JobOutcome> {
-    const wanted = JSON.parse(spec) as RefreshSpec;
+    const request = JSON.parse(spec) as RefreshSpec;
     const options = { ...storageOptions, ...table.storageOptions };
     const view = engine.table(table.location, options);
     const { tables } = await view.view();
     const sources: ViewSource[] = [];
     for (const named of tables) {
-      // By name, as the query has it: the table may be another one by now.
+      // By name, as in the query: another table may have the name by now.
       const source = await catalog.table(named.table);
       sources.push({
         ...named,
         location: source.location,
         storageOptions: { ...storageOptions, ...source.storageOptions },
-        ...(wanted.src_version !== undefined && { version: wanted.src_version }),
+        ...(request.src_version !== undefined && { version: request.src_version }),
       });
     }
-    const refresh = given<RefreshOptions>({
+    const refresh = withoutNulls<RefreshOptions>({
       sources,
-      maxRowsPerFragment: wanted.max_rows_per_fragment,
-      concurrency: wanted.concurrency,
+      maxRowsPerFragment: request.max_rows_per_fragment,
+      concurrency: request.concurrency,
     });
     const done = await withTask(signal, (task) => view.refreshView(refresh, task, onProgress));
     return {

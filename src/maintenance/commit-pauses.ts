@@ -1,83 +1,84 @@
+/** How this server pauses its commits when another member asks for it; see cluster/commit-pauses.ts. */
 import type { Catalog } from "../catalog/catalog.js";
-import type { CommitPauses, Pause } from "../cluster/commit-pauses.js";
+import type { CommitPause, CommitPauses } from "../cluster/commit-pauses.js";
 import type { Engine } from "../engine/index.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 
-/** How often the catalog is read for pauses that others ask for, ms. */
-const INTERVAL = 250;
-/** How long commits to a branch pause each time that another server is seen to ask, ms: beyond the next look. */
+const POLL_INTERVAL = 250;
+/** How long commits to a branch pause after each poll that sees a request, ms: beyond the next poll. */
 const PAUSE = 600;
-/** How long they pause without a break, ms, and how long the break is: clients wait for their inserts. */
-const LONGEST = 10_000;
+/** The longest pause without a break, and the length of the break, ms: clients wait for their inserts. */
+const LONGEST_PAUSE = 10_000;
 const BREAK = 2_000;
 
 export interface PauseDependencies {
-  readonly commitPauses: Pick<CommitPauses, "ask" | "elsewhere">;
+  readonly commitPauses: Pick<CommitPauses, "request" | "requestedByOthers">;
   readonly catalog: Pick<Catalog, "tableByKey">;
   readonly engine: Pick<Engine, "outrun" | "table">;
-  /** What reaching the root needs; a table's own options come on top. */
+  /** Of the root; a table's options are added to them. */
   readonly storageOptions: Record<string, string>;
   readonly log: Logger;
 }
 
 type Closable = Pick<PauseDependencies, "catalog" | "commitPauses"> & { close(): Promise<void> };
 
-/** An open catalog, with commits paused as servers ask one another until it is closed. */
-export function pausingCommits<T extends Closable>(
+/** Requests pauses from other members, and grants theirs, until the catalog is closed. */
+export function withCommitPauses<T extends Closable>(
   opened: T,
-  own: Pick<PauseDependencies, "engine" | "storageOptions" | "log">,
+  dependencies: Pick<PauseDependencies, "engine" | "storageOptions" | "log">,
 ): T {
   const { catalog, commitPauses } = opened;
-  const watch = new Watch({ ...own, catalog, commitPauses });
-  const close = () => watch.stop().finally(() => opened.close());
+  const pauser = new CommitPauser({ ...dependencies, catalog, commitPauses });
+  const close = () => pauser.stop().finally(() => opened.close());
   return { ...opened, close };
 }
 
-class Watch {
-  /** When the pauses began that others ask for. */
-  #began = new Map<string, number>();
+class CommitPauser {
+  /** Start of each requested pause, by its JSON text. */
+  #started = new Map<string, number>();
   readonly #pausing = new Set<Promise<void>>();
-  readonly #stopLooking: () => Promise<void>;
+  readonly #stopPolling: () => Promise<void>;
 
-  constructor(private readonly surroundings: PauseDependencies) {
-    this.#stopLooking = startPolling(
-      INTERVAL,
-      () => this.#look(),
-      (err) => surroundings.log.warn({ err }, "pauses of commits could not be looked for"),
+  constructor(private readonly dependencies: PauseDependencies) {
+    this.#stopPolling = startPolling(
+      POLL_INTERVAL,
+      () => this.#poll(),
+      (err) => dependencies.log.warn({ err }, "requests for commit pauses could not be exchanged"),
     );
   }
 
   async stop(): Promise<void> {
-    await this.#stopLooking();
+    await this.#stopPolling();
     await Promise.all(this.#pausing);
   }
 
-  async #look(): Promise<void> {
-    const { commitPauses, engine, log } = this.surroundings;
+  async #poll(): Promise<void> {
+    const { commitPauses, engine, log } = this.dependencies;
     const outrun = engine
       .outrun()
       .map(({ life, branch }) => ({ table: life, branch: branch ?? "" }));
-    await commitPauses.ask(outrun);
+    await commitPauses.request(outrun);
     const now = performance.now();
-    const began = new Map<string, number>();
-    for (const pause of await commitPauses.elsewhere()) {
+    const started = new Map<string, number>();
+    for (const pause of await commitPauses.requestedByOthers()) {
       const text = JSON.stringify(pause);
-      const since = this.#began.get(text) ?? now;
-      const isOver = now - since > LONGEST;
-      if (now - since < LONGEST + BREAK) began.set(text, since);
-      if (isOver) continue;
+      const since = this.#started.get(text) ?? now;
+      const isBreak = now - since > LONGEST_PAUSE;
+      // After the break the pause starts anew.
+      if (now - since < LONGEST_PAUSE + BREAK) started.set(text, since);
+      if (isBreak) continue;
       const pausing = this.#pause(pause)
         .catch((err) => log.warn({ err }, "commits could not be paused for another server"))
         .finally(() => this.#pausing.delete(pausing));
       this.#pausing.add(pausing);
     }
-    this.#began = began;
+    this.#started = started;
   }
 
-  /** Nothing for a table that is gone. */
-  async #pause({ table: key, branch }: Pause): Promise<void> {
-    const { catalog, engine, storageOptions } = this.surroundings;
+  /** Does nothing when the table is dropped. */
+  async #pause({ table: key, branch }: CommitPause): Promise<void> {
+    const { catalog, engine, storageOptions } = this.dependencies;
     const record = await catalog.tableByKey(key);
     if (!record) return;
     const options = { ...storageOptions, ...record.storageOptions };

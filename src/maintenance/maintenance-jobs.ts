@@ -1,40 +1,40 @@
 import type { TableRecord } from "../catalog/catalog.js";
-import { CLEAN_UP, type JobRecord, type Jobs } from "../jobs/jobs.js";
-import type { CleanUpSpec } from "../jobs/maintenance.js";
+import { type JobRecord, type Jobs, VERSION_CLEAN_UP } from "../jobs/jobs.js";
 import { specName } from "../jobs/spec-name.js";
+import type { VersionCleanUpSpec } from "../jobs/version-clean-up.js";
 
-/** Kinds of the jobs that keep tables fit. */
-export const maintenanceKinds: ReadonlySet<string> = new Set(["maintenance", CLEAN_UP]);
+export const maintenanceKinds: ReadonlySet<string> = new Set(["maintenance", VERSION_CLEAN_UP]);
 
-/** Chores of one name that are kept: a busy table has one every few seconds, and nobody asked for them. */
-const KEPT = 20;
+/** Ended jobs to keep for each table and kind: a busy table has a new one every few seconds. */
+const KEEP_ENDED = 20;
 
-/** Queues the job that puts fragments together and lets indexes cover new rows. */
+/** Queues a job that compacts a table and optimizes its indexes. */
 export const queueMaintenance = (
   jobs: Pick<Jobs, "enqueue">,
   { key }: Pick<TableRecord, "key">,
 ): Promise<JobRecord> =>
-  // One that runs already may have looked at an index before the last rows came.
+  // A running job may have passed an index before the last rows were written.
   queue(jobs, key, "maintenance", {}, true);
 
-/** Queues the job that removes versions `keepVersionsMs` after the next one came. */
-export const queueCleanUp = (
+/** Queues a job that removes each version `keepVersionsMs` after the next one was committed. */
+export const queueVersionCleanUp = (
   jobs: Pick<Jobs, "enqueue">,
   { key }: Pick<TableRecord, "key">,
   keepVersionsMs: number,
 ): Promise<JobRecord> => {
-  const wanted: CleanUpSpec = { age_ms: keepVersionsMs };
-  return queue(jobs, key, CLEAN_UP, wanted);
+  const spec: VersionCleanUpSpec = { age_ms: keepVersionsMs };
+  return queue(jobs, key, VERSION_CLEAN_UP, spec);
 };
 
 function queue(
   jobs: Pick<Jobs, "enqueue">,
   table: string,
   kind: string,
-  wanted: object,
-  afresh = false,
+  parameters: object,
+  freshRun = false,
 ): Promise<JobRecord> {
-  const spec = JSON.stringify(wanted);
-  // No name that an index could have: clients would find the index being made.
-  return jobs.enqueue({ kind, table, name: specName(kind, spec), spec, kept: KEPT, afresh });
+  const spec = JSON.stringify(parameters);
+  // Not a possible index name: clients look for index builds by name.
+  const name = specName(kind, spec);
+  return jobs.enqueue({ kind, table, name, spec, keepEnded: KEEP_ENDED, freshRun });
 }

@@ -1,43 +1,52 @@
+/**
+ * Automatic maintenance: decides which tables need compaction, an optimization of their indexes or a removal of
+ * old versions, and queues jobs for them.
+ *
+ * 1. Each write through this server counts for its table (`tableChanged`).
+ * 2. Every second the server checks the tables with many writes, and those without a recent write.
+ * 3. Every ten minutes one server of the cluster checks all tables: other tools write to tables too, and a server
+ *    may stop before it checks a table.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import type { MaintenanceSettings } from "../config/config.js";
 import type { Engine, Table } from "../engine/index.js";
-import { CLEAN_UP, type Jobs } from "../jobs/jobs.js";
-import type { CleanUpResult } from "../jobs/maintenance.js";
+import { startPolling } from "../foundation/poll-loop.js";
+import { type Jobs, VERSION_CLEAN_UP } from "../jobs/jobs.js";
+import type { VersionCleanUpResult } from "../jobs/version-clean-up.js";
 import type { Logger } from "../telemetry/logger.js";
-import { queueCleanUp, queueMaintenance } from "./maintenance-jobs.js";
+import { queueMaintenance, queueVersionCleanUp } from "./maintenance-jobs.js";
 import { settingsOf } from "./settings.js";
 
-/** How often written tables are looked at, ms. */
-const INTERVAL = 1_000;
-/** Writes after which a table is looked at while more come in. */
+/** Time between two checks of written tables, ms. */
+const WRITTEN_TABLES_INTERVAL = 1_000;
+/** A table with so many writes is checked although more arrive. */
 const MANY_WRITES = 64;
-/** Time without a write after which a written table is looked at, ms. */
-const QUIET = 3_000;
-/** Old versions are looked for after this part of the time that they are kept, within these, ms. */
-const CLEAN_UP_PART = 1 / 8;
-const CLEAN_UP_AT_LEAST = 60_000;
-const CLEAN_UP_AT_MOST = 3_600_000;
-/** How often all tables are looked at, ms: some are written by other tools, or were by a server before. */
-const ROUND = 600_000;
-/** How often somebody asks whether a round is due, ms. */
-const ROUND_ASKED = 30_000;
-const ROUND_PAGE = 1_000;
-/** Between two tables of a round, ms: there is time. */
-const ROUND_PAUSE = 5;
+/** A written table is quiet after this time without a write, ms. */
+const QUIET_AFTER = 3_000;
+/** Time between two clean-ups of a table: this part of the time for which versions stay, within bounds, ms. */
+const CLEAN_UP_FRACTION = 1 / 8;
+const MIN_CLEAN_UP_INTERVAL = 60_000;
+const MAX_CLEAN_UP_INTERVAL = 3_600_000;
+/** Time between two checks of all tables, ms. */
+const ALL_TABLES_INTERVAL = 600_000;
+/** How often a server asks whether the check of all tables is due, ms. */
+const ALL_TABLES_LEASE_INTERVAL = 30_000;
+const ALL_TABLES_PAGE = 1_000;
+/** Pause after each table, ms, to leave the storage to requests. */
+const ALL_TABLES_PAUSE = 5;
 
-/** Keeps tables fit without being asked. */
 export interface Maintenance {
-  /** A table was written to, or a job on it has ended that others may have written beside. */
+  /** A table was written to, or a job changed it beside writes. */
   tableChanged(key: string): void;
   progress(): MaintenanceProgress;
   stop(): Promise<void>;
 }
 
 export interface MaintenanceProgress {
-  /** Written through this server and not looked at since. */
-  readonly tablesToLookAt: number;
-  /** When this server last ended a round of all tables, ms since the epoch; absent before the first. */
+  /** Tables with writes through this server since their last check. */
+  readonly pendingTables: number;
+  /** End of this server's last check of all tables, ms since the epoch. Absent before the first. */
   readonly lastRoundMillis?: number;
 }
 
@@ -50,153 +59,144 @@ export interface MaintenanceOptions {
   readonly log: Logger;
 }
 
-/**
- * Watches writes and queues jobs for the tables that need them. From time to time one of the servers
- * looks at all tables.
- */
-export function startMaintenance(options: MaintenanceOptions): Maintenance {
-  return new Watch(options);
+export const startMaintenance = (options: MaintenanceOptions): Maintenance =>
+  new AutomaticMaintenance(options);
+
+interface RecentWrites {
+  count: number;
+  lastMillis: number;
 }
 
-interface Written {
-  writes: number;
-  last: number;
-}
-
-class Watch implements Maintenance {
-  readonly #written = new Map<string, Written>();
-  /** When a table was last cleaned up, or first written to. */
-  readonly #cleaned = new Map<string, number>();
-  readonly #timers: NodeJS.Timeout[];
-  #looking = Promise.resolve();
-  #round: Promise<void> | undefined;
-  #rounded: number | undefined;
+class AutomaticMaintenance implements Maintenance {
+  /** By the table's key: the writes since the last check. */
+  readonly #written = new Map<string, RecentWrites>();
+  /** By the table's key: when this server last considered a clean-up, ms since the epoch. */
+  readonly #cleanUpChecked = new Map<string, number>();
+  readonly #stopWrittenTables: () => Promise<void>;
+  readonly #stopAllTables: () => Promise<void>;
+  #lastRoundMillis: number | undefined;
   #stopping = false;
 
   constructor(private readonly options: MaintenanceOptions) {
-    const look = setInterval(() => {
-      this.#looking = this.#looking.then(() => this.#look());
-    }, INTERVAL);
-    const round = setInterval(() => this.#goRound(), ROUND_ASKED);
-    this.#timers = [look, round];
-    for (const timer of this.#timers) timer.unref();
-    this.#goRound();
+    const { log } = options;
+    this.#stopWrittenTables = startPolling(
+      WRITTEN_TABLES_INTERVAL,
+      () => this.#checkWrittenTables(),
+      (err) => log.warn({ err }, "the written tables could not be checked"),
+    );
+    this.#stopAllTables = startPolling(
+      ALL_TABLES_LEASE_INTERVAL,
+      () => this.#checkAllTables(),
+      (err) => log.warn({ err }, "the check of all tables for maintenance failed"),
+      { immediate: true },
+    );
   }
 
   tableChanged(key: string): void {
-    const written = this.#written.get(key);
-    if (!written) this.#written.set(key, { writes: 1, last: Date.now() });
+    const writes = this.#written.get(key);
+    if (!writes) this.#written.set(key, { count: 1, lastMillis: Date.now() });
     else {
-      written.writes++;
-      written.last = Date.now();
+      writes.count++;
+      writes.lastMillis = Date.now();
     }
   }
 
   progress(): MaintenanceProgress {
     return {
-      tablesToLookAt: this.#written.size,
-      ...(this.#rounded !== undefined && { lastRoundMillis: this.#rounded }),
+      pendingTables: this.#written.size,
+      ...(this.#lastRoundMillis !== undefined && { lastRoundMillis: this.#lastRoundMillis }),
     };
   }
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const timer of this.#timers) clearInterval(timer);
-    await Promise.all([this.#looking, this.#round]);
+    await Promise.all([this.#stopWrittenTables(), this.#stopAllTables()]);
   }
 
-  async #look(): Promise<void> {
+  async #checkWrittenTables(): Promise<void> {
     const now = Date.now();
-    for (const [key, { writes, last }] of this.#written) {
-      const isQuiet = now - last >= QUIET;
-      if (writes < MANY_WRITES && !isQuiet) continue;
+    for (const [key, { count, lastMillis }] of this.#written) {
+      const isQuiet = now - lastMillis >= QUIET_AFTER;
+      if (count < MANY_WRITES && !isQuiet) continue;
       this.#written.delete(key);
       try {
-        await this.#care(key, now, isQuiet);
+        await this.#checkTable(key, now, isQuiet);
       } catch (err) {
-        this.options.log.warn({ err }, "a table could not be looked at for its maintenance");
+        this.options.log.warn({ err }, "a table could not be checked for maintenance");
       }
     }
   }
 
-  #goRound(): void {
-    this.#round ??= this.#lookAtAll()
-      .catch((err) => this.options.log.warn({ err }, "the tables could not be looked at"))
-      .finally(() => {
-        this.#round = undefined;
-      });
-  }
-
-  async #lookAtAll(): Promise<void> {
+  async #checkAllTables(): Promise<void> {
     const { catalog, settings, log } = this.options;
-    // A server that is off looks for tables that are on by themselves: no round for one that is on.
-    const round = settings.on ? "maintenance round" : "maintenance round of tables that ask for it";
-    if (!(await catalog.takeLease(round, ROUND))) return;
+    // With maintenance off, a server checks only the tables whose properties turn it on. That takes its own lease:
+    // it must not replace the check by a server with maintenance on.
+    const lease = settings.on ? "maintenance round" : "maintenance round of tables that ask for it";
+    if (!(await catalog.takeLease(lease, ALL_TABLES_INTERVAL))) return;
     let pageToken: string | undefined;
     do {
       const page = await catalog.listAllTables(
-        { limit: ROUND_PAGE, ...(pageToken && { pageToken }) },
+        { limit: ALL_TABLES_PAGE, ...(pageToken && { pageToken }) },
         { declared: false },
       );
       for (const id of page.items) {
         if (this.#stopping) return;
         try {
           const { key } = await catalog.table(id);
-          // One that is being written to is looked at in its own time.
-          await this.#care(key, Date.now(), !this.#written.has(key));
+          await this.#checkTable(key, Date.now(), !this.#written.has(key));
         } catch (err) {
-          // Dropped meanwhile, or files that cannot be read: others are looked at all the same.
-          log.debug({ err, table: id }, "a table could not be looked at for its maintenance");
+          // The table was dropped meanwhile, or its files cannot be read. The others are checked all the same.
+          log.debug({ err, table: id }, "a table could not be checked for maintenance");
         }
-        await delay(ROUND_PAUSE);
+        await delay(ALL_TABLES_PAUSE);
       }
       pageToken = page.pageToken;
     } while (pageToken !== undefined);
-    this.#rounded = Date.now();
+    this.#lastRoundMillis = Date.now();
   }
 
-  /** `isQuiet`: nobody writes to it, so that what is not indexed yet will not soon be more. */
-  async #care(key: string, now: number, isQuiet: boolean): Promise<void> {
+  /** `isQuiet`: no writes arrive, so that even few rows without an index entry are worth a job. */
+  async #checkTable(key: string, now: number, isQuiet: boolean): Promise<void> {
     const { catalog, engine, jobs, storageOptions } = this.options;
     const record = await catalog.tableByKey(key);
-    if (!record) return void this.#cleaned.delete(key);
+    if (!record) return void this.#cleanUpChecked.delete(key);
     const settings = settingsOf(record, this.options.settings);
     if (!settings.on) return;
     const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
     const { compactBelow, unindexedRows, worthIndexing } = await table.upkeep();
-    const isBehind = isQuiet ? unindexedRows > 0 : worthIndexing;
-    if (compactBelow !== undefined || isBehind) await queueMaintenance(jobs, record);
-    if (await this.#mayCleanUp(record, table, settings, now)) {
-      await queueCleanUp(jobs, record, settings.keepVersionsMs);
+    const needsIndexing = isQuiet ? unindexedRows > 0 : worthIndexing;
+    if (compactBelow !== undefined || needsIndexing) await queueMaintenance(jobs, record);
+    if (await this.#isCleanUpDue(record, table, settings, now)) {
+      await queueVersionCleanUp(jobs, record, settings.keepVersionsMs);
     }
   }
 
-  /** Versions come and go slowly: a table is not listed for each write. */
-  async #mayCleanUp(
+  /** Considers a table once in an interval only: a clean-up lists all versions. */
+  async #isCleanUpDue(
     { key }: TableRecord,
     table: Table,
     { keepVersionsMs }: MaintenanceSettings,
     now: number,
   ): Promise<boolean> {
     const interval = Math.min(
-      Math.max(keepVersionsMs * CLEAN_UP_PART, CLEAN_UP_AT_LEAST),
-      CLEAN_UP_AT_MOST,
+      Math.max(keepVersionsMs * CLEAN_UP_FRACTION, MIN_CLEAN_UP_INTERVAL),
+      MAX_CLEAN_UP_INTERVAL,
     );
-    const last = this.#cleaned.get(key);
-    if (last !== undefined && now - last < interval) return false;
-    this.#cleaned.set(key, now);
-    // Another server may have done it.
+    const checked = this.#cleanUpChecked.get(key);
+    if (checked !== undefined && now - checked < interval) return false;
+    this.#cleanUpChecked.set(key, now);
+    // Another server may have cleaned up.
     const jobs = await this.options.jobs.list(key);
-    const done = jobs.filter((job) => job.kind === CLEAN_UP && job.state === "DONE").at(-1);
-    if (done === undefined) return true;
-    if (now - done.updatedMillis < interval) {
-      // Our own last one, too, ended after it was queued: the next is due an interval after its end.
-      this.#cleaned.set(key, done.updatedMillis);
+    const last = jobs.filter((job) => job.kind === VERSION_CLEAN_UP && job.state === "DONE").at(-1);
+    if (last === undefined) return true;
+    if (now - last.updatedMillis < interval) {
+      // Also after a job of this server: the interval begins at the end of the job, not when it was queued.
+      this.#cleanUpChecked.set(key, last.updatedMillis);
       return false;
     }
-    if ((done.result as CleanUpResult | undefined)?.versions_in_use) return true;
-    // All but the newest version were old enough then.
+    if ((last.result as VersionCleanUpResult | undefined)?.versions_in_use) return true;
+    // When the newest version was old enough already, the last clean-up removed all others: nothing is due.
     const { timestampMillis } = await table.describe();
-    return done.updatedMillis < timestampMillis + keepVersionsMs;
+    return last.updatedMillis < timestampMillis + keepVersionsMs;
   }
 }

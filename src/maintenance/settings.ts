@@ -2,31 +2,36 @@ import type { TableRecord } from "../catalog/catalog.js";
 import type { MaintenanceSettings } from "../config/config.js";
 import { duration } from "../config/option.js";
 
-/** Table properties that set a table's own maintenance. */
+/** Table properties that override the server's maintenance settings. */
 export const properties = {
-  /** `off`: the server leaves the table alone. */
+  /** `off`: the server does not maintain the table. */
   maintenance: "joust.maintenance",
-  /** How long versions are kept that nothing holds, such as 36h or 7d. */
+  /** How long unused versions stay, for example 36h or 7d. */
   keepVersions: "joust.keep_versions",
 } as const;
 
-/** Whether properties say how the server treats a table: an administrator's to set. */
-export const steersServer = (properties: Readonly<Record<string, string>> | undefined): boolean =>
-  Object.keys(properties ?? {}).some((name) => name.startsWith("joust."));
+/** Whether some properties change what the server does with a table. Only an administrator may set those. */
+export const hasServerProperties = (
+  properties: Readonly<Record<string, string>> | undefined,
+): boolean => Object.keys(properties ?? {}).some((name) => name.startsWith("joust."));
 
-/** A table's own settings where it has some, else the server's. A value that means nothing is none. */
+/** The settings of a table: its properties where they are valid, else the server's settings. */
 export function settingsOf(
   table: Pick<TableRecord, "properties">,
   server: MaintenanceSettings,
 ): MaintenanceSettings {
-  const { [properties.maintenance]: own, [properties.keepVersions]: kept } = table.properties;
+  const { [properties.maintenance]: maintenance, [properties.keepVersions]: keepVersions } =
+    table.properties;
   return {
-    on: own === undefined ? server.on : own.toLowerCase() !== "off",
-    keepVersionsMs: kept === undefined ? server.keepVersionsMs : read(kept, server.keepVersionsMs),
+    on: maintenance === undefined ? server.on : maintenance.toLowerCase() !== "off",
+    keepVersionsMs:
+      keepVersions === undefined
+        ? server.keepVersionsMs
+        : parseDuration(keepVersions, server.keepVersionsMs),
   };
 }
 
-function read(text: string, fallback: number): number {
+function parseDuration(text: string, fallback: number): number {
   try {
     return duration.parse(text);
   } catch {

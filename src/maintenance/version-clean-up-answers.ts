@@ -1,47 +1,56 @@
+/**
+ * How this server answers the version clean-ups of other members; see cluster/version-clean-ups.ts.
+ *
+ * 1. Every 250 ms it reads the open proposals of other members.
+ * 2. For a new one it asks the engine which of the versions are in use here. The engine refuses requests for the
+ *    others from then on (`GivenUp`).
+ * 3. It writes the versions in use as its answer. A failed write is repeated with the same answer, because the
+ *    other server may have read it.
+ * 4. When the proposal is deleted, or its server is dead, the engine serves all versions again.
+ */
 import type { Catalog } from "../catalog/catalog.js";
 import type { VersionCleanUps } from "../cluster/version-clean-ups.js";
 import type { Engine, GivenUp } from "../engine/index.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 
-/** How often clean-ups of other servers are looked for, ms. */
-const INTERVAL = 250;
+const POLL_INTERVAL = 250;
 
-export interface CleanUpDependencies {
-  readonly versionCleanUps: Pick<VersionCleanUps, "elsewhere" | "wanted" | "answer">;
+export interface CleanUpAnswerDependencies {
+  readonly versionCleanUps: Pick<VersionCleanUps, "proposedByOthers" | "proposal" | "answer">;
   readonly catalog: Pick<Catalog, "tableByKey">;
   readonly engine: Pick<Engine, "table">;
-  /** What reaching the root needs; a table's own options come on top. */
+  /** Of the root; a table's options are added to them. */
   readonly storageOptions: Record<string, string>;
   readonly log: Logger;
 }
 
 /**
- * Tells other servers that clean up which versions this one needs, and lets nobody have the others meanwhile.
- * Resolves when those that had begun before this server was there are answered; gives back how to stop, when
- * nothing here uses versions any more.
+ * Answers the clean-ups of other members. Resolves when those that were open at the start are answered.
+ *
+ * @returns a function that stops the answers; to be called when this server no longer uses any version
  */
-export async function watchVersionCleanUps(
-  surroundings: CleanUpDependencies,
+export async function answerVersionCleanUps(
+  dependencies: CleanUpAnswerDependencies,
 ): Promise<() => Promise<void>> {
-  const watch = new Watch(surroundings);
-  await watch.look();
-  watch.start();
-  return () => watch.stop();
+  const responder = new CleanUpResponder(dependencies);
+  await responder.poll();
+  responder.start();
+  return () => responder.stop();
 }
 
-type Closable = Pick<CleanUpDependencies, "catalog" | "versionCleanUps"> & {
+type Closable = Pick<CleanUpAnswerDependencies, "catalog" | "versionCleanUps"> & {
   close(): Promise<void>;
 };
 
-/** An open catalog, with the clean-ups of other servers answered until it is closed. */
-export async function answeringVersionCleanUps<T extends Closable>(
+/** Answers the clean-ups of other members until the catalog is closed. */
+export async function withVersionCleanUpAnswers<T extends Closable>(
   opened: T,
-  own: Pick<CleanUpDependencies, "engine" | "storageOptions" | "log">,
+  dependencies: Pick<CleanUpAnswerDependencies, "engine" | "storageOptions" | "log">,
 ): Promise<T> {
   const { catalog, versionCleanUps } = opened;
   try {
-    const stop = await watchVersionCleanUps({ ...own, catalog, versionCleanUps });
+    const stop = await answerVersionCleanUps({ ...dependencies, catalog, versionCleanUps });
     const close = () => stop().finally(() => opened.close());
     return { ...opened, close };
   } catch (error) {
@@ -50,89 +59,90 @@ export async function answeringVersionCleanUps<T extends Closable>(
   }
 }
 
-/** A clean-up of another server. */
-interface Known {
-  /** What of it was given up here, once that is decided; it stays so until the clean-up has ended. */
+/** An open clean-up of another member. */
+interface OpenCleanUp {
+  /** What the engine gave up for it. Decided once, and in force until the clean-up has ended. */
   givenUp: Promise<GivenUp | undefined> | undefined;
   answering: Promise<void> | undefined;
-  answered: boolean;
+  isAnswered: boolean;
 }
 
-class Watch {
-  readonly #known = new Map<string, Known>();
-  #stopLooking: (() => Promise<void>) | undefined;
+class CleanUpResponder {
+  readonly #open = new Map<string, OpenCleanUp>();
+  #stopPolling: (() => Promise<void>) | undefined;
 
-  constructor(private readonly surroundings: CleanUpDependencies) {}
+  constructor(private readonly dependencies: CleanUpAnswerDependencies) {}
 
   start(): void {
-    this.#stopLooking = startPolling(
-      INTERVAL,
-      () => this.look(),
+    this.#stopPolling = startPolling(
+      POLL_INTERVAL,
+      () => this.poll(),
       (err) =>
-        this.surroundings.log.warn({ err }, "clean-ups of other servers could not be looked for"),
+        this.dependencies.log.warn({ err }, "the clean-ups of other servers could not be read"),
     );
   }
 
   async stop(): Promise<void> {
-    await this.#stopLooking?.();
-    await Promise.all([...this.#known.keys()].map((id) => this.#end(id)));
+    await this.#stopPolling?.();
+    await Promise.all([...this.#open.keys()].map((id) => this.#end(id)));
   }
 
-  /** Ends what is over and answers what is new, or was not answered yet. */
-  async look(): Promise<void> {
-    const isFirst = this.#stopLooking === undefined;
-    const going = new Set(await this.surroundings.versionCleanUps.elsewhere());
-    for (const id of this.#known.keys()) if (!going.has(id)) void this.#end(id);
-    const answers = [...going].map((id) => this.#answer(id));
-    // Later on, a table that takes long to look at keeps no other one waiting.
+  /** Ends the clean-ups that are no longer proposed. Answers those without an answer. */
+  async poll(): Promise<void> {
+    const isFirst = this.#stopPolling === undefined;
+    const proposed = new Set(await this.dependencies.versionCleanUps.proposedByOthers());
+    for (const id of this.#open.keys()) if (!proposed.has(id)) void this.#end(id);
+    const answers = [...proposed].map((id) => this.#answer(id));
+    // Later polls do not wait: a table that takes long must not delay the answers for others.
     if (isFirst) await Promise.all(answers);
   }
 
   async #end(id: string): Promise<void> {
-    const known = this.#known.get(id);
-    this.#known.delete(id);
-    await known?.answering;
-    (await known?.givenUp?.catch(() => undefined))?.end();
+    const cleanUp = this.#open.get(id);
+    this.#open.delete(id);
+    await cleanUp?.answering;
+    (await cleanUp?.givenUp?.catch(() => undefined))?.end();
   }
 
   #answer(id: string): Promise<void> {
-    let known = this.#known.get(id);
-    if (!known) {
-      known = { givenUp: undefined, answering: undefined, answered: false };
-      this.#known.set(id, known);
-    }
-    const one = known;
-    if (!one.answered) {
-      one.answering ??= this.#tryAnswer(id, one).finally(() => {
-        one.answering = undefined;
+    const cleanUp = this.#open.get(id) ?? this.#add(id);
+    if (!cleanUp.isAnswered) {
+      cleanUp.answering ??= this.#tryAnswer(id, cleanUp).finally(() => {
+        cleanUp.answering = undefined;
       });
     }
-    return one.answering ?? Promise.resolve();
+    return cleanUp.answering ?? Promise.resolve();
   }
 
-  /** Does not fail: what could not be told is told at the next look. */
-  async #tryAnswer(id: string, known: Known): Promise<void> {
+  #add(id: string): OpenCleanUp {
+    const cleanUp = { givenUp: undefined, answering: undefined, isAnswered: false };
+    this.#open.set(id, cleanUp);
+    return cleanUp;
+  }
+
+  /** Does not reject: the next poll repeats a failed answer. */
+  async #tryAnswer(id: string, cleanUp: OpenCleanUp): Promise<void> {
     try {
-      // Decided once: of an answer that seemed to fail the other server may know.
-      known.givenUp ??= this.#giveUp(id);
-      const givenUp = await known.givenUp.catch((error) => {
-        known.givenUp = undefined;
+      // Decided once: the other server may have read an answer whose write seemed to fail.
+      cleanUp.givenUp ??= this.#giveUp(id);
+      const givenUp = await cleanUp.givenUp.catch((error) => {
+        cleanUp.givenUp = undefined;
         throw error;
       });
-      await this.surroundings.versionCleanUps.answer(id, givenUp?.kept ?? []);
-      known.answered = true;
+      await this.dependencies.versionCleanUps.answer(id, givenUp?.kept ?? []);
+      cleanUp.isAnswered = true;
     } catch (err) {
-      this.surroundings.log.warn({ err }, "another server's clean-up could not be answered");
+      this.dependencies.log.warn({ err }, "a clean-up of another server could not be answered");
     }
   }
 
-  /** Nothing of a table that is gone. */
+  /** Returns undefined when the clean-up has ended or the table is dropped. */
   async #giveUp(id: string): Promise<GivenUp | undefined> {
-    const { versionCleanUps, catalog, engine, storageOptions } = this.surroundings;
-    const wanted = await versionCleanUps.wanted(id);
-    const record = wanted && (await catalog.tableByKey(wanted.table));
+    const { versionCleanUps, catalog, engine, storageOptions } = this.dependencies;
+    const proposal = await versionCleanUps.proposal(id);
+    const record = proposal && (await catalog.tableByKey(proposal.table));
     if (!record) return undefined;
     const options = { ...storageOptions, ...record.storageOptions };
-    return engine.table(record.location, options).giveUp(wanted.versions);
+    return engine.table(record.location, options).giveUp(proposal.versions);
   }
 }

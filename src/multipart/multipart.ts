@@ -1,11 +1,14 @@
 /**
- * Uploads: writes that come in several parts and become visible as one version.
+ * Multipart writes ("uploads" in the API): several requests whose rows become visible as one version.
  *
- * Each part's data files are written when the part arrives; what is kept of it here is all that the
- * commit needs, so that an upload survives a restart and its parts may come to different servers.
+ * 1. `begin` stores the version that the parts are based on.
+ * 2. Each part writes its data files when it arrives. `recordPart` stores what the commit needs to know of it.
+ *    So an upload survives a restart, and different servers may receive its parts.
+ * 3. `complete` gives one server the right to commit. `committed` stores the new version.
+ * 4. `orphanedParts` returns files that no commit will reference: those of abandoned uploads and replaced parts.
  */
 
-/** What a client says of an upload. */
+/** How a client names an upload. */
 export interface MultipartName {
   readonly id: string;
   /** Key of the table. */
@@ -14,76 +17,78 @@ export interface MultipartName {
   readonly branch: string | undefined;
 }
 
-/** An upload that was begun. */
 export interface MultipartWrite extends MultipartName {
-  /** The version that the parts are written against. */
+  /** The version that the parts are based on. */
   readonly version: number;
 }
 
-/** What a client sent of an upload, written to the table's files already. */
+/** A part whose data files are written. */
 export interface MultipartPart {
-  /** A part of the same name takes this one's place. */
+  /** A later part of the same name replaces this one. */
   readonly name: string;
-  /** As the engine gave them; see `Table.writePart`. */
+  /** As `Table.writePart` returned them. */
   readonly contents: Buffer;
   readonly overwrite: boolean;
 }
 
-/** Files that no version refers to, or none that is known. */
+/** Files of parts that no version references, as far as the catalog knows. */
 export interface OrphanedParts {
   readonly upload: MultipartWrite;
   readonly parts: Buffer[];
-  /** The upload was being committed when its server went: ask the table before anything is removed. */
-  readonly doubtful: boolean;
+  /** The server died during the commit: the table must be checked before the files are removed. */
+  readonly maybeCommitted: boolean;
   /**
-   * Ends a doubtful upload, before its files are removed; false when its commit is being tried again:
-   * then they stay.
+   * Ends an upload that may be committed, before its files are removed. Returns false when its commit is repeated
+   * at this moment: the files must stay then.
    */
   claim(): Promise<boolean>;
-  /** To be called when the files are gone. */
+  /** To be called after the files are removed. */
   removed(): Promise<void>;
 }
 
-/** What there is to do for a request to complete an upload. */
+/** The work of a request to complete an upload: nothing when it is already committed. */
 export type Completion =
   | { readonly version: number }
   | {
       readonly upload: MultipartWrite;
       readonly overwrite: boolean;
       readonly parts: Buffer[];
-      /** An earlier try may have made the commit. */
+      /** An earlier attempt may have committed. */
       readonly retried: boolean;
     };
 
 export interface MultipartWrites {
-  /** Begins an upload; its id. @throws code 21 when too many are open */
+  /** Returns the id of the new upload. @throws code 21 when too many are open */
   begin(upload: Omit<MultipartWrite, "id">): Promise<string>;
   /**
-   * The upload, of that table and branch, when it takes parts. @throws code 13 when it does not: it has
-   * ended, or began more than three days ago
+   * Returns an upload that accepts parts.
+   *
+   * @throws code 13 when it has ended or began more than three days ago, or is of another table or branch
    */
   open(name: MultipartName): Promise<MultipartWrite>;
   /**
-   * Keeps a part; gives what is left of one that it replaces. @throws code 13 when the upload has
-   * ended, or when other parts of it are written in the other mode
+   * Stores a part. Returns the part that it replaces.
+   *
+   * @throws code 13 when the upload has ended, or when other parts have the other mode
    */
   recordPart(id: string, part: MultipartPart): Promise<OrphanedParts | undefined>;
   /**
-   * The right to commit, or the version of the commit that was made. No more parts are taken from then
-   * on. @throws code 13 for an upload that there is not, code 17 while another server commits
+   * Returns the parts to commit, or the version of an earlier commit. The upload accepts no more parts.
+   *
+   * @throws code 13 when there is no such upload, code 17 while another server commits
    */
   complete(name: MultipartName): Promise<Completion>;
-  /** The commit was made: it is remembered for a day, for clients that ask again. */
+  /** Stores the result of the commit for a day, for clients that repeat their request. */
   committed(id: string, version: number): Promise<void>;
-  /** Ends an upload that is in `state`; undefined when it is in another, or there is none. */
+  /** Ends an upload in `state`. Returns undefined when there is none in this state. */
   abandon(name: MultipartName, state: "open" | "committing"): Promise<OrphanedParts | undefined>;
   /**
-   * Forgets the uploads on a branch that was deleted, and with it what their parts wrote: those that began
-   * before a time, ms since the epoch.
+   * Deletes the uploads on a deleted branch that began before a time, ms since the epoch. The deletion of the branch
+   * has removed their files.
    */
   endBranch(table: string, branch: string, before: number): Promise<void>;
-  /** The oldest version that an upload in progress on the table's main branch began at. */
+  /** The oldest version that an open upload on the main branch is based on. */
   oldestVersion(table: string): Promise<number | undefined>;
-  /** What was left behind: uploads idle for a day, and files that could not be removed before. */
+  /** Ends the uploads without activity for a day. Returns all parts whose files are to be removed. */
   orphanedParts(): Promise<OrphanedParts[]>;
 }

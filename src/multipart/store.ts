@@ -4,9 +4,18 @@ import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase, Write } from "../database/database.js";
 import type { UploadsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
-import { tableGone } from "../database/table-gone.js";
-import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
+import { tableDropped } from "../database/table-dropped.js";
+import { invalidInput } from "../foundation/errors.js";
 import { firstIdAt, timedId, timeOf } from "../foundation/timed-id.js";
+import {
+  commitInProgress,
+  MAX_OF_ALL,
+  MAX_OF_TABLE,
+  mixedModes,
+  tooManyUploads,
+  uploadEnded,
+  uploadTooOld,
+} from "./failures.js";
 import type {
   Completion,
   MultipartName,
@@ -15,38 +24,41 @@ import type {
   MultipartWrites,
   OrphanedParts,
 } from "./multipart.js";
+import {
+  decodePart,
+  endIdleUploads,
+  multipartWrite,
+  orphanedPart,
+  orphanedUpload,
+} from "./orphaned-parts.js";
 
-/** An upload without activity ends after this time, and a finished one is forgotten, ms. */
-const KEPT = 24 * 3600 * 1000;
+/** An open upload without activity ends after this time, and a committed one is deleted, ms. */
+const RETENTION = 24 * 3600 * 1000;
 /**
- * Parts are taken for this time after an upload began, ms: the table's clean-up removes files that no
- * version names after seven days, and an upload may stay open for one day after its last part.
+ * An upload accepts parts for this time, ms. The version clean-up removes unreferenced files after seven days, and an
+ * upload may stay open for one day after its last part.
  */
-const TAKES_PARTS = 3 * 24 * 3600 * 1000;
-/** Uploads in progress per table, and over all tables. */
-const MAX_OF_TABLE = 64;
-const MAX_OF_ALL = 4_096;
-/** Parts of one upload. */
+const MAX_AGE_FOR_PARTS = 3 * 24 * 3600 * 1000;
 const MAX_PARTS = 10_000;
 
-/** Uploads in the catalog's database. */
+/** Multipart writes in the database of the catalog. */
 export class MultipartStore implements MultipartWrites {
   constructor(
     private readonly db: CatalogDatabase,
-    private readonly servers: ClusterMembers,
+    private readonly members: ClusterMembers,
   ) {}
 
   async begin({ table, branch, version }: Omit<MultipartWrite, "id">): Promise<string> {
     const id = timedId();
     await this.db.write(async (t) => {
       const active = t.selectFrom("uploads").where("state", "in", ["open", "committing"]);
-      const { all, own } = await active
+      const { all, ofTable } = await active
         .select((e) => [
           e.fn.countAll<number>().as("all"),
-          e.fn.countAll<number>().filterWhere("table_key", "=", table).as("own"),
+          e.fn.countAll<number>().filterWhere("table_key", "=", table).as("ofTable"),
         ])
         .executeTakeFirstOrThrow();
-      if (own >= MAX_OF_TABLE || all >= MAX_OF_ALL) throw tooMany();
+      if (ofTable >= MAX_OF_TABLE || all >= MAX_OF_ALL) throw tooManyUploads();
       await t
         .insertInto("uploads")
         .values({
@@ -59,7 +71,7 @@ export class MultipartStore implements MultipartWrites {
         })
         .execute()
         .catch((error) => {
-          throw violation(error) === "foreign-key" ? tableGone() : error;
+          throw violation(error) === "foreign-key" ? tableDropped() : error;
         });
     });
     return id;
@@ -68,14 +80,14 @@ export class MultipartStore implements MultipartWrites {
   async open(name: MultipartName): Promise<MultipartWrite> {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
-      if (row.state !== "open") throw ended(name.id);
-      if (Date.now() - timeOf(row.id) > TAKES_PARTS) throw tooOld();
+      if (row.state !== "open") throw uploadEnded(name.id);
+      if (Date.now() - timeOf(row.id) > MAX_AGE_FOR_PARTS) throw uploadTooOld();
       await t
         .updateTable("uploads")
         .set({ touched_at: Date.now() })
         .where("id", "=", row.id)
         .execute();
-      return upload(row);
+      return multipartWrite(row);
     });
   }
 
@@ -83,9 +95,9 @@ export class MultipartStore implements MultipartWrites {
     const overwrite = part.overwrite ? 1 : 0;
     return this.db.write(async (t) => {
       const row = await this.#locked(t, id);
-      if (row?.state !== "open") throw ended(id);
-      if (row.overwrite !== null && row.overwrite !== overwrite) throw otherMode();
-      const before = await t
+      if (row?.state !== "open") throw uploadEnded(id);
+      if (row.overwrite !== null && row.overwrite !== overwrite) throw mixedModes();
+      const replaced = await t
         .updateTable("upload_parts")
         .set({ name: null })
         .where("upload_id", "=", id)
@@ -114,7 +126,7 @@ export class MultipartStore implements MultipartWrites {
         .set({ overwrite, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
-      return before && this.#remainsOfPart(row, before.id, before.contents);
+      return replaced && orphanedPart(this.db, row, replaced.id, replaced.contents);
     });
   }
 
@@ -123,9 +135,10 @@ export class MultipartStore implements MultipartWrites {
       const row = await this.#find(t, name);
       const { id } = row;
       if (row.state === "done") return { version: row.result as number };
-      if (row.state === "abandoned") throw ended(id);
+      if (row.state === "abandoned") throw uploadEnded(id);
       const retried = row.state === "committing";
-      if (retried && row.owner !== this.servers.self && (await this.#isAlive(t, id))) throw busy();
+      if (retried && row.owner !== this.members.self && (await this.#isOwnerAlive(t, id)))
+        throw commitInProgress();
       const parts = await t
         .selectFrom("upload_parts")
         .select("contents")
@@ -138,13 +151,13 @@ export class MultipartStore implements MultipartWrites {
       }
       await t
         .updateTable("uploads")
-        .set({ state: "committing", owner: this.servers.self, touched_at: Date.now() })
+        .set({ state: "committing", owner: this.members.self, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
       return {
-        upload: upload(row),
+        upload: multipartWrite(row),
         overwrite: row.overwrite === 1,
-        parts: parts.map(contents),
+        parts: parts.map(decodePart),
         retried,
       };
     });
@@ -157,7 +170,7 @@ export class MultipartStore implements MultipartWrites {
         .set({ state: "done", owner: null, result: version, touched_at: Date.now() })
         .where("id", "=", id)
         .execute();
-      // What is left are parts whose place others took: their files are still to be removed.
+      // Parts without a name were replaced: their rows stay until their files are removed.
       await t
         .deleteFrom("upload_parts")
         .where("upload_id", "=", id)
@@ -180,7 +193,7 @@ export class MultipartStore implements MultipartWrites {
         .where("state", "=", state)
         .returningAll()
         .executeTakeFirst();
-      return row && this.#remainsOf(t, row);
+      return row && orphanedUpload(this.db, t, row);
     });
   }
 
@@ -208,55 +221,18 @@ export class MultipartStore implements MultipartWrites {
     return version ?? undefined;
   }
 
-  async orphanedParts(): Promise<OrphanedParts[]> {
-    const before = Date.now() - KEPT;
-    return this.db.write(async (t) => {
-      await t
-        .updateTable("uploads")
-        .set({ state: "abandoned", owner: null })
-        .where("touched_at", "<", before)
-        .where("state", "=", "open")
-        .execute();
-      await t
-        .deleteFrom("uploads")
-        .where("state", "=", "done")
-        .where("touched_at", "<", before)
-        .where("id", "not in", (e) => e.selectFrom("upload_parts").select("upload_id"))
-        .execute();
-      const ended = await t
-        .selectFrom("uploads")
-        .selectAll()
-        // A commit takes half an hour at most: nobody is at one that began a day ago.
-        .where((e) =>
-          e.or([
-            e("state", "=", "abandoned"),
-            e.and([e("state", "=", "committing"), e("touched_at", "<", before)]),
-          ]),
-        )
-        .execute();
-      const replaced = await t
-        .selectFrom("upload_parts")
-        .innerJoin("uploads", "uploads.id", "upload_parts.upload_id")
-        .selectAll("uploads")
-        .select(["upload_parts.id as part", "upload_parts.contents"])
-        .where("upload_parts.name", "is", null)
-        .where("uploads.state", "<>", "abandoned")
-        .execute();
-      const found: OrphanedParts[] = [];
-      for (const row of ended) found.push(await this.#remainsOf(t, row));
-      for (const row of replaced) found.push(this.#remainsOfPart(row, row.part, row.contents));
-      return found;
-    });
+  orphanedParts(): Promise<OrphanedParts[]> {
+    return endIdleUploads(this.db, Date.now() - RETENTION);
   }
 
   /** @throws code 13 when there is no such upload of that table and branch */
   async #find(t: Write, { id, table, branch }: MultipartName): Promise<Selectable<UploadsRow>> {
     const row = await this.#locked(t, id);
     if (row?.table_key === table && row.branch === (branch ?? "")) return row;
-    throw ended(id);
+    throw uploadEnded(id);
   }
 
-  /** The row as it stays until the end of this SQL transaction. */
+  /** Locks the row until the end of the SQL transaction. */
   #locked(t: Write, id: string): Promise<Selectable<UploadsRow> | undefined> {
     return t
       .selectFrom("uploads")
@@ -266,93 +242,13 @@ export class MultipartStore implements MultipartWrites {
       .executeTakeFirst();
   }
 
-  async #isAlive(t: Write, id: string): Promise<boolean> {
+  async #isOwnerAlive(t: Write, id: string): Promise<boolean> {
     const row = await t
       .selectFrom("uploads")
       .select("id")
       .where("id", "=", id)
-      .where("owner", "in", this.servers.alive())
+      .where("owner", "in", this.members.alive())
       .executeTakeFirst();
     return row !== undefined;
   }
-
-  async #remainsOf(t: Write, row: Selectable<UploadsRow>): Promise<OrphanedParts> {
-    const parts = await t
-      .selectFrom("upload_parts")
-      .select("contents")
-      .where("upload_id", "=", row.id)
-      .execute();
-    return {
-      upload: upload(row),
-      parts: parts.map(contents),
-      doubtful: row.state === "committing",
-      claim: () => this.#claim(row),
-      removed: async () => {
-        await this.db.write((t) =>
-          t.deleteFrom("uploads").where("id", "=", row.id).where("state", "<>", "done").execute(),
-        );
-      },
-    };
-  }
-
-  /** True: the upload is as it was in `row`, and ends with this. */
-  async #claim({ id, state, touched_at }: Selectable<UploadsRow>): Promise<boolean> {
-    const { numUpdatedRows } = await this.db.write((t) =>
-      t
-        .updateTable("uploads")
-        .set({ state: "abandoned", owner: null })
-        .where("id", "=", id)
-        .where("state", "=", state)
-        .where("touched_at", "=", touched_at)
-        .executeTakeFirst(),
-    );
-    return numUpdatedRows > 0n;
-  }
-
-  /** A part that another one has taken the place of. */
-  #remainsOfPart(row: Selectable<UploadsRow>, part: string, base64: string): OrphanedParts {
-    return {
-      upload: upload(row),
-      parts: [contents({ contents: base64 })],
-      doubtful: false,
-      claim: async () => true,
-      removed: async () => {
-        await this.db.write((t) => t.deleteFrom("upload_parts").where("id", "=", part).execute());
-      },
-    };
-  }
 }
-
-const contents = (part: { contents: string }): Buffer => Buffer.from(part.contents, "base64");
-
-const upload = (row: Selectable<UploadsRow>): MultipartWrite => ({
-  id: row.id,
-  table: row.table_key,
-  branch: row.branch === "" ? undefined : row.branch,
-  version: row.version,
-});
-
-const ended = (id: string): JoustError =>
-  invalidInput(
-    `the table has no upload ${JSON.stringify(id.slice(0, 80))} that is in progress: begin a new one`,
-  );
-
-const tooOld = (): JoustError =>
-  invalidInput(
-    "the upload began more than three days ago and takes no more parts: complete it, or begin a new one",
-  );
-
-const otherMode = (): JoustError =>
-  invalidInput("the parts of an upload must all append or all overwrite");
-
-const tooMany = (): JoustError =>
-  new JoustError(
-    ErrorCode.Throttling,
-    `too many uploads are in progress (at most ${MAX_OF_TABLE} of one table, ${MAX_OF_ALL} in all): complete or abort some`,
-  );
-
-const busy = (): JoustError =>
-  new JoustError(
-    ErrorCode.ServiceUnavailable,
-    "another server completes this upload right now: ask again",
-  );

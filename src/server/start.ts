@@ -3,7 +3,10 @@ import type { Services } from "../api/services.js";
 import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
 import { makeFirstKey } from "../auth/first-key.js";
 import { adoptTables } from "../catalog/discovery/adoption.js";
-import { removeOrphanedTables, watchOrphanedTables } from "../catalog/tables/orphaned-tables.js";
+import {
+  removeOrphanedTables,
+  startOrphanedTableRemoval,
+} from "../catalog/tables/orphaned-table-removal.js";
 import type { Config } from "../config/config.js";
 import { Engine, Upload } from "../engine/index.js";
 import { isRemote } from "../foundation/addresses.js";
@@ -16,18 +19,19 @@ import { readPair, watchPair } from "../http/transport/tls.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
-import { cleanUp, maintenance } from "../jobs/maintenance.js";
+import { maintenance } from "../jobs/maintenance.js";
 import { startJobs } from "../jobs/runner.js";
+import { versionCleanUp } from "../jobs/version-clean-up.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
-import { pausingCommits } from "../maintenance/commit-pauses.js";
+import { withCommitPauses } from "../maintenance/commit-pauses.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { maintenanceKinds } from "../maintenance/maintenance-jobs.js";
-import { answeringVersionCleanUps } from "../maintenance/version-clean-up-answers.js";
-import { watchOrphanedParts } from "../multipart/clean-up.js";
+import { withVersionCleanUpAnswers } from "../maintenance/version-clean-up-answers.js";
+import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js";
 import { operations, translations } from "../operations/index.js";
-import { Prewarming } from "../prewarm/prewarming.js";
-import { prewarmTables } from "../prewarm/table.js";
-import { watchRemovals } from "../tables/table-removal.js";
+import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
+import { prewarmTables } from "../prewarm/prewarm-table.js";
+import { startRemovalAcknowledgements } from "../tables/table-removal.js";
 import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import { mainThreadHandler } from "../threads/forwarded-operations.js";
@@ -70,8 +74,8 @@ export async function start(config: Config, log: Logger): Promise<Running> {
     onLease,
   });
   // Others that clean up wait for an answer from here on.
-  const answering = await answeringVersionCleanUps(opened, { engine, storageOptions, log });
-  const store = pausingCommits(answering, { engine, storageOptions, log });
+  const answering = await withVersionCleanUpAnswers(opened, { engine, storageOptions, log });
+  const store = withCommitPauses(answering, { engine, storageOptions, log });
   try {
     return await startOn(config, log, engine, store, shared);
   } catch (error) {
@@ -100,7 +104,7 @@ async function startOn(
       compaction(engine, storageOptions),
       viewRefresh({ engine, catalog, storageOptions }),
       maintenance(engine, storageOptions),
-      cleanUp(engine, storageOptions, store),
+      versionCleanUp(engine, storageOptions, store),
     ],
     log,
     // Rows that came while an index was built are in none.
@@ -127,16 +131,16 @@ async function startOn(
     multipart,
     idempotency,
     maintenance: upkeep,
-    prewarming: new Prewarming(),
+    prewarming: new PrewarmQueue(),
     threads: workers,
     log,
   };
-  const unwatch = watchOrphanedTables({
+  const unwatch = startOrphanedTableRemoval({
     ...unfinished,
-    letGo: (table) => releaseTable(services, table),
+    releaseTable: (table) => releaseTable(services, table),
   });
-  const unwatchUploads = watchOrphanedParts(services);
-  const unwatchDrops = watchRemovals(services);
+  const unwatchUploads = startOrphanedPartRemoval(services);
+  const unwatchDrops = startRemovalAcknowledgements(services);
 
   if (config.auth === "none") log.warn("--auth none: everybody on this host may do everything");
   else if (config.apiKey === undefined) await firstKey(config, store, log);

@@ -1,14 +1,14 @@
 import { ErrorCode, hasCode } from "../foundation/errors.js";
-import { type Opening, type OpenTable, onTable } from "./open-table.js";
+import { type OpenTable, onTable, type TableDependencies } from "./open-table.js";
 
-/** Joins the components of an identifier in SQL. */
+/** Separates the components of an identifier in SQL. */
 const DELIMITER = "$";
-/** The root namespace, unless the catalog has a namespace of this name. */
+/** SQL name of the root namespace, unless the catalog has a namespace of this name. */
 export const ROOT_SCHEMA = "public";
 
 /**
- * The identifier that a name in a query stands for: `a.b.t` begins at the root, `t` is in `namespace`, and a
- * quoted part may be several components, "a$b".t or "a$b$t".
+ * Resolves a name in a query to an identifier: `a.b.t` starts at the root, `t` is in `namespace`. A quoted part may
+ * hold several components: "a$b".t or "a$b$t".
  */
 export function identifier(name: readonly string[], namespace: readonly string[]): string[] {
   const id = name.flatMap((part) => part.split(DELIMITER));
@@ -16,9 +16,9 @@ export function identifier(name: readonly string[], namespace: readonly string[]
   return id[0] === "" ? id.slice(1) : id;
 }
 
-/** Works on the table that a name in a query stands for. @throws code 1 or 4 when there is none */
+/** Runs work on the table that a name in a query refers to. @throws code 1 or 4 when there is none */
 export async function onNamedTable<T>(
-  services: Opening,
+  services: TableDependencies,
   name: readonly string[],
   namespace: readonly string[],
   work: (open: OpenTable) => Promise<T>,

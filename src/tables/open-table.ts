@@ -5,27 +5,26 @@ import type { Config } from "../config/config.js";
 import type { Engine, Table } from "../engine/index.js";
 import { ErrorCode, hasCode, JoustError } from "../foundation/errors.js";
 
-/** What opening a table takes. */
-export interface Opening {
+export interface TableDependencies {
   readonly catalog: Pick<Catalog, "table" | "tableSync" | "confirmTable">;
   readonly engine: Engine;
   readonly config: Pick<Config, "storageOptions">;
 }
 
-/** A live table: what the catalog knows of it, and the engine's handle. */
+/** A live table: its record in the catalog and the engine's handle. */
 export interface OpenTable {
   readonly record: TableRecord;
   readonly table: Table;
 }
 
-/** Beyond this many the oldest handle is let go; making it again costs a little time. */
+/** Beyond this number the oldest handle is released. To make it again is cheap. */
 const MAX_HANDLES = 20_000;
 
 const handles = new WeakMap<Engine, Map<string, Table>>();
 
-/** Works on the table of that name. @throws code 1 or 4 when there is none, also when it goes meanwhile */
+/** Runs work on the table of that name. @throws code 1 or 4 when there is none or it is dropped meanwhile */
 export function onTable<T>(
-  services: Opening,
+  services: TableDependencies,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
@@ -35,19 +34,19 @@ export function onTable<T>(
   });
 }
 
-/** As `onTable`, and without a promise where the table is at hand and `work` makes none. */
+/** Like `onTable`, but synchronous when the catalog has the table in memory and `work` returns no promise. */
 export function onTableAtHand<T>(
-  services: Opening,
+  services: TableDependencies,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T>;
 export function onTableAtHand<T>(
-  services: Opening,
+  services: TableDependencies,
   id: readonly string[],
   work: (open: OpenTable) => T | Promise<T>,
 ): T | Promise<T>;
 export function onTableAtHand<T>(
-  services: Opening,
+  services: TableDependencies,
   id: readonly string[],
   work: (open: OpenTable) => T | Promise<T>,
 ): T | Promise<T> {
@@ -61,9 +60,9 @@ export function onTableAtHand<T>(
   }
 }
 
-/** As `onTable`, also where the table is only declared. */
+/** Like `onTable`, also for tables that are only declared. */
 export async function onDeclared<T>(
-  services: Opening,
+  services: TableDependencies,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
@@ -75,18 +74,22 @@ export async function onDeclared<T>(
   }
 }
 
-/** Files that vanish under a query are no fault of the server's if somebody dropped the table. */
-async function failed(services: Opening, record: TableRecord, error: unknown): Promise<never> {
+/** Missing files are an internal error only if the table still exists: reports a dropped table as such. */
+async function failed(
+  services: TableDependencies,
+  record: TableRecord,
+  error: unknown,
+): Promise<never> {
   if (hasCode(error, ErrorCode.Internal)) await checkLive(services, record);
   throw error;
 }
 
 /**
- * Whether a table has no version yet. One whose first version was written by its client, past this
- * server, is found out here and is a table like others from then on.
+ * Whether a table has no version yet. A client may write the first version without this server: the table is then
+ * confirmed here.
  */
 export async function isOnlyDeclared(
-  { catalog }: Opening,
+  { catalog }: TableDependencies,
   { record, table }: OpenTable,
 ): Promise<boolean> {
   if (!record.declared) return false;
@@ -106,48 +109,57 @@ const noVersionYet = (id: readonly string[]): JoustError =>
     `table ${formatPath(id)} is declared but has no version yet: create it, or insert rows`,
   );
 
-/** @throws code 1 or 4 when the table is gone or another has its name */
-export function checkLive(services: Opening, { id, key }: TableRecord): Promise<void> | undefined {
+/** @throws code 1 or 4 when the table is dropped or another one has its name */
+export function checkLive(
+  services: TableDependencies,
+  { id, key }: TableRecord,
+): Promise<void> | undefined {
   return services.catalog.tableSync(id)?.key === key ? undefined : checkFound(services, id, key);
 }
 
-async function checkFound(services: Opening, id: readonly string[], key: string): Promise<void> {
+async function checkFound(
+  services: TableDependencies,
+  id: readonly string[],
+  key: string,
+): Promise<void> {
   const now = await liveTable(services, id);
   if (now.key !== key) throw tableNotFound(id);
 }
 
-const liveTable = async (services: Opening, id: readonly string[]): Promise<TableRecord> =>
-  services.catalog.tableSync(id) ?? services.catalog.table(id);
+const liveTable = async (
+  services: TableDependencies,
+  id: readonly string[],
+): Promise<TableRecord> => services.catalog.tableSync(id) ?? services.catalog.table(id);
 
-/** The engine's handle of a table; the same one as long as the table lives. */
-export function tableHandle(services: Opening, record: TableRecord): Table {
-  const known = handlesOf(services.engine);
-  let table = known.get(record.key);
+/** Returns the engine's handle of a table: the same one until the table is dropped. */
+export function tableHandle(services: TableDependencies, record: TableRecord): Table {
+  const cached = handlesOf(services.engine);
+  let table = cached.get(record.key);
   if (table === undefined) {
-    // Another server may have put this table in the place of one that is still remembered.
+    // The key tells the engine that another server may have replaced the table at this location.
     table = services.engine.table(record.location, storageOptions(services, record), record.key);
-    if (known.size >= MAX_HANDLES) known.delete(known.keys().next().value as string);
-    known.set(record.key, table);
+    if (cached.size >= MAX_HANDLES) cached.delete(cached.keys().next().value as string);
+    cached.set(record.key, table);
   }
   return table;
 }
 
-/** A dropped table's handle is of no more use in this thread. */
-export function forgetHandle({ engine }: Pick<Opening, "engine">, key: string): void {
+/** Releases this thread's handle of a dropped table. */
+export function forgetHandle({ engine }: Pick<TableDependencies, "engine">, key: string): void {
   handlesOf(engine).delete(key);
 }
 
 function handlesOf(engine: Engine): Map<string, Table> {
-  let known = handles.get(engine);
-  if (known === undefined) {
-    known = new Map();
-    handles.set(engine, known);
+  let cached = handles.get(engine);
+  if (cached === undefined) {
+    cached = new Map();
+    handles.set(engine, cached);
   }
-  return known;
+  return cached;
 }
 
-/** What the engine needs to reach a table's files: the root's options, then the table's own. */
+/** The storage options of the root, overridden by those of the table. */
 export const storageOptions = (
-  services: Pick<Opening, "config">,
+  services: Pick<TableDependencies, "config">,
   record: Pick<TableRecord, "storageOptions">,
 ): Record<string, string> => ({ ...services.config.storageOptions, ...record.storageOptions });

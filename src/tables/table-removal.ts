@@ -1,13 +1,13 @@
+import pLimit from "p-limit";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import { removeFiles } from "../catalog/tables/table-files.js";
 import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
 import type { Config } from "../config/config.js";
-import { concurrently } from "../foundation/concurrently.js";
+import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
-import { type Releasing, releaseTable } from "./table-writes.js";
+import { type ReleaseDependencies, releaseTable } from "./table-writes.js";
 
-/** What the removal of dropped tables takes. */
-export interface Removing extends Releasing {
+export interface RemovalDependencies extends ReleaseDependencies {
   readonly catalog: Pick<
     Catalog,
     "orphanTable" | "dropTable" | "forgetTable" | "awaitRemovalAcknowledgements"
@@ -16,8 +16,12 @@ export interface Removing extends Releasing {
   readonly log: Logger;
 }
 
-/** Drops a table and removes its files; with a key, only the table of that key. */
-export async function dropTable(services: Removing, id: readonly string[], key?: string) {
+/** Drops a table and removes its files. With a key, drops only the table of that key. */
+export async function dropTable(
+  services: RemovalDependencies,
+  id: readonly string[],
+  key?: string,
+) {
   const record = await services.catalog.dropTable(id, key);
   await removeDroppedTables(services, [record]);
   const { location, properties } = record;
@@ -28,72 +32,70 @@ export async function dropTable(services: Removing, id: readonly string[], key?:
 const CONCURRENCY = 16;
 
 /**
- * Removes the files of tables that the catalog has already hidden. What cannot be removed now is
- * logged and left to the clean-up of unfinished tables: for the client the tables are gone.
+ * Removes the files of tables that are marked as dropped. Does not reject: a table whose files cannot be removed now
+ * becomes orphaned, and a later removal of orphaned tables repeats it. For clients the table no longer exists.
  */
 export async function removeDroppedTables(
-  services: Removing,
+  services: RemovalDependencies,
   records: readonly TableRecord[],
 ): Promise<void> {
-  await concurrently(records, CONCURRENCY, (record) => removeOne(services, record));
+  await pLimit(CONCURRENCY).map(records, (record) => removeOne(services, record));
 }
 
-/** How often tables are looked for that other servers dropped, ms. */
-const INTERVAL = 250;
+/** Time between two polls for tables that other servers dropped, ms. */
+const POLL_INTERVAL = 250;
 
-/** Ends this server's work on tables that others drop; gives back how to stop. */
-export function watchRemovals(
-  services: Releasing & {
+/**
+ * Ends this server's work on tables that other servers drop and acknowledges their removal; see
+ * cluster/removal-acknowledgements.ts. Returns a function that stops this.
+ */
+export function startRemovalAcknowledgements(
+  services: ReleaseDependencies & {
     readonly catalog: Pick<Catalog, "removalsToAcknowledge" | "acknowledgeRemoval">;
     readonly log: Logger;
   },
 ): () => Promise<void> {
   const { catalog, log } = services;
-  // One that is written to for long keeps nobody waiting for the others.
-  const leaving = new Map<string, Promise<void>>();
-  const leave = async (table: DroppedTable) => {
+  // One task for each table: a long write to one must not delay the others.
+  const releasing = new Map<string, Promise<void>>();
+  const release = async (table: DroppedTable) => {
     try {
       await releaseTable(services, table);
       await catalog.acknowledgeRemoval(table.key);
     } catch (err) {
-      log.warn({ err }, "a table that another server dropped could not be left");
+      log.warn({ err }, "a table that another server dropped could not be released");
     } finally {
-      leaving.delete(table.key);
+      releasing.delete(table.key);
     }
   };
-  const look = async () => {
-    try {
+  const stopPolling = startPolling(
+    POLL_INTERVAL,
+    async () => {
       for (const table of await catalog.removalsToAcknowledge()) {
-        if (!leaving.has(table.key)) leaving.set(table.key, leave(table));
+        if (!releasing.has(table.key)) releasing.set(table.key, release(table));
       }
-    } catch (err) {
-      log.warn({ err }, "tables that other servers dropped could not be looked for");
-    }
-  };
-  let looking: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    looking ??= look().finally(() => {
-      looking = undefined;
-    });
-  }, INTERVAL);
-  timer.unref();
+    },
+    (err) => log.warn({ err }, "tables that other servers dropped could not be listed"),
+  );
   return async () => {
-    clearInterval(timer);
-    await looking;
-    await Promise.all(leaving.values());
+    await stopPolling();
+    await Promise.all(releasing.values());
   };
 }
 
-async function removeOne(services: Removing, record: TableRecord): Promise<void> {
+async function removeOne(services: RemovalDependencies, record: TableRecord): Promise<void> {
   const { catalog, config, log } = services;
   try {
-    // What still writes would put files back after the removal.
+    // A write that ends after the removal would bring files back.
     await releaseTable(services, record);
     await catalog.awaitRemovalAcknowledgements(record.key);
     await removeFiles(services, record, config.storageOptions);
     await catalog.forgetTable(record.key);
   } catch (error) {
-    log.warn({ err: error, table: record.id }, "files of a dropped table remain for now");
+    log.warn(
+      { err: error, table: record.id },
+      "files of a dropped table could not be removed and remain for now",
+    );
     await catalog.orphanTable(record.key);
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Writes in flight. A write that ended after its table was dropped would bring files, and
- * with them a table, back: so who drops one stops its writes, waits for them, and only then removes
- * the files.
+ * Writes in flight. A write that ends after the removal of its dropped table would bring files back, and with them a
+ * table. So a drop stops the writes to the table, waits for them, and only then removes the files.
  */
 
 import type { Catalog } from "../catalog/catalog.js";
@@ -12,9 +11,9 @@ import { detached, InFlight, type InFlightEntry } from "../foundation/in-flight.
 import {
   checkLive,
   forgetHandle,
-  type Opening,
   type OpenTable,
   onTableAtHand,
+  type TableDependencies,
 } from "./open-table.js";
 
 class Write implements InFlightEntry {
@@ -28,7 +27,7 @@ class Write implements InFlightEntry {
     private readonly body: ArrowBody | undefined,
   ) {}
 
-  /** An upload that is still coming ends at once; other writes come to their own end. Resolves then. */
+  /** Aborts an upload that is still arriving. Resolves when the write has ended. */
   stop(): Promise<void> {
     this.stopped = true;
     if (this.body instanceof Upload) this.body.abort();
@@ -45,38 +44,36 @@ class Write implements InFlightEntry {
 
 const inFlight = new InFlight<Write>();
 
-/** What a change of a table takes. */
-export interface ChangingTable extends Opening {
+export interface TableWriteDependencies extends TableDependencies {
   readonly maintenance: { tableChanged(key: string): void };
 }
 
-/** What a change of tags and branches takes. */
-export interface ChangingReferences extends ChangingTable {
-  readonly catalog: Opening["catalog"] & Pick<Catalog, "lockReferences" | "unlockReferences">;
+export interface ReferenceWriteDependencies extends TableWriteDependencies {
+  readonly catalog: TableDependencies["catalog"] &
+    Pick<Catalog, "lockReferences" | "unlockReferences">;
 }
 
-/** The threads that answer requests, as one of them sees them. */
+/** The threads that answer requests. */
 export interface Threads {
-  /** Ends what any of them does with a table that is not the server's own any more. */
+  /** Ends the work of all threads on a table that this server no longer owns. */
   releaseTable(key: string): Promise<void>;
 }
 
-/** What it takes to end the work on a table that is not the server's own any more. */
-export interface Releasing {
+export interface ReleaseDependencies {
   readonly engine: Engine;
   readonly threads: Threads;
   readonly jobs: { cancelTable(key: string): Promise<void> };
 }
 
 type OnTable = <T>(
-  services: Opening,
+  services: TableDependencies,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ) => Promise<T>;
 
-/** Works on a table as `onTable` does, and changes it. @throws code 4 when it is dropped meanwhile */
+/** Runs work that changes a table; see `onTable`. @throws code 4 when the table is dropped meanwhile */
 export function changingTable<T>(
-  services: ChangingTable,
+  services: TableWriteDependencies,
   id: readonly string[],
   body: ArrowBody | undefined,
   work: (open: OpenTable) => Promise<T>,
@@ -87,7 +84,7 @@ export function changingTable<T>(
     const write = new Write(key, body);
     inFlight.add(write);
     try {
-      // Whoever drops the table from here on sees this write.
+      // A drop from here on sees this write.
       const check = checkLive(services, open.record);
       if (check) await check;
       const done = await work(open);
@@ -103,11 +100,11 @@ export function changingTable<T>(
 }
 
 /**
- * As `writing`, for a change of the table's tags or branches, or one that must see them as they are: one
- * server of the catalog at a time.
+ * Like `changingTable`, for changes of tags and branches, or changes that must see them consistently: holds the
+ * table's reference lock, so that one server of the cluster runs at a time.
  */
 export function changingReferences<T>(
-  services: ChangingReferences,
+  services: ReferenceWriteDependencies,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
@@ -123,24 +120,24 @@ export function changingReferences<T>(
   });
 }
 
-/** Stops the writes of a table that was dropped; resolves when none is left. */
+/** Stops the writes to a dropped table. Resolves when all have ended. */
 async function stopWrites(key: string): Promise<void> {
   const writes = inFlight.all().filter((write) => write.key === key);
   await Promise.all(writes.map((write) => write.stop()));
 }
 
-/** Ends what this thread does with a table that is not the server's own any more. */
+/** Ends the work of this thread on a table that this server no longer owns. */
 export async function releaseTableInThread(
-  services: Pick<Releasing, "engine">,
+  services: Pick<ReleaseDependencies, "engine">,
   key: string,
 ): Promise<void> {
   await stopWrites(key);
   forgetHandle(services, key);
 }
 
-/** Ends what this server does with a table that is not its own any more. */
+/** Ends the work of this server on a table that it no longer owns. */
 export async function releaseTable(
-  services: Releasing,
+  services: ReleaseDependencies,
   { key, location }: DroppedTable,
 ): Promise<void> {
   await Promise.all([services.threads.releaseTable(key), services.jobs.cancelTable(key)]);

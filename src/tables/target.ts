@@ -1,36 +1,36 @@
 import type { ReadOptions, Table } from "../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
 
-/** How new an answer must be: members of the engine's options of reads. */
+/** Least freshness of a read: members of `ReadOptions`. */
 export interface Freshness {
-  /** From `x-lancedb-min-timestamp`: not from anything learnt before, ms since the epoch. */
+  /** From `x-lancedb-min-timestamp`, ms since the epoch: no cached state from before this time. */
   readonly minTimestampMillis?: number;
-  /** From `x-lancedb-min-version` and `x-lancedb-min-read-version`: not from an older version. */
+  /** From `x-lancedb-min-version` and `x-lancedb-min-read-version`: no older version. */
   readonly minVersion?: number;
 }
 
-interface Wanted {
+interface VersionRequest {
   version?: number | undefined;
 }
 
 const isMain = (branch: string | undefined): boolean =>
   branch === undefined || branch === "" || branch === "main";
 
-/** The name of a branch as it is kept: undefined for the main one. */
+/** Normalizes the name of a branch: undefined is the main branch. */
 export const branchName = (branch: string | undefined): string | undefined =>
   isMain(branch) ? undefined : branch;
 
-/** The table on the branch that a request names. Its calls fail with code 22 when there is none. */
+/** Selects a branch. Calls to the result fail with code 22 when the branch does not exist. */
 export const onBranch = (table: Table, branch: string | undefined): Table =>
   isMain(branch) ? table : table.onBranch(branch);
 
-/** Versions are integers of 64 bits. */
+/** Versions are 64-bit integers. */
 export const END_OF_VERSIONS = 2 ** 64;
 
 /**
- * Beyond what a double holds exactly the engine would be asked for another version.
+ * Checks a version number. A double rounds integers above 2^53, and the engine would read another version.
  *
- * @throws code 11 for a version that no table has, 13 for what is no version's number
+ * @throws code 11 for a version that no table can have, 13 for an invalid number
  */
 export function checkVersion(version: number): number {
   if (Number.isSafeInteger(version)) return version;
@@ -40,15 +40,15 @@ export function checkVersion(version: number): number {
   throw new JoustError(ErrorCode.TableVersionNotFound, `version ${version} does not exist`);
 }
 
-/** Which state of a table a request is about. @throws code 11 or 13 for a version that cannot exist */
-export function readOptions({ version }: Wanted, fresh: Freshness): ReadOptions {
+/** @throws code 11 or 13 for a version that cannot exist */
+export function readOptions({ version }: VersionRequest, fresh: Freshness): ReadOptions {
   return {
     ...(version !== undefined && { version: checkVersion(version) }),
     ...fresh,
   };
 }
 
-/** Header that tells the committed version a reply speaks of. */
+/** The reply header with the committed version. */
 export const versionHeader = (version: number): Record<string, string> => ({
   "x-lancedb-version": String(version),
 });

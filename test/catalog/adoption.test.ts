@@ -102,10 +102,10 @@ describe("tables of other tools", () => {
       const catalog = await start();
       expect((await catalog.listTables(["a"], {})).items).toEqual([]);
       await catalog.dropNamespace(["a"], { missing: "fail", behavior: "cascade" });
-      await catalog.look();
+      await catalog.scan();
       expect((await catalog.listNamespaces([], {})).items).toEqual([]);
       root.put(["a", "new"]);
-      await catalog.look();
+      await catalog.scan();
       expect((await catalog.listTables(["a"], {})).items).toEqual(["new"]);
     });
 

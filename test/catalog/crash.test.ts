@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { TableRecord } from "../../src/catalog/catalog.js";
 import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
-import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-tables.js";
+import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-table-removal.js";
 import type { CatalogDatabase } from "../../src/database/database.js";
 import { makeTable, onEachDatabase, quiet } from "./each-database.js";
 
@@ -128,7 +128,7 @@ describe("after a server is gone", () => {
       const { key } = await catalog.reserveTable(["t"], nothing);
       await catalog.orphanTable(key);
       const done: string[] = [];
-      const letGo = async (table: { key: string }) => {
+      const releaseTable = async (table: { key: string }) => {
         await new Promise((resolve) => setTimeout(resolve, 20));
         done.push(`left ${table.key}`);
       };
@@ -138,7 +138,7 @@ describe("after a server is gone", () => {
           return [];
         },
       };
-      await removeOrphanedTables({ catalog, engine, storageOptions: {}, log: quiet, letGo });
+      await removeOrphanedTables({ catalog, engine, storageOptions: {}, log: quiet, releaseTable });
       expect(done).toEqual([`left ${key}`, "removed"]);
     });
 

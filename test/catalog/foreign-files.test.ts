@@ -108,7 +108,9 @@ describe("dropping a table", () => {
     await client.ok("/v1/table/shared/drop");
     expect(readdirSync(location).sort()).toEqual(["nested.lance", "notes.txt"]);
     expect(existsSync(join(location, "nested.lance", "_versions"))).toBe(true);
-    expect(server.output()).toMatch(/"notes\.txt".*entries that are not the table's stay/);
+    expect(server.output()).toMatch(
+      /"notes\.txt".*still holds files that are not part of the table/,
+    );
 
     await sleep(LOOK);
     expect((await client.get("/v1/table")).json.tables).not.toContain("shared");

@@ -40,7 +40,7 @@ describe("names", () => {
     refused("a\ud800", /well-formed/);
     refused("x".repeat(129), /at most 128 characters/);
     refused("🦀".repeat(64), /255 bytes/);
-    refused("a$b", /must not hold the delimiter "\$"/);
+    refused("a$b", /must not contain the delimiter "\$"/);
     for (const name of ["_joust", "_joust_x", "__manifest"]) refused(name, /reserved/);
   });
 });

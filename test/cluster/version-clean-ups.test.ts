@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 /** Answers what another server asks, once it does: these versions are needed. */
 async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise<void> {
   await eventually("it is asked", async () => {
-    const [asked] = await versionCleanUps.elsewhere();
+    const [asked] = await versionCleanUps.proposedByOthers();
     if (asked) await versionCleanUps.answer(asked, kept);
     return asked !== undefined;
   });
@@ -20,14 +20,14 @@ describe("clean-ups of several servers", () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const steps: string[] = [];
-      const removed = first.versionCleanUps.agreed(
+      const removed = first.versionCleanUps.removeAgreed(
         { table: "t", versions: [1, 2, 3, 4] },
         never,
         async (kept) => {
           steps.push(`keeps ${kept.sort()}`);
-          expect(await first.versionCleanUps.elsewhere()).toEqual([]);
-          const [id = ""] = await second.versionCleanUps.elsewhere();
-          expect(await second.versionCleanUps.wanted(id)).toEqual({
+          expect(await first.versionCleanUps.proposedByOthers()).toEqual([]);
+          const [id = ""] = await second.versionCleanUps.proposedByOthers();
+          expect(await second.versionCleanUps.proposal(id)).toEqual({
             table: "t",
             versions: [1, 2, 3, 4],
           });
@@ -40,7 +40,7 @@ describe("clean-ups of several servers", () => {
       await answer(third, [2, 4]);
       expect(await removed).toBe("removed");
       expect(steps).toEqual(["one has answered", "keeps 2,2,4"]);
-      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
+      expect(await second.versionCleanUps.proposedByOthers()).toEqual([]);
     });
 
     it("need nobody's answer when there is nobody else, or nothing to remove", async () => {
@@ -48,7 +48,7 @@ describe("clean-ups of several servers", () => {
       const only = await open.open();
       await open.open("tool");
       const agreed = (versions: number[]) =>
-        only.versionCleanUps.agreed({ table: "t", versions }, never, async (kept) => kept);
+        only.versionCleanUps.removeAgreed({ table: "t", versions }, never, async (kept) => kept);
       expect(await agreed([1])).toEqual([]);
       await open.open();
       expect(await agreed([])).toEqual([]);
@@ -57,7 +57,7 @@ describe("clean-ups of several servers", () => {
     it("wait for nobody who is gone, and are over when their own server is", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
-      const removed = first.versionCleanUps.agreed(
+      const removed = first.versionCleanUps.removeAgreed(
         { table: "t", versions: [1] },
         never,
         async (kept) => kept,
@@ -70,16 +70,20 @@ describe("clean-ups of several servers", () => {
       const under = new Promise<void>((resolve) => {
         begun = resolve;
       });
-      const unended = second.versionCleanUps.agreed({ table: "t", versions: [1] }, never, () => {
-        begun();
-        return new Promise<void>(() => {});
-      });
+      const unended = second.versionCleanUps.removeAgreed(
+        { table: "t", versions: [1] },
+        never,
+        () => {
+          begun();
+          return new Promise<void>(() => {});
+        },
+      );
       unended.catch(() => {});
       await answer(first, []);
       await under;
-      expect(await first.versionCleanUps.elsewhere()).toHaveLength(1);
+      expect(await first.versionCleanUps.proposedByOthers()).toHaveLength(1);
       await second.close();
-      expect(await first.versionCleanUps.elsewhere()).toEqual([]);
+      expect(await first.versionCleanUps.proposedByOthers()).toEqual([]);
     });
 
     it("remove nothing when they are stopped, or when a server does not answer", async () => {
@@ -87,21 +91,25 @@ describe("clean-ups of several servers", () => {
       const [first, second] = [await open.open(), await open.open()];
       const remove = vi.fn(async () => {});
       const stop = new AbortController();
-      const stopped = first.versionCleanUps.agreed(
+      const stopped = first.versionCleanUps.removeAgreed(
         { table: "t", versions: [1] },
         stop.signal,
         remove,
       );
       await eventually(
         "it is asked",
-        async () => (await second.versionCleanUps.elsewhere()).length > 0,
+        async () => (await second.versionCleanUps.proposedByOthers()).length > 0,
       );
       stop.abort();
       await expect(stopped).rejects.toThrow(/abort/);
-      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
-      const unanswered = first.versionCleanUps.agreed({ table: "t", versions: [1] }, never, remove);
+      expect(await second.versionCleanUps.proposedByOthers()).toEqual([]);
+      const unanswered = first.versionCleanUps.removeAgreed(
+        { table: "t", versions: [1] },
+        never,
+        remove,
+      );
       await expect(unanswered).rejects.toMatchObject({ code: 17 });
-      expect(await second.versionCleanUps.elsewhere()).toEqual([]);
+      expect(await second.versionCleanUps.proposedByOthers()).toEqual([]);
       expect(remove).not.toHaveBeenCalled();
     }, 30_000);
   });

@@ -128,7 +128,7 @@ describe("jobs", () => {
       expect(new Set(same.map((job) => job.id)).size).toBe(1);
       await expect(jobs.enqueue(request("wait differently"))).rejects.toMatchObject({
         code: 7,
-        message: expect.stringContaining('"i" is being made'),
+        message: expect.stringContaining('"i" is the name of another active job'),
       });
       await eventually("it runs", () => work.active.size === 1);
       work.finish("t:wait");
@@ -152,7 +152,7 @@ describe("jobs", () => {
     it("that nobody asked for are kept up to a number of each name", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
-      const quick = async (name: string, more: Pick<JobRequest, "kept"> = {}) => {
+      const quick = async (name: string, more: Pick<JobRequest, "keepEnded"> = {}) => {
         const { id } = await jobs.enqueue({ ...request("quick", name), ...more });
         return reaches(jobs, id, "DONE");
       };
@@ -160,7 +160,7 @@ describe("jobs", () => {
       const recorded = await quick("chore");
       await store.transactions.record({ properties: {}, job: recorded.id });
       const chores: JobRecord[] = [];
-      for (let n = 0; n < 6; n++) chores.push(await quick("chore", { kept: 3 }));
+      for (let n = 0; n < 6; n++) chores.push(await quick("chore", { keepEnded: 3 }));
       const { items } = await jobs.listAll({});
       // What ended before the last one was queued is counted.
       const kept = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import {
-  type CleanUpDependencies,
-  watchVersionCleanUps,
+  answerVersionCleanUps,
+  type CleanUpAnswerDependencies,
 } from "../../src/maintenance/version-clean-up-answers.js";
 import { eventually } from "../harness/eventually.js";
 
@@ -17,9 +17,9 @@ function surroundings(going: Set<string>) {
     kept: [2],
     end: () => void ended.push(location),
   }));
-  const cleanUps = {
-    elsewhere: async () => [...going],
-    wanted: async (id: string) => ({ table: `table of ${id}`, versions: [1, 2] }),
+  const versionCleanUps = {
+    proposedByOthers: async () => [...going],
+    proposal: async (id: string) => ({ table: `table of ${id}`, versions: [1, 2] }),
     answer,
   };
   const catalog = {
@@ -28,19 +28,19 @@ function surroundings(going: Set<string>) {
   const engine = { table: (location: string) => ({ giveUp: () => giveUp(location) }) };
   const log = pino({ level: "silent" });
   const all = {
-    cleanUps,
+    versionCleanUps,
     catalog,
     engine,
     storageOptions: {},
     log,
-  } as unknown as CleanUpDependencies;
+  } as unknown as CleanUpAnswerDependencies;
   return { all, answers, ended, answer, giveUp };
 }
 
 test("what is under way is answered before the watch begins, and given back when it has ended", async () => {
   const going = new Set(["a"]);
   const { all, answers, ended } = surroundings(going);
-  const stop = await watchVersionCleanUps(all);
+  const stop = await answerVersionCleanUps(all);
   expect(answers).toEqual([["a", [2]]]);
   going.add("b");
   await eventually("the new one is answered", async () => answers.length === 2);
@@ -55,7 +55,7 @@ test("what is under way is answered before the watch begins, and given back when
 test("an answer that seemed to fail is sent again as it was, and nothing given up comes back", async () => {
   const { all, answers, ended, answer, giveUp } = surroundings(new Set(["a"]));
   answer.mockRejectedValueOnce(new Error("the connection was reset"));
-  const stop = await watchVersionCleanUps(all);
+  const stop = await answerVersionCleanUps(all);
   await eventually("it is answered", async () => answers.length === 1);
   expect(giveUp).toHaveBeenCalledTimes(1);
   expect(ended).toEqual([]);
@@ -65,7 +65,7 @@ test("an answer that seemed to fail is sent again as it was, and nothing given u
 test("a table that can not be looked at is asked again, and keeps no other one waiting", async () => {
   const going = new Set<string>();
   const { all, answers, giveUp } = surroundings(going);
-  const stop = await watchVersionCleanUps(all);
+  const stop = await answerVersionCleanUps(all);
   let goOn = () => {};
   giveUp.mockRejectedValueOnce(new Error("the store is away"));
   giveUp.mockImplementationOnce(async () => {
@@ -85,9 +85,9 @@ test("a table that can not be looked at is asked again, and keeps no other one w
   await stop();
 });
 
-test("a catalog that can not be read when the server starts is told", async () => {
+test("the start fails when the catalog cannot be read", async () => {
   const { all } = surroundings(new Set());
-  const elsewhere = vi.fn().mockRejectedValue(new Error("away"));
-  const broken = { ...all, cleanUps: { ...all.versionCleanUps, elsewhere } };
-  await expect(watchVersionCleanUps(broken)).rejects.toThrow("away");
+  const proposedByOthers = vi.fn().mockRejectedValue(new Error("away"));
+  const broken = { ...all, versionCleanUps: { ...all.versionCleanUps, proposedByOthers } };
+  await expect(answerVersionCleanUps(broken)).rejects.toThrow("away");
 });

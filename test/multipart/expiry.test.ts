@@ -41,7 +41,7 @@ onEachDatabase((newCatalog) => {
     expect(await uploads.orphanedParts()).toEqual([]);
     pass(25);
     const [stale] = await uploads.orphanedParts();
-    expect(stale?.doubtful).toBe(true);
+    expect(stale?.maybeCommitted).toBe(true);
     expect(await uploads.complete(name)).toMatchObject({ retried: true });
     expect(await stale?.claim()).toBe(false);
 

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import type { Services } from "../../src/api/services.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
-import { removeOrphanedParts } from "../../src/multipart/clean-up.js";
+import { removeOrphanedParts } from "../../src/multipart/orphaned-part-removal.js";
 
 /** What is done to an upload that was being committed a day ago; `made`: what its table says. */
 async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {
@@ -21,7 +21,7 @@ async function doneTo(made: () => Promise<number | null>, claimed = true): Promi
   await removeOrphanedParts(services, {
     upload: { id: "u", table: "k", branch: undefined, version: 1 },
     parts: [Buffer.from("part")],
-    doubtful: true,
+    maybeCommitted: true,
     claim: async () => claimed,
     removed: note("forgotten"),
   });

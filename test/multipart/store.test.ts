@@ -109,7 +109,7 @@ describe("uploads in the catalog", () => {
       const name = await begun({ multipart, ...open });
       for (const text of ["a", "b"]) await multipart.recordPart(name.id, part(text));
       const remains = await multipart.abandon(name, "open");
-      expect([texts(remains?.parts ?? []), remains?.doubtful]).toEqual([["a", "b"], false]);
+      expect([texts(remains?.parts ?? []), remains?.maybeCommitted]).toEqual([["a", "b"], false]);
       expect(await multipart.abandon(name, "open")).toBeUndefined();
       await expect(multipart.complete(name)).rejects.toMatchObject({ code: 13 });
       expect((await multipart.orphanedParts()).map(({ upload }) => upload.id)).toEqual([name.id]);
@@ -133,7 +133,7 @@ describe("uploads in the catalog", () => {
       await multipart.recordPart(busy.id, part("b"));
       vi.setSystemTime(now + 25 * HOUR);
       const left = await multipart.orphanedParts();
-      const told = left.map(({ upload, doubtful }) => [upload.id, doubtful]);
+      const told = left.map(({ upload, maybeCommitted }) => [upload.id, maybeCommitted]);
       expect(told.sort()).toEqual(
         [
           [idle.id, false],

@@ -2,14 +2,21 @@ import type { Engine } from "../../../native/index.js";
 import { isRemote } from "../../foundation/addresses.js";
 import { ErrorCode, JoustError, operatorMessage } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
-import type { Catalog, Declaration, NamespacePath, PageRequest, TableId } from "../catalog.js";
+import type {
+  Catalog,
+  Declaration,
+  NamespacePath,
+  PageRequest,
+  ReserveOptions,
+  TableId,
+} from "../catalog.js";
 import { formatPath } from "../path.js";
 import type { SqlCatalog } from "../sql-catalog.js";
 import { mayExist, newLocation } from "../tables/location.js";
 
-/** Least time between two looks at a root because a name was not found, ms. */
+/** Least time between two scans of a root because a name was not found, ms. */
 const MISS_INTERVAL = 1_000;
-/** Age of the last look from which a listing looks again, ms. */
+/** A listing scans the root again when the last scan is older than this, ms. */
 const LISTING_AGE = { local: 1_000, remote: 30_000 };
 
 export interface AdoptionOptions {
@@ -20,15 +27,15 @@ export interface AdoptionOptions {
 }
 
 /**
- * The catalog, with the tables that other tools put into the root found when they are asked for.
- * Looks at the root once before it resolves.
+ * Wraps a catalog so that it adopts tables that other tools put into the root. Scans the root once before it resolves,
+ * and later when a name is not found or a listing is due.
  */
 export async function adoptTables(
   catalog: SqlCatalog,
   options: AdoptionOptions,
 ): Promise<AdoptingCatalog> {
   const adopting = new AdoptingCatalog(catalog, options);
-  await adopting.look().catch((cause) => {
+  await adopting.scan().catch((cause) => {
     const reason = operatorMessage(cause);
     throw new Error(`the tables in ${options.root} cannot be listed: ${reason}`, { cause });
   });
@@ -39,10 +46,11 @@ export async function adoptTables(
 export class AdoptingCatalog implements Catalog {
   readonly #listingAge: number;
   readonly #warned = new Set<string>();
-  #looking: Promise<void> | undefined;
-  #looked = Number.NEGATIVE_INFINITY;
-  /** As `#looked`, on the clock that requests go by: ms since the epoch. */
-  #lookedMillis = Number.NEGATIVE_INFINITY;
+  #scanning: Promise<void> | undefined;
+  /** Start of the last scan, by `performance.now()`. */
+  #lastScan = Number.NEGATIVE_INFINITY;
+  /** The same by the clock of requests, ms since the epoch. */
+  #lastScanMillis = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly catalog: SqlCatalog,
@@ -51,87 +59,155 @@ export class AdoptingCatalog implements Catalog {
     this.#listingAge = isRemote(options.root) ? LISTING_AGE.remote : LISTING_AGE.local;
   }
 
-  /** Takes in what is new in the root; calls at the same time share one look. */
-  look(): Promise<void> {
-    this.#looking ??= this.#adopt().finally(() => {
-      this.#looking = undefined;
+  /** Adopts what is new in the root. Concurrent calls share one scan. */
+  scan(): Promise<void> {
+    this.#scanning ??= this.#scanAndAdopt().finally(() => {
+      this.#scanning = undefined;
     });
-    return this.#looking;
+    return this.#scanning;
   }
 
-  tableSync(id: TableId) {
-    return this.catalog.tableSync(id);
-  }
-
-  table(id: TableId) {
-    return this.#found(() => this.catalog.table(id));
-  }
-
-  describeNamespace(path: NamespacePath) {
-    return this.#found(() => this.catalog.describeNamespace(path));
-  }
-
-  dropTable(id: TableId, key?: string) {
-    return this.#found(() => this.catalog.dropTable(id, key));
-  }
-
-  renameTable(id: TableId, target: TableId) {
-    return this.#found(() => this.catalog.renameTable(id, target));
-  }
-
-  async listNamespaces(parent: NamespacePath, page: PageRequest) {
-    await this.#refresh(this.#listingAge, page.minTimestampMillis);
-    return this.catalog.listNamespaces(parent, page);
-  }
-
-  async listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
-    await this.#refresh(this.#listingAge, page.minTimestampMillis);
-    return this.catalog.listTables(parent, page, options);
-  }
-
-  async listAllTables(page: PageRequest, options?: { declared: boolean }) {
-    await this.#refresh(this.#listingAge, page.minTimestampMillis);
-    return this.catalog.listAllTables(page, options);
-  }
+  // Namespaces.
 
   createNamespace(
     path: NamespacePath,
     mode: "create" | "exist_ok" | "overwrite",
     properties: Record<string, string>,
   ) {
-    return this.#found(() => this.catalog.createNamespace(path, mode, properties));
+    return this.#scanOnMiss(() => this.catalog.createNamespace(path, mode, properties));
+  }
+
+  describeNamespace(path: NamespacePath) {
+    return this.#scanOnMiss(() => this.catalog.describeNamespace(path));
+  }
+
+  async listNamespaces(parent: NamespacePath, page: PageRequest) {
+    await this.#scanIfOlder(this.#listingAge, page.minTimestampMillis);
+    return this.catalog.listNamespaces(parent, page);
   }
 
   dropNamespace(
     path: NamespacePath,
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ) {
-    return this.#found(() => this.catalog.dropNamespace(path, options));
+    return this.#scanOnMiss(() => this.catalog.dropNamespace(path, options));
   }
 
-  /** A table that another tool has just written takes its name. */
-  async reserveTable(id: TableId, options: Parameters<Catalog["reserveTable"]>[1]) {
-    const contents = await this.#contentsByName(id);
-    await this.#refresh(contents === "table" ? 0 : this.#listingAge);
-    const wanted = { ...options, ...taken(contents) };
-    return this.#found(() => this.catalog.reserveTable(id, wanted));
+  // Lookup of live tables.
+
+  table(id: TableId) {
+    return this.#scanOnMiss(() => this.catalog.table(id));
   }
+
+  tableSync(id: TableId) {
+    return this.catalog.tableSync(id);
+  }
+
+  tableByKey(key: string) {
+    return this.catalog.tableByKey(key);
+  }
+
+  tableAt(location: string) {
+    return this.catalog.tableAt(location);
+  }
+
+  async listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
+    await this.#scanIfOlder(this.#listingAge, page.minTimestampMillis);
+    return this.catalog.listTables(parent, page, options);
+  }
+
+  async listAllTables(page: PageRequest, options?: { declared: boolean }) {
+    await this.#scanIfOlder(this.#listingAge, page.minTimestampMillis);
+    return this.catalog.listAllTables(page, options);
+  }
+
+  // Creation of a table.
+
+  /** Fails when another tool has just written a table of that name. */
+  async reserveTable(id: TableId, options: ReserveOptions) {
+    const contents = await this.#contentsAtDefaultLocation(id);
+    await this.#scanIfOlder(contents === "table" ? 0 : this.#listingAge);
+    const reserve = { ...options, ...locationState(contents) };
+    return this.#scanOnMiss(() => this.catalog.reserveTable(id, reserve));
+  }
+
+  publishTable(key: string) {
+    return this.catalog.publishTable(key);
+  }
+
+  withdrawTable(key: string) {
+    return this.catalog.withdrawTable(key);
+  }
+
+  releaseTable(key: string) {
+    return this.catalog.releaseTable(key);
+  }
+
+  // Changes of live tables.
+
+  setTableProperties(key: string, properties: Record<string, string>) {
+    return this.catalog.setTableProperties(key, properties);
+  }
+
+  mergeTableProperties(key: string, properties: Record<string, string>) {
+    return this.catalog.mergeTableProperties(key, properties);
+  }
+
+  renameTable(id: TableId, target: TableId) {
+    return this.#scanOnMiss(() => this.catalog.renameTable(id, target));
+  }
+
+  // Registration of tables whose files exist or are written by clients.
 
   async changeTables(changes: {
     declare?: readonly Declaration[];
     deregister?: readonly TableId[];
   }) {
     const declare: Declaration[] = [];
-    for (const one of changes.declare ?? []) {
-      const contents = one.location === undefined ? await this.#contentsByName(one.id) : undefined;
-      declare.push({ ...one, ...taken(contents) });
+    for (const declaration of changes.declare ?? []) {
+      const { id, location } = declaration;
+      const contents =
+        location === undefined ? await this.#contentsAtDefaultLocation(id) : undefined;
+      declare.push({ ...declaration, ...locationState(contents) });
     }
-    return this.#found(() => this.catalog.changeTables({ ...changes, declare }));
+    return this.#scanOnMiss(() => this.catalog.changeTables({ ...changes, declare }));
   }
 
   registerTable(table: Declaration & { location: string }, options: { replace: boolean }) {
-    return this.#found(() => this.catalog.registerTable(table, options));
+    return this.#scanOnMiss(() => this.catalog.registerTable(table, options));
   }
+
+  claimFirstVersion(key: string) {
+    return this.catalog.claimFirstVersion(key);
+  }
+
+  releaseFirstVersion(key: string) {
+    return this.catalog.releaseFirstVersion(key);
+  }
+
+  confirmTable(key: string) {
+    return this.catalog.confirmTable(key);
+  }
+
+  // Removal of dropped and orphaned tables.
+
+  dropTable(id: TableId, key?: string) {
+    return this.#scanOnMiss(() => this.catalog.dropTable(id, key));
+  }
+
+  forgetTable(key: string) {
+    return this.catalog.forgetTable(key);
+  }
+
+  orphanTable(key: string) {
+    return this.catalog.orphanTable(key);
+  }
+
+  claimOrphanedTables() {
+    return this.catalog.claimOrphanedTables();
+  }
+
+  // Agreement with the other members of the cluster.
 
   takeLease(name: string, interval: number) {
     return this.catalog.takeLease(name, interval);
@@ -157,121 +233,72 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.awaitRemovalAcknowledgements(key);
   }
 
-  claimFirstVersion(key: string) {
-    return this.catalog.claimFirstVersion(key);
-  }
+  // Scans.
 
-  releaseFirstVersion(key: string) {
-    return this.catalog.releaseFirstVersion(key);
-  }
-
-  confirmTable(key: string) {
-    return this.catalog.confirmTable(key);
-  }
-
-  tableByKey(key: string) {
-    return this.catalog.tableByKey(key);
-  }
-
-  tableAt(location: string) {
-    return this.catalog.tableAt(location);
-  }
-
-  publishTable(key: string) {
-    return this.catalog.publishTable(key);
-  }
-
-  withdrawTable(key: string) {
-    return this.catalog.withdrawTable(key);
-  }
-
-  releaseTable(key: string) {
-    return this.catalog.releaseTable(key);
-  }
-
-  setTableProperties(key: string, properties: Record<string, string>) {
-    return this.catalog.setTableProperties(key, properties);
-  }
-
-  mergeTableProperties(key: string, properties: Record<string, string>) {
-    return this.catalog.mergeTableProperties(key, properties);
-  }
-
-  forgetTable(key: string) {
-    return this.catalog.forgetTable(key);
-  }
-
-  orphanTable(key: string) {
-    return this.catalog.orphanTable(key);
-  }
-
-  claimOrphanedTables() {
-    return this.catalog.claimOrphanedTables();
-  }
-
-  /** What is where the name alone would put a table; undefined where it does not say that. */
-  async #contentsByName(id: TableId) {
+  /** Returns what is stored at the default location of a name; undefined when the name has none. */
+  async #contentsAtDefaultLocation(id: TableId) {
     const { engine, root, storageOptions } = this.options;
-    // The directories of tables in namespaces are named by chance.
+    // Tables in namespaces have random directory names.
     if (id.length !== 1) return undefined;
     const location = newLocation(root, id);
     return (await mayExist(location)) ? engine.contents(location, storageOptions) : "nothing";
   }
 
-  /** Runs `ask` again after a look at the root when it misses a namespace or a table. */
-  async #found<T>(ask: () => Promise<T>): Promise<T> {
+  /** Runs `query`. When it misses a namespace or a table, scans the root and runs it again. */
+  async #scanOnMiss<T>(query: () => Promise<T>): Promise<T> {
     try {
-      return await ask();
+      return await query();
     } catch (error) {
-      if (!isMiss(error) || !(await this.#refresh(MISS_INTERVAL))) throw error;
-      return ask();
+      if (!isMiss(error) || !(await this.#scanIfOlder(MISS_INTERVAL))) throw error;
+      return query();
     }
   }
 
   /**
-   * Looks when the last look is older than `age`, ms, or began before `notBefore`; tells whether
-   * there was one.
+   * Scans the root when the last scan is older than `age`, ms, or began before `notBefore`. Returns whether a scan
+   * succeeded.
    */
-  async #refresh(age: number, notBefore = Number.NEGATIVE_INFINITY): Promise<boolean> {
-    const isDue = () => performance.now() - this.#looked >= age || this.#lookedMillis < notBefore;
-    if (!this.#looking && !isDue()) return false;
+  async #scanIfOlder(age: number, notBefore = Number.NEGATIVE_INFINITY): Promise<boolean> {
+    const isDue = () =>
+      performance.now() - this.#lastScan >= age || this.#lastScanMillis < notBefore;
+    if (!this.#scanning && !isDue()) return false;
     try {
-      await this.#looking;
-      // The one that was under way may have begun too early.
-      if (isDue()) await this.look();
+      await this.#scanning;
+      // The scan that was running may have begun too early.
+      if (isDue()) await this.scan();
       return true;
     } catch (err) {
-      // The catalog is what counts; a root that cannot be listed must not hide what it knows.
-      this.options.log.warn({ err }, "the root could not be looked at for new tables");
+      // The catalog still answers: a root that cannot be listed must not hide the tables it holds.
+      this.options.log.warn({ err }, "the root could not be scanned for new tables");
       return false;
     }
   }
 
-  async #adopt(): Promise<void> {
+  async #scanAndAdopt(): Promise<void> {
     const { engine, root, storageOptions, log } = this.options;
     const started = performance.now();
     const startedMillis = Date.now();
     try {
-      const found = await engine.scanRoot(root, storageOptions);
-      const { adopted, refused } = await this.catalog.adopt(found, (location) =>
+      const listing = await engine.scanRoot(root, storageOptions);
+      const { adopted, refused } = await this.catalog.adopt(listing, (location) =>
         engine.contents(location, storageOptions),
       );
       for (const table of adopted) log.info({ table: formatPath(table.id) }, "adopted a table");
       const unserved = refused.map(({ table: { location }, reason }) => ({ location, reason }));
-      for (const entry of [...found.skipped, ...unserved]) {
+      for (const entry of [...listing.skipped, ...unserved]) {
         if (this.#warned.has(entry.location)) continue;
         this.#warned.add(entry.location);
         log.warn(entry, "an entry of the root is not served as a table");
       }
     } finally {
-      this.#looked = started;
-      this.#lookedMillis = startedMillis;
+      this.#lastScan = started;
+      this.#lastScanMillis = startedMillis;
     }
   }
 }
 
-const taken = (contents: string | undefined): { taken?: boolean } =>
-  contents === undefined ? {} : { taken: contents !== "nothing" };
+const locationState = (contents: string | undefined): { isLocationTaken?: boolean } =>
+  contents === undefined ? {} : { isLocationTaken: contents !== "nothing" };
 
 function isMiss(error: unknown): boolean {
   return (

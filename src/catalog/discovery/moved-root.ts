@@ -7,22 +7,21 @@ import type { CatalogDatabase, Write } from "../../database/database.js";
 const SETTING = "root";
 
 /**
- * Brings the locations in a SQLite catalog up to date after its local root was moved or copied: they are
- * absolute and would lead to the former place. Returns that place,
- * undefined when nothing was changed.
+ * Updates the locations in a SQLite catalog after its local root was moved or copied: locations are absolute paths and
+ * would refer to the former root. Returns the former root, undefined when nothing was changed.
  *
  * @throws Error with one sentence when another server uses the root by another path
  */
 export async function followMovedRoot(
   db: CatalogDatabase,
-  servers: ClusterMembers,
+  members: ClusterMembers,
   root: string,
 ): Promise<string | undefined> {
   return db.write(async (t) => {
     const former = (await recordedRoot(t)) ?? (await guessedRoot(t, root));
-    const moved = former !== undefined && !isSamePlace(former, root);
+    const moved = former !== undefined && !isSameDirectory(former, root);
     if (moved) {
-      if (await othersAlive(t, servers)) {
+      if (await othersAlive(t, members)) {
         throw new Error(
           `another server uses this root as ${former}: give both the same path, or stop that server first`,
         );
@@ -52,8 +51,8 @@ const record = (t: Write, root: string) =>
     .execute();
 
 /**
- * Catalogs of 0.1.0 do not record their root. Nearly all of their tables lie directly in it: a table that is
- * here by its name, but is recorded elsewhere, tells the former root.
+ * Catalogs of 0.1.0 do not record their root. Nearly all of their tables lie directly in it: when a
+ * table exists in this root by its name, the directory of its recorded location is the former root.
  */
 async function guessedRoot(t: Write, root: string): Promise<string | undefined> {
   const rows = await t.selectFrom("tables").select("location").execute();
@@ -64,9 +63,9 @@ async function guessedRoot(t: Write, root: string): Promise<string | undefined> 
   return moved && dirname(moved);
 }
 
-async function othersAlive(t: Write, servers: ClusterMembers): Promise<boolean> {
+async function othersAlive(t: Write, members: ClusterMembers): Promise<boolean> {
   const { rows } = await sql`
-    select id from servers where id <> ${servers.self} and id in ${servers.alive()} limit 1`.execute(
+    select id from servers where id <> ${members.self} and id in ${members.alive()} limit 1`.execute(
     t,
   );
   return rows.length > 0;
@@ -82,12 +81,12 @@ async function rewrite(
   await sql`
     update ${sql.table(table)} set location = ${current}
     where substr(location, 1, length(${from}) + 1) = ${from + sep}
-    -- A table that was adopted at its new place has the location already.
+    -- An adopted table may have the new location already.
     and ${current} not in (select location from ${sql.table(table)})`.execute(t);
 }
 
-/** Whether two paths lead to one directory, as a symbolic link and its target do. */
-function isSamePlace(a: string, b: string): boolean {
+/** Whether two paths are the same directory, for example a symbolic link and its target. */
+function isSameDirectory(a: string, b: string): boolean {
   if (a === b) return true;
   try {
     return realpathSync(a) === realpathSync(b);

@@ -3,23 +3,23 @@ import { fileURLToPath } from "node:url";
 import { isRemote } from "../../foundation/addresses.js";
 import { invalidInput, type JoustError } from "../../foundation/errors.js";
 
-/** Beginnings of names that the server and Lance tools keep for their own files in a root. */
+/** Prefixes that joust and Lance tools reserve for their files in a root. */
 const RESERVED = ["_joust", "__manifest", "."];
-/** Lance encodes them on the way to some files of a table and not to others. */
+/** Lance encodes these characters in the paths of some files and not of others. */
 const FORBIDDEN = /[^ -~]|[\\%?#~[\]]/;
-/** Bytes of a component: what most file systems take, less what Lance adds to it while it writes. */
+/** Bytes of a path component: the limit of most file systems without the suffixes of temporary files. */
 const MAX_COMPONENT = 200;
 /** Bytes of a location below the root. */
 const MAX_LENGTH = 800;
 
 /**
- * A location that a client names, in the form the catalog keeps: an absolute path or URI below the
- * root. It may be given relative to the root, or in full as replies show it.
+ * Converts the location of a request into an absolute path or URI. It may be relative to the root, or absolute as in
+ * replies.
  *
- * @throws code 13 when it does not lie below the root
+ * @throws code 13 when it is not below the root
  */
-export function clientLocation(root: string, given: string): string {
-  const below = isRemote(root) ? belowRemote(root, given) : belowLocal(root, given);
+export function clientLocation(root: string, location: string): string {
+  const below = isRemote(root) ? belowRemote(root, location) : belowLocal(root, location);
   const parts = below.replace(/\/+$/, "").split("/");
   if (parts.some((part) => part === "" || part === "." || part === ".." || FORBIDDEN.test(part))) {
     throw outside();
@@ -30,29 +30,29 @@ export function clientLocation(root: string, given: string): string {
     );
   }
   if (RESERVED.some((name) => parts[0]?.startsWith(name))) {
-    throw invalidInput("location is where the server keeps its own files: choose another");
+    throw invalidInput("location is reserved for files of the server: choose another");
   }
   const base = root.replace(/\/+$/, "");
   return isRemote(root) ? `${base}/${parts.join("/")}` : join(root, ...parts);
 }
 
-/** The places between the root and a location below it, the outermost first. */
-export function placesAbove(root: string, location: string): string[] {
+/** Returns the directories between the root and a location, the outermost first. */
+export function parentLocations(root: string, location: string): string[] {
   const base = root.replace(/\/+$/, "");
   const parts = location.slice(base.length + 1).split("/");
   return parts.slice(1).map((_, at) => `${base}/${parts.slice(0, at + 1).join("/")}`);
 }
 
-function belowRemote(root: string, given: string): string {
+function belowRemote(root: string, location: string): string {
   const base = `${root.replace(/\/+$/, "")}/`;
-  if (given.startsWith(base)) return given.slice(base.length);
-  if (given.includes("://") || given.startsWith("/")) throw outside();
-  return given;
+  if (location.startsWith(base)) return location.slice(base.length);
+  if (location.includes("://") || location.startsWith("/")) throw outside();
+  return location;
 }
 
-function belowLocal(root: string, given: string): string {
-  if (given.split("/").includes("..")) throw outside();
-  const path = given.startsWith("file:") ? pathOf(given) : given;
+function belowLocal(root: string, location: string): string {
+  if (location.split("/").includes("..")) throw outside();
+  const path = location.startsWith("file:") ? pathOf(location) : location;
   if (path.includes("://")) throw outside();
   if (!path.startsWith("/")) return path;
   const below = relative(root, path);
@@ -69,4 +69,4 @@ function pathOf(uri: string): string {
 }
 
 const outside = (): JoustError =>
-  invalidInput("location must be a place below the server's root: give a path relative to it");
+  invalidInput("location must be below the server's root: give a path relative to it");

@@ -2,17 +2,17 @@ import { dirname } from "node:path";
 import type { Write } from "../../database/database.js";
 
 /**
- * Whether no table, and no deregistered table's files, are at a location, around it or inside it.
- * Exactly equal locations of tables are kept apart by the database itself.
+ * Whether a location neither contains nor lies inside the location of another table or of a deregistered one. A
+ * unique index of the database prevents equal locations of tables.
  */
-export async function isFree(t: Write, location: string): Promise<boolean> {
+export async function isLocationFree(t: Write, location: string): Promise<boolean> {
   const inside = { from: `${location}/`, to: `${location}0` };
   const tables = t
     .selectFrom("tables")
     .select("location")
     .where((e) =>
       e.or([
-        e("location", "in", around(location)),
+        e("location", "in", ancestors(location)),
         e.and([e("location", ">=", inside.from), e("location", "<", inside.to)]),
       ]),
     )
@@ -22,7 +22,7 @@ export async function isFree(t: Write, location: string): Promise<boolean> {
     .select("location")
     .where((e) =>
       e.or([
-        e("location", "in", [location, ...around(location)]),
+        e("location", "in", [location, ...ancestors(location)]),
         e.and([e("location", ">=", inside.from), e("location", "<", inside.to)]),
       ]),
     )
@@ -30,13 +30,13 @@ export async function isFree(t: Write, location: string): Promise<boolean> {
   return !(await tables.executeTakeFirst()) && !(await deregistered.executeTakeFirst());
 }
 
-/** The directories that a location is in. */
-function around(location: string): string[] {
-  const found: string[] = [];
+/** The directories that contain a location. */
+function ancestors(location: string): string[] {
+  const directories: string[] = [];
   let at = dirname(location);
   while (at !== "." && at !== "/" && !at.endsWith(":")) {
-    found.push(at);
+    directories.push(at);
     at = dirname(at);
   }
-  return found.length > 0 ? found : [""];
+  return directories.length > 0 ? directories : [""];
 }

@@ -5,17 +5,21 @@ import { violation } from "../../database/sql-error.js";
 import type { TableId } from "../catalog.js";
 import { namespaceNotFound, tableExists } from "../failures.js";
 import { TABLE_COLUMNS } from "../records.js";
-import { isFree } from "./free-location.js";
+import { isLocationFree } from "./free-location.js";
 
 export type TableRow = Pick<Selectable<TablesRow>, (typeof TABLE_COLUMNS)[number]>;
 
-/** Undefined when only the location is taken. Code 1 without the namespace, 5 when the name is taken. */
+/**
+ * Returns undefined when the location is in use and the name is free.
+ *
+ * @throws code 1 without the namespace, 5 when the name exists
+ */
 export async function insertTable(
   t: Write,
   id: TableId,
   row: Insertable<TablesRow>,
 ): Promise<TableRow | undefined> {
-  const inserted = (await isFree(t, row.location))
+  const inserted = (await isLocationFree(t, row.location))
     ? await t
         .insertInto("tables")
         .values(row)
@@ -27,12 +31,12 @@ export async function insertTable(
         })
     : undefined;
   if (inserted) return inserted;
-  const named = await t
+  const sameName = await t
     .selectFrom("tables")
     .select("key")
     .where("namespace", "=", row.namespace ?? "")
     .where("name", "=", row.name)
     .executeTakeFirst();
-  if (named) throw tableExists(id);
+  if (sameName) throw tableExists(id);
   return undefined;
 }

@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import type { Write } from "../../database/database.js";
 
 /**
- * Keeps in their transactions how jobs ended that are about to be forgotten: those of a table, or
- * of one name on it. What has not ended is cancelled with its table.
+ * Copies the final states of jobs into their transactions before the jobs are deleted: all jobs of a table, or those
+ * of one name. Jobs that have not ended count as cancelled.
  */
 export async function recordJobOutcomes(t: Write, table: string, name?: string): Promise<void> {
   const ofTable = t.selectFrom("jobs").select("id").where("table_key", "=", table);

@@ -4,7 +4,7 @@ import { splitPath } from "../path.js";
 import { TABLE_COLUMNS } from "../records.js";
 import type { TableRow } from "./insert-table.js";
 
-/** The row of a live table, locked to the end of the transaction. */
+/** Returns the row of a live table and locks it until the end of the transaction. */
 export function liveTable(
   db: CatalogDatabase,
   t: Write,

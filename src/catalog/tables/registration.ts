@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ClusterMembers } from "../../cluster/members.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
-import { tableGone } from "../../database/table-gone.js";
+import { tableDropped } from "../../database/table-dropped.js";
 import type { Declaration, TableId, TableRecord } from "../catalog.js";
 import { locationTaken } from "../failures.js";
 import { missingTable } from "../lookup.js";
@@ -13,8 +13,8 @@ import { recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
 
-/** Thrown inside a transaction; why the table is missing is found out after it. */
-class Missing extends Error {
+/** Thrown inside a transaction. The catch handler determines why the table is missing. */
+class MissingTable extends Error {
   constructor(readonly id: TableId) {
     super();
   }
@@ -28,23 +28,23 @@ export async function changeTables(
   changes: { declare?: readonly Declaration[]; deregister?: readonly TableId[] },
 ): Promise<{ declared: TableRecord[]; deregistered: TableRecord[] }> {
   const { declare = [], deregister = [] } = changes;
-  const places: string[] = [];
-  for (const { id, location, taken } of declare) {
+  const locations: string[] = [];
+  for (const { id, location, isLocationTaken } of declare) {
     checkTableId(id);
-    places.push(location ?? (await unusedLocation(root, id, taken)));
+    locations.push(location ?? (await unusedLocation(root, id, isLocationTaken)));
   }
   return db
     .write(async (t) => {
       const result = { declared: [] as TableRecord[], deregistered: [] as TableRecord[] };
       for (const id of deregister) result.deregistered.push(await deregisterOne(db, t, id));
-      for (const [at, declaration] of declare.entries()) {
-        const place = places[at] as string;
-        result.declared.push(await declareOne(t, self, root, declaration, place));
+      for (const [index, declaration] of declare.entries()) {
+        const location = locations[index] as string;
+        result.declared.push(await declareOne(t, self, root, declaration, location));
       }
       return result;
     })
     .catch(async (error) => {
-      throw error instanceof Missing ? await missingTable(db, error.id) : error;
+      throw error instanceof MissingTable ? await missingTable(db, error.id) : error;
     });
 }
 
@@ -62,7 +62,7 @@ export async function registerTable(
     if (existing?.location === location) {
       return { table: tableRecord(await replaceProperties(t, existing.key, table.properties)) };
     }
-    if (existing) await forgetRow(t, existing);
+    if (existing) await deregisterRow(t, existing);
     await t.deleteFrom("deregistered_locations").where("location", "=", location).execute();
     const row = await insertLive(t, self, table, location, 0);
     if (!row) throw locationTaken();
@@ -80,25 +80,25 @@ export async function confirmTable(db: CatalogDatabase, key: string): Promise<vo
       .where("state", "=", "live")
       .executeTakeFirst(),
   );
-  if (numUpdatedRows === 0n) throw tableGone();
+  if (numUpdatedRows === 0n) throw tableDropped();
 }
 
 /** See `Catalog.claimFirstVersion`. */
 export async function claimFirstVersion(
   db: CatalogDatabase,
-  servers: ClusterMembers,
+  members: ClusterMembers,
   key: string,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db.write((t) =>
     t
       .updateTable("tables")
-      .set({ declared: 2, owner: servers.self })
+      .set({ declared: 2, owner: members.self })
       .where("key", "=", key)
       .where("state", "=", "live")
       .where((e) =>
         e.or([
           e("declared", "=", 1),
-          e.and([e("declared", "=", 2), e("owner", "not in", servers.alive())]),
+          e.and([e("declared", "=", 2), e("owner", "not in", members.alive())]),
         ]),
       )
       .executeTakeFirst(),
@@ -109,7 +109,7 @@ export async function claimFirstVersion(
 /** See `Catalog.releaseFirstVersion`. */
 export async function releaseFirstVersion(
   db: CatalogDatabase,
-  servers: ClusterMembers,
+  members: ClusterMembers,
   key: string,
 ): Promise<void> {
   await db.write((t) =>
@@ -118,7 +118,7 @@ export async function releaseFirstVersion(
       .set({ declared: 1 })
       .where("key", "=", key)
       .where("declared", "=", 2)
-      .where("owner", "=", servers.self)
+      .where("owner", "=", members.self)
       .execute(),
   );
 }
@@ -128,17 +128,17 @@ async function declareOne(
   self: string,
   root: string,
   declaration: Declaration,
-  place: string,
+  preferred: string,
 ): Promise<TableRecord> {
-  const chosen = declaration.location === undefined;
-  for (let location = place; ; location = newLocation(root, declaration.id, true)) {
+  const isCatalogsChoice = declaration.location === undefined;
+  for (let location = preferred; ; location = newLocation(root, declaration.id, true)) {
     const row = await insertLive(t, self, declaration, location, 1);
     if (row) return tableRecord(row);
-    if (!chosen) throw locationTaken();
+    if (!isCatalogsChoice) throw locationTaken();
   }
 }
 
-/** See `insertTable`. */
+/** Inserts a live table; see `insertTable`. */
 function insertLive(
   t: Write,
   owner: string,
@@ -163,13 +163,13 @@ function insertLive(
 
 async function deregisterOne(db: CatalogDatabase, t: Write, id: TableId): Promise<TableRecord> {
   const row = await liveTable(db, t, id);
-  if (!row) throw new Missing(id);
-  await forgetRow(t, row);
+  if (!row) throw new MissingTable(id);
+  await deregisterRow(t, row);
   return tableRecord(row);
 }
 
-/** Takes a table out of the catalog. Its files are not to be adopted, nor to become a new table's. */
-async function forgetRow(t: Write, { key, location, declared }: TableRow): Promise<void> {
+/** Deletes a table's row. Records its location: neither adoption nor a new table may use the files. */
+async function deregisterRow(t: Write, { key, location, declared }: TableRow): Promise<void> {
   await recordJobOutcomes(t, key);
   await t.deleteFrom("tables").where("key", "=", key).execute();
   if (declared) return;

@@ -2,11 +2,12 @@ import type { Engine } from "../../../native/index.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { TableRecord } from "../catalog.js";
 
+const MAX_LOGGED_ENTRIES = 20;
+
 /**
- * Removes the files of a table that nobody works on any more, and nothing else that is beside them. What
- * stays is logged.
+ * Removes the files of a table that is no longer in use, and no other files at its location. Logs the remaining ones.
  *
- * @param storageOptions what reaching the root needs; the table's own options come on top
+ * @param storageOptions of the root; the table's options are added to them
  */
 export async function removeFiles(
   { engine, log }: { engine: Pick<Engine, "removeTable">; log: Logger },
@@ -15,11 +16,12 @@ export async function removeFiles(
 ): Promise<void> {
   const { location } = table;
   const options = { ...storageOptions, ...table.storageOptions };
-  const left = await engine.removeTable(location, options);
-  if (left.length === 0) return;
-  const about = { table: table.id.join("$"), location, entries: left.slice(0, SHOWN) };
-  log.warn(about, "a table is removed, and entries that are not the table's stay at its location");
+  const remaining = await engine.removeTable(location, options);
+  if (remaining.length === 0) return;
+  const about = {
+    table: table.id.join("$"),
+    location,
+    entries: remaining.slice(0, MAX_LOGGED_ENTRIES),
+  };
+  log.warn(about, "removed a table; its location still holds files that are not part of the table");
 }
-
-/** Names of entries in one line of the log. */
-const SHOWN = 20;

@@ -3,8 +3,8 @@ import type { Selectable } from "kysely";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import type { TablesRow } from "../../database/schema.js";
 import { violation } from "../../database/sql-error.js";
-import { tableGone } from "../../database/table-gone.js";
-import type { TableId, TableRecord } from "../catalog.js";
+import { tableDropped } from "../../database/table-dropped.js";
+import type { ReserveOptions, TableId, TableRecord } from "../catalog.js";
 import { namespaceNotFound, tableExists } from "../failures.js";
 import { findTable, missingTable } from "../lookup.js";
 import { checkTableId } from "../names.js";
@@ -20,12 +20,7 @@ export async function reserveTable(
   self: string,
   root: string,
   id: TableId,
-  options: {
-    properties: Record<string, string>;
-    storageOptions: Record<string, string>;
-    key?: string;
-    taken?: boolean;
-  },
+  options: ReserveOptions,
 ): Promise<TableRecord> {
   checkTableId(id);
   const { parent, name } = splitPath(id);
@@ -33,7 +28,7 @@ export async function reserveTable(
     key: options.key ?? randomUUID(),
     namespace: parent,
     name,
-    location: await unusedLocation(root, id, options.taken),
+    location: await unusedLocation(root, id, options.isLocationTaken),
     state: "reserved",
     properties: JSON.stringify(options.properties),
     storage_options: JSON.stringify(options.storageOptions),
@@ -55,12 +50,12 @@ export async function publishTable(db: CatalogDatabase, key: string): Promise<vo
       .where("state", "=", "reserved")
       .executeTakeFirst(),
   );
-  if (numUpdatedRows === 0n) throw tableGone();
+  if (numUpdatedRows === 0n) throw tableDropped();
 }
 
 /**
- * Takes a table that is not live out of its namespace; false when it is live, or not `self`'s any more:
- * another server may have removed it, and its location may be another table's by now.
+ * Removes a table of `self` that is not live from its namespace. Returns false when it is live or when another server
+ * has claimed it: its location may belong to another table by now.
  */
 export async function withdrawTable(
   db: CatalogDatabase,
@@ -68,7 +63,7 @@ export async function withdrawTable(
   key: string,
 ): Promise<boolean> {
   return db.write(async (t) => {
-    const own = await t
+    const row = await t
       .selectFrom("tables")
       .select("key")
       .where("key", "=", key)
@@ -76,7 +71,7 @@ export async function withdrawTable(
       .where("owner", "=", self)
       .$if(db.kind === "postgres", (query) => query.forUpdate())
       .executeTakeFirst();
-    if (!own) return false;
+    if (!row) return false;
     await hideTables(t, self, [key]);
     return true;
   });
@@ -85,13 +80,13 @@ export async function withdrawTable(
 /** Deletes the row of a table that is not live. */
 export async function deleteRow(db: CatalogDatabase, key: string): Promise<void> {
   await db.write(async (t) => {
-    const gone = await t
+    const row = await t
       .selectFrom("tables")
       .select("key")
       .where("key", "=", key)
       .where("state", "<>", "live")
       .executeTakeFirst();
-    if (!gone) return;
+    if (!row) return;
     await recordJobOutcomes(t, key);
     await t.deleteFrom("tables").where("key", "=", key).execute();
   });
@@ -110,7 +105,7 @@ export async function setTableProperties(
       .where("state", "=", "live")
       .executeTakeFirst(),
   );
-  if (numUpdatedRows === 0n) throw tableGone();
+  if (numUpdatedRows === 0n) throw tableDropped();
 }
 
 /** See `Catalog.mergeTableProperties`. */
@@ -127,7 +122,7 @@ export async function mergeTableProperties(
       .where("state", "=", "live")
       .$if(db.kind === "postgres", (query) => query.forUpdate())
       .executeTakeFirst();
-    if (!row) throw tableGone();
+    if (!row) throw tableDropped();
     const merged = { ...JSON.parse(row.properties), ...properties };
     await t
       .updateTable("tables")
@@ -155,8 +150,8 @@ export async function dropTable(
 }
 
 /**
- * Takes tables out of their namespaces and cancels their jobs; the files are `self`'s to remove, those
- * of a table in the making its maker's.
+ * Marks tables as dropped, removes them from their namespaces and cancels their jobs. `self` becomes the owner that
+ * removes the files; a reserved table keeps the owner that writes it.
  */
 export async function hideTables(t: Write, self: string, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;

@@ -1,9 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** Namespaces, tables, jobs, API keys and the servers that work on them. */
+/** Namespaces, tables, jobs, API keys and cluster members. */
 export function catalogTables(kind: "sqlite" | "postgres"): Migration {
-  // Names are listed in byte order on both; Postgres would sort by the locale.
+  // Byte order on both databases. Postgres would sort by the locale.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
   const json = sql`text`;
   const millis = sql`bigint`;
@@ -61,7 +61,7 @@ export function catalogTables(kind: "sqlite" | "postgres"): Migration {
         .on("tables")
         .columns(["namespace", "name"])
         .execute();
-      // Finding leftovers at start must not read every table there is.
+      // The search for orphaned tables must not read all tables.
       await db.schema
         .createIndex("tables_unfinished")
         .on("tables")

@@ -1,9 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** Declared and deregistered tables, records of transactions, jobs that are paused. */
+/** Declared and deregistered tables, transaction records, paused jobs. */
 export function transactionTables(kind: "sqlite" | "postgres"): Migration {
-  // Compared as bytes on both, as in 0001.
+  // Byte order, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
   const millis = sql`bigint`;
 
@@ -13,7 +13,7 @@ export function transactionTables(kind: "sqlite" | "postgres"): Migration {
         .alterTable("tables")
         .addColumn("declared", "integer", (c) => c.notNull().defaultTo(0))
         .execute();
-      // Every look at the root asks for them.
+      // Every scan of the root reads the declared tables.
       await db.schema
         .createIndex("tables_declared")
         .on("tables")

@@ -1,7 +1,7 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** What a job came to, and the rows that it failed on. */
+/** The results of jobs and their row errors. */
 export const jobResults: Migration = {
   async up(db: Kysely<CatalogSchema>) {
     for (const column of ["result", "errors"]) {

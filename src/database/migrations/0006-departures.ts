@@ -1,9 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** Which servers work no more on a table that was dropped; what only one server does at a time. */
+/** Removal acknowledgements and leases. */
 export function sharedWork(kind: "sqlite" | "postgres"): Migration {
-  // Compared as bytes on both, as in 0001.
+  // Byte order, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -1,9 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** What all servers of the catalog know, and nobody else. */
+/** Shared secrets of the servers of a catalog. */
 export function secretTables(kind: "sqlite" | "postgres"): Migration {
-  // Compared as bytes on both, as in 0001.
+  // Byte order, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -1,12 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/**
- * Versions that a server is about to remove, and which of them the others still need; a table's clean-up runs
- * beside another job of it.
- */
+/** Proposals of version clean-ups and their answers. A version clean-up may run beside another job of its table. */
 export function cleanUpTables(kind: "sqlite" | "postgres"): Migration {
-  // Compared as bytes on both, as in 0001.
+  // Byte order, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
   const json = sql`text`;
 

@@ -1,9 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** Which server changes a table's tags and branches. */
+/** Locks of the tags and branches of tables. */
 export function referenceLocks(kind: "sqlite" | "postgres"): Migration {
-  // Compared as bytes on both, as in 0001.
+  // Byte order, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

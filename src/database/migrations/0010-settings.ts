@@ -1,9 +1,9 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import type { CatalogSchema } from "../schema.js";
 
-/** What the catalog knows of itself, such as the root that its locations lie in. */
+/** Properties of the catalog itself, such as its root. */
 export function settingTables(kind: "sqlite" | "postgres"): Migration {
-  // Compared as bytes on both, as in 0001.
+  // Byte order, as in 0001.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -13,7 +13,7 @@ import { referenceLocks } from "./0009-reference-locks.js";
 import { settingTables } from "./0010-settings.js";
 import { commitPauses } from "./0011-commit-pauses.js";
 
-/** Every change of the catalog's tables, in order. Released ones are never edited. */
+/** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
   "0001-catalog": catalogTables(kind),
   "0002-transactions": transactionTables(kind),
@@ -28,11 +28,12 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0011-commit-pauses": commitPauses(kind),
 });
 
-const executedTable = "joust_migrations";
+const MIGRATIONS_TABLE = "joust_migrations";
 
 /**
- * Brings the database to this version's tables. Safe when several servers start at once.
- * @throws Error with one sentence when a newer joust has changed the tables. Nothing is changed then.
+ * Migrates the database to the schema of this version. Several servers may do this at the same time.
+ *
+ * @throws Error with one sentence when a newer joust has migrated the database; nothing is changed then
  */
 export async function migrate(
   db: Kysely<CatalogSchema>,
@@ -42,16 +43,16 @@ export async function migrate(
   const migrator = new Migrator({
     db,
     provider: { getMigrations: async () => migrations(kind) },
-    migrationTableName: executedTable,
+    migrationTableName: MIGRATIONS_TABLE,
     migrationLockTableName: "joust_migrations_lock",
   });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
 }
 
-/** Kysely would call unknown migrations corrupt; they are those of a newer version. */
+/** Unknown migrations are those of a newer version. Kysely would report them as corrupt. */
 async function refuseNewer(db: Kysely<CatalogSchema>, known: readonly string[]): Promise<void> {
-  const executed = sql<{ name: string }>`select name from ${sql.table(executedTable)}`;
+  const executed = sql<{ name: string }>`select name from ${sql.table(MIGRATIONS_TABLE)}`;
   const { rows } = await executed.execute(db).catch((error) => {
     if (isMissingTable(error)) return { rows: [] };
     throw error;

@@ -12,7 +12,7 @@ const MAX_CONNECTIONS = 10;
 const MAX_ATTEMPTS = 5;
 const INT8 = 20;
 
-/** The catalog in a Postgres database that several servers share. */
+/** Opens the catalog in a Postgres database that several servers share. */
 export async function openPostgres(url: string, log: Logger): Promise<CatalogDatabase> {
   const pool = new pg.Pool({
     connectionString: url,
@@ -21,7 +21,7 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
     statement_timeout: STATEMENT_TIMEOUT,
     application_name: "joust",
     types: {
-      // Times in ms are far below 2^53; pg would hand them out as strings.
+      // pg returns 64-bit integers as strings. Times in ms are far below 2^53.
       getTypeParser: (oid, format) =>
         oid === INT8 && format !== "binary" ? Number : pg.types.getTypeParser(oid, format),
     },

@@ -2,47 +2,46 @@ import { closeSync, openSync } from "node:fs";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
 import Database from "libsql";
 
-/** How long opening a file waits for another process, ms. */
+/** How long the opening of a file waits for the lock of another process, ms. */
 const OPEN_TIMEOUT = 5_000;
-/** How long a statement does, ms. The event loop stands still meanwhile: what can wait tries again. */
+/** How long a statement waits for the lock, ms. Short, because it blocks the event loop: group-commit.ts retries. */
 const BUSY_TIMEOUT = 10;
+/** Prepared statements in the cache. */
 const MAX_STATEMENTS = 256;
 
 /**
- * Makes a file that only this user can read and write, unless it is there: SQLite would make it with the rights
- * that the user gives other files. The files that SQLite puts beside it get the same rights.
+ * Creates a file that only this user can read and write, unless it exists. SQLite would create it with the user's
+ * default permissions. The files that SQLite creates beside it get the same permissions.
  *
- * One that is there is not opened: closing it would give up all locks that this process has on it.
+ * An existing file is not opened: to close it would release all POSIX locks of this process on it.
  */
 export function makePrivate(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch {
-    // It is there, or SQLite says why it cannot be opened.
+    // The file exists, or SQLite reports why it cannot be opened.
   }
 }
 
-/** Opens a database file the way the catalog needs it: durable, shared with other processes. */
+/** Opens a database file: durable, shared with other processes. */
 export function openFile(path: string): Database.Database {
   makePrivate(path);
   const database = new Database(path, { timeout: OPEN_TIMEOUT });
   database.pragma("journal_mode = WAL");
   database.pragma("synchronous = FULL");
-  // macOS: fsync alone does not reach the disk.
+  // macOS: fsync alone does not flush the disk cache.
   database.pragma("fullfsync = ON");
   database.pragma("foreign_keys = ON");
   return database;
 }
 
 /**
- * A libsql database as Kysely's SQLite dialect wants it, with three of libsql's habits kept away:
+ * Adapts a libsql database to Kysely's SQLite dialect and avoids three defects of libsql:
  *
- * - A prepared write that fails with SQLITE_BUSY stays open, and from then on nothing the
- *   connection writes is committed. So the write lock is always taken first, through `exec`,
- *   which leaves nothing behind.
- * - `get` after `all` on one statement answers with the earlier parameters. Only `all` and `run`
- *   are used.
- * - Binding a boolean aborts the process.
+ * - A prepared write that fails with SQLITE_BUSY stays open, and no later write of the connection is committed. So
+ *   `exec` always takes the write lock first; it leaves no open statement.
+ * - `get` after `all` on the same statement uses the earlier parameters. So only `all` and `run` are used.
+ * - A bound boolean aborts the process. So `checked` rejects booleans.
  */
 export class SqliteConnection implements SqliteDatabase {
   readonly #database: Database.Database;
@@ -52,8 +51,8 @@ export class SqliteConnection implements SqliteDatabase {
     this.#database = openFile(path);
   }
 
-  /** The file is ready for use: from here on nothing waits long for another process. */
-  opened(): void {
+  /** To be called after the migrations: later statements wait only shortly for other processes. */
+  shortenBusyTimeout(): void {
     this.#database.pragma(`busy_timeout = ${BUSY_TIMEOUT}`);
   }
 
@@ -72,12 +71,12 @@ export class SqliteConnection implements SqliteDatabase {
     this.#database.close();
   }
 
-  /** The statements that open and end a transaction. */
+  /** Returns the statement if it begins or ends a transaction. */
   #control(sql: string): SqliteStatement | undefined {
     const commands: Record<string, () => void> = {
       begin: () => this.#database.exec("begin immediate"),
       commit: () => this.#database.exec("commit"),
-      // A full disk has already rolled back.
+      // SQLite has already rolled back when the disk was full.
       rollback: () => {
         if (this.#database.inTransaction) this.#database.exec("rollback");
       },
@@ -95,7 +94,9 @@ export class SqliteConnection implements SqliteDatabase {
   #statement(sql: string): SqliteStatement {
     const prepared = this.#database.prepare<unknown[]>(sql);
     if (!prepared.reader) {
-      return writing((parameters) => this.#locked(() => prepared.run(checked(parameters)).changes));
+      return writing((parameters) =>
+        this.#inTransaction(() => prepared.run(checked(parameters)).changes),
+      );
     }
     return {
       reader: true,
@@ -105,8 +106,8 @@ export class SqliteConnection implements SqliteDatabase {
     };
   }
 
-  /** Runs a write inside the transaction that is open, or in one of its own. */
-  #locked<T>(write: () => T): T {
+  /** Runs a write in the open transaction, or in a new one. */
+  #inTransaction<T>(write: () => T): T {
     if (this.#database.inTransaction) return write();
     this.#database.exec("begin immediate");
     try {
@@ -139,5 +140,5 @@ function checked(parameters: readonly unknown[]): unknown[] {
 }
 
 function neverCalled(method: string): never {
-  throw new TypeError(`${method} does not fit this statement`);
+  throw new TypeError(`${method} must not be called for this kind of statement`);
 }

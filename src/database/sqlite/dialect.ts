@@ -1,8 +1,8 @@
 import { SqliteAdapter, SqliteDialect } from "kysely";
 
 /**
- * SQLite with migrations in one transaction: a disk that fills up in the middle leaves the tables as they were.
- * Kysely runs them without one, though SQLite's changes of tables are transactional.
+ * Makes Kysely run the migrations in one transaction, so that a full disk leaves the former schema. Its SQLite dialect
+ * does not, although SQLite supports transactional DDL.
  */
 export class CatalogDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {

@@ -11,15 +11,15 @@ interface Entry {
 }
 
 const MAX_GROUP = 256;
-/** How long a group tries to get its turn among other processes, ms, and how long it waits between. */
-const PATIENCE = 5_000;
-const LONGEST_PAUSE = 10;
+/** How long a group tries to get the write lock of the file, and the longest pause between two tries, ms. */
+const LOCK_TIMEOUT = 5_000;
+const MAX_RETRY_PAUSE = 10;
 
 /**
- * Writes that arrive together share one transaction, and with it one wait for the disk.
+ * Group commit: writes that arrive together share one transaction and one fsync.
  *
- * Where there are several, each has its own savepoint: it succeeds or fails alone. Callers are answered
- * after the commit, which is on the disk where one of them waits for that.
+ * Each write of a larger group has a savepoint, so that it fails alone. The promises of the callers settle after the
+ * commit.
  */
 export class GroupCommit {
   #queue: Entry[] = [];
@@ -27,7 +27,7 @@ export class GroupCommit {
 
   constructor(
     private readonly db: Kysely<CatalogSchema>,
-    /** Told of every commit before those whose writes are in it. */
+    /** Called after each commit, before the promises of its writers settle. */
     private readonly committed: () => void,
   ) {}
 
@@ -36,7 +36,7 @@ export class GroupCommit {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
       if (!this.#busy) {
         this.#busy = true;
-        // After the requests that came in with this one.
+        // After the requests that arrived together with this one.
         setImmediate(() => void this.#drain());
       }
     });
@@ -48,21 +48,21 @@ export class GroupCommit {
   }
 
   async #commit(group: readonly Entry[]): Promise<void> {
-    const giveUp = performance.now() + PATIENCE;
+    const deadline = performance.now() + LOCK_TIMEOUT;
     for (;;) {
       try {
-        const answers = await this.#try(group);
+        const settlers = await this.#try(group);
         this.committed();
-        for (const answer of answers) answer();
+        for (const settle of settlers) settle();
         return;
       } catch (error) {
-        // Then nothing is changed: the lock is taken before anything else, and lone work is undone.
-        const mayTryAgain = isBusy(error) && performance.now() < giveUp;
-        if (!mayTryAgain) {
+        // Safe to repeat: SQLITE_BUSY occurs before the first change, or the transaction is rolled back.
+        const canRetry = isBusy(error) && performance.now() < deadline;
+        if (!canRetry) {
           for (const entry of group) entry.reject(error);
           return;
         }
-        await delay(1 + Math.random() * LONGEST_PAUSE);
+        await delay(1 + Math.random() * MAX_RETRY_PAUSE);
       }
     }
   }
@@ -74,14 +74,14 @@ export class GroupCommit {
         const value = await first.work(transaction);
         return [() => first.resolve(value)];
       }
-      const answers: (() => void)[] = [];
-      for (const entry of group) answers.push(await attempt(entry, transaction));
-      return answers;
+      const settlers: (() => void)[] = [];
+      for (const entry of group) settlers.push(await attempt(entry, transaction));
+      return settlers;
     });
   }
 }
 
-/** Runs one write of a group; gives back how its caller is to be answered after the commit. */
+/** Runs one write of a group. Returns a function that settles its promise after the commit. */
 async function attempt(entry: Entry, transaction: Write): Promise<() => void> {
   await sql`savepoint entry`.execute(transaction);
   try {

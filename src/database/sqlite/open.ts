@@ -8,23 +8,25 @@ import { CatalogDialect } from "./dialect.js";
 import { GroupCommit } from "./group-commit.js";
 import { CurrentReader, type Epoch } from "./reader.js";
 
-/** The reading end of a catalog that this process has open, for another thread. */
+/** Opens a reader in another thread of a process that has the catalog open. */
 export function openReader(path: string, epoch: Epoch): CatalogReads {
   const reader = new CurrentReader(path, epoch);
-  // Only writes SQL; the reader runs it.
+  // Only builds SQL text; the reader runs it.
   const read = new Kysely<CatalogSchema>({
-    dialect: new SqliteDialect({ database: () => Promise.reject(new Error("this reads nothing")) }),
+    dialect: new SqliteDialect({
+      database: () => Promise.reject(new Error("this connection only builds SQL")),
+    }),
   });
   return { read, reader };
 }
 
-/** The catalog in one SQLite file, which other processes on the machine may use at the same time. */
+/** Opens the catalog in a SQLite file. Other processes on the machine may use it at the same time. */
 export async function openSqlite(path: string, epoch?: Epoch): Promise<CatalogDatabase> {
   const database = new SqliteConnection(path);
   const read = new Kysely<CatalogSchema>({ dialect: new CatalogDialect({ database }) });
   try {
     await migrate(read, "sqlite");
-    database.opened();
+    database.shortenBusyTimeout();
     const reader = new CurrentReader(path, epoch);
     const writes = new GroupCommit(read, reader.expire);
     return {

@@ -2,62 +2,60 @@ import type { Compilable } from "kysely";
 import type Database from "libsql";
 import { openFile } from "./connection.js";
 
-/** Tells threads of one process that one of them has committed something. */
+/** A counter that the threads of a process share: it changes with each commit of one of them. */
 export interface Epoch {
-  /** Another number after each commit. */
   current(): number;
   raise(): void;
 }
 
-/** Of a process with one thread that has the catalog. */
-export function ownEpoch(): Epoch {
+/** For a process in which one thread uses the catalog. */
+export function localEpoch(): Epoch {
   let epoch = 0;
   return { current: () => epoch, raise: () => void epoch++ };
 }
 
-/** How long an answer about other processes' commits is good, ms. */
+/** How long the reader may miss a commit of another process, ms. */
 const MAX_AGE = 1;
 
 /**
- * A second, reading connection to the catalog file that answers without a promise. Each thread has one.
+ * A read-only connection to the catalog file with synchronous queries. Each thread has one.
  *
- * It sees every commit, those of this process's writing connection included, and can tell in 10 µs
- * whether there was one (`PRAGMA data_version`). That is half of what a short request takes, so it
- * asks once in a millisecond: a commit of another process (a key made by the command line) counts
- * that much later at most, one of this process, whose epoch it raises, at once.
+ * `PRAGMA data_version` shows in 10 µs whether any connection has committed. That is half of the time of a short
+ * request, so the reader runs it once in a millisecond at most. It sees a commit of another process (for example a key
+ * made by the command line) at most that much later, and a commit of this process at once: it raises the epoch.
  */
 export class CurrentReader {
   readonly #database: Database.Database;
   readonly #dataVersion: Database.Statement<[]>;
   #version = Number.NaN;
-  #asked = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #epoch = Number.NaN;
 
   constructor(
     path: string,
-    private readonly epoch: Epoch = ownEpoch(),
+    private readonly epoch: Epoch = localEpoch(),
   ) {
     this.#database = openFile(path);
     this.#database.pragma("query_only = ON");
     this.#dataVersion = this.#database.prepare<[]>("pragma data_version").raw();
   }
 
-  /** A number that differs whenever anything was committed since it was last asked for. */
+  /** Returns a number that changes with each commit. */
   version(): number {
     const now = performance.now();
     const epoch = this.epoch.current();
-    if (epoch !== this.#epoch || now - this.#asked >= MAX_AGE) {
+    if (epoch !== this.#epoch || now - this.#checkedAt >= MAX_AGE) {
       this.#epoch = epoch;
       this.#version = (this.#dataVersion.get() as [number])[0];
-      this.#asked = now;
+      this.#checkedAt = now;
     }
     return this.#version;
   }
 
-  /** To be called after every commit of this process: all threads' next question goes to the file. */
+  /** To be called after every commit of this process: all threads check the file before their next answer. */
   readonly expire = (): void => this.epoch.raise();
 
-  /** Prepares a query; its parameters are given at each call, in the order of the text. */
+  /** Prepares a query. Each call passes the parameters in the order of the SQL text. */
   prepare<Row>(query: Compilable<Row>): (...parameters: string[]) => Row | undefined {
     const statement = this.#database.prepare<string[]>(query.compile().sql);
     return (...parameters) => statement.all(...parameters)[0] as Row | undefined;
@@ -68,7 +66,7 @@ export class CurrentReader {
   }
 }
 
-/** Values derived from single rows, kept as long as nothing is committed: never stale. */
+/** Caches values of single rows until the next commit: never stale. */
 export class CurrentCache<Value> {
   readonly #values = new Map<string, Value>();
   #version = Number.NaN;
@@ -88,12 +86,12 @@ export class CurrentCache<Value> {
     let value = this.#values.get(key);
     if (value === undefined) {
       value = this.load(key);
-      if (value !== undefined) this.#keep(key, value);
+      if (value !== undefined) this.#store(key, value);
     }
     return value;
   }
 
-  #keep(key: string, value: Value): void {
+  #store(key: string, value: Value): void {
     if (this.#values.size >= this.maxEntries) this.#values.clear();
     this.#values.set(key, value);
   }

@@ -2,8 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { type BackfillSpec, backfillOptions } from "../../jobs/backfill.js";
-import { given } from "../../jobs/given.js";
 import { specName } from "../../jobs/spec-name.js";
+import { withoutNulls } from "../../jobs/without-nulls.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, checkVersion, onBranch } from "../../tables/target.js";
 import { tuning, whole } from "../jobs/job-request.js";
@@ -51,7 +51,7 @@ export const alterTableBackfillColumns = operation({
         table: record.key,
         name: specName("backfill", spec),
         spec,
-        afresh: true,
+        freshRun: true,
       });
       return { kind: "json", status: 202, value: { job_id: job.id } };
     });
@@ -60,7 +60,7 @@ export const alterTableBackfillColumns = operation({
 
 /** The members that say what to do: what tunes another executor is taken and means nothing here. */
 const wish = (payload: Static<typeof request>): BackfillSpec =>
-  given<BackfillSpec>({
+  withoutNulls<BackfillSpec>({
     column: payload.column,
     branch: branchName(payload.branch),
     where: payload.where,

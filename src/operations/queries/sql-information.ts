@@ -4,12 +4,13 @@ import type { Catalog, NamespacePath, Page, PageRequest, TableId } from "../../c
 import type { SqlListed, SqlSource } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { ROOT_SCHEMA } from "../../tables/named-table.js";
-import { type Opening, storageOptions } from "../../tables/open-table.js";
+import { storageOptions, type TableDependencies } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
 
 /** What a listing for a statement takes. */
-export interface Listing extends Opening {
-  readonly catalog: Opening["catalog"] & Pick<Catalog, "listAllTables" | "listNamespaces">;
+export interface Listing extends TableDependencies {
+  readonly catalog: TableDependencies["catalog"] &
+    Pick<Catalog, "listAllTables" | "listNamespaces">;
 }
 
 const PAGE = 1_000;
@@ -58,7 +59,7 @@ export async function listingFor(
 
 /** Undefined for a table that was dropped meanwhile. */
 async function placeOf(
-  services: Opening,
+  services: TableDependencies,
   id: TableId,
 ): Promise<Pick<SqlListed, "location" | "storageOptions"> | undefined> {
   try {

@@ -9,9 +9,9 @@ import { extended } from "../../foundation/extended.js";
 import { onNamedTable } from "../../tables/named-table.js";
 import {
   checkLive,
-  type Opening,
   type OpenTable,
   storageOptions,
+  type TableDependencies,
 } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
 import { queryNumber } from "./query-number.js";
@@ -60,7 +60,7 @@ export async function runStatement(
 
 /** What a name stands for. Adds the table to `records`. */
 async function source(
-  services: Opening,
+  services: TableDependencies,
   { name, version, tag }: SqlTable,
   records: OpenTable["record"][],
 ): Promise<SqlSource> {

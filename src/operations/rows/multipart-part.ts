@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Services } from "../../api/services.js";
 import type { ArrowBody } from "../../engine/index.js";
 import { asJoustError, ErrorCode } from "../../foundation/errors.js";
-import { removeOrphanedParts } from "../../multipart/clean-up.js";
+import { removeOrphanedParts } from "../../multipart/orphaned-part-removal.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch } from "../../tables/target.js";
 

@@ -4,8 +4,8 @@ import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { Table } from "../../engine/index.js";
 import { asJoustError, ErrorCode } from "../../foundation/errors.js";
-import { removeOrphanedParts } from "../../multipart/clean-up.js";
 import type { MultipartName } from "../../multipart/multipart.js";
+import { removeOrphanedParts } from "../../multipart/orphaned-part-removal.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 

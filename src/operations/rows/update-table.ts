@@ -3,7 +3,7 @@ import { forAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { steersServer } from "../../maintenance/settings.js";
+import { hasServerProperties } from "../../maintenance/settings.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
 
@@ -41,7 +41,7 @@ export const updateTable = operation({
   permission: "write",
   administrative: {
     to: "set properties that begin with `joust.`",
-    includes: ({ payload }) => steersServer(payload.properties),
+    includes: ({ payload }) => hasServerProperties(payload.properties),
   },
   repeatable: true,
   async handle(services, call) {

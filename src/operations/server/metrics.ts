@@ -38,11 +38,11 @@ async function measure({ engine, jobs, maintenance, config }: Services): Promise
     "joust_maintenance_on",
     "1: tables are maintained unless their properties say otherwise",
   ).set(config.maintenance.on ? 1 : 0);
-  const { tablesToLookAt, lastRoundMillis } = maintenance.progress();
+  const { pendingTables, lastRoundMillis } = maintenance.progress();
   gauge(
     "joust_maintenance_tables_to_look_at",
     "Tables written through this server and not looked at since",
-  ).set(tablesToLookAt);
+  ).set(pendingTables);
   if (lastRoundMillis !== undefined) {
     gauge(
       "joust_maintenance_last_round_timestamp_seconds",

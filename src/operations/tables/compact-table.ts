@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import type { CompactionSpec } from "../../jobs/compaction.js";
-import { given } from "../../jobs/given.js";
 import { specName } from "../../jobs/spec-name.js";
+import { withoutNulls } from "../../jobs/without-nulls.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
 import { whole } from "../jobs/job-request.js";
@@ -33,7 +33,7 @@ export const compactTable = operation({
   status: 202,
   permission: "write",
   async handle(services, { id, payload }) {
-    const wanted = given<CompactionSpec>({
+    const wanted = withoutNulls<CompactionSpec>({
       branch: branchName(payload.branch),
       target_rows_per_fragment: payload.target_rows_per_fragment,
       materialize_deletions_threshold: payload.materialize_deletions_threshold,

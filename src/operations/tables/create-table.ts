@@ -9,7 +9,7 @@ import { readStringMap } from "../../api/validation/string-map.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import type { ArrowBody } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
-import { steersServer } from "../../maintenance/settings.js";
+import { hasServerProperties } from "../../maintenance/settings.js";
 import { onTable } from "../../tables/open-table.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { findDeclared, writeFirstVersion } from "./declared-table.js";
@@ -59,7 +59,7 @@ export const createTable = operation({
   permission: "write",
   administrative: {
     to: "set properties that begin with `joust.`",
-    includes: (call) => steersServer(givenProperties(call)),
+    includes: (call) => hasServerProperties(givenProperties(call)),
   },
   repeatable: true,
   async handle(services, call) {

@@ -3,7 +3,7 @@ import { count } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import type { Table } from "../../engine/index.js";
-import { CLEAN_UP, type JobRecord } from "../../jobs/jobs.js";
+import { type JobRecord, VERSION_CLEAN_UP } from "../../jobs/jobs.js";
 import { maintenanceKinds } from "../../maintenance/maintenance-jobs.js";
 import { settingsOf } from "../../maintenance/settings.js";
 
@@ -34,7 +34,7 @@ export async function maintenanceState(
   const compaction_due = due.compactBelow !== undefined;
   const last = (kind: string) =>
     own.filter((job) => job.kind === kind && job.state === "DONE").at(-1);
-  const [maintained, cleaned] = [last("maintenance"), last(CLEAN_UP)];
+  const [maintained, cleaned] = [last("maintenance"), last(VERSION_CLEAN_UP)];
   return {
     state: on ? stateOf(own, compaction_due || due.unindexedRows > 0) : "off",
     compaction_due,

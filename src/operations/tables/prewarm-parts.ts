@@ -61,7 +61,7 @@ const prewarmPageCache = operation({
 /** The client does not wait. */
 function begin({ prewarming, log }: Services, key: string, work: () => Promise<void>): void {
   prewarming
-    .inTurn(key, work)
+    .enqueue(key, work)
     // The table may have been dropped meanwhile.
     .catch((err: unknown) => log.info({ err }, "prewarming ended early"));
 }

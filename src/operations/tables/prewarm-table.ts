@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { branch, count } from "../../api/schemas.js";
-import { prewarmTable as prewarm } from "../../prewarm/table.js";
+import { prewarmTable as prewarm } from "../../prewarm/prewarm-table.js";
 import { versionHeader } from "../../tables/target.js";
 
 /** Beside the interface, which loads indexes and columns one by one and says nothing of the end. */

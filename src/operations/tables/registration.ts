@@ -5,9 +5,9 @@ import type { Services } from "../../api/services.js";
 import { choice } from "../../api/validation/choice.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { locationTaken } from "../../catalog/failures.js";
-import { clientLocation, placesAbove } from "../../catalog/tables/client-location.js";
+import { clientLocation, parentLocations } from "../../catalog/tables/client-location.js";
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
-import { steersServer } from "../../maintenance/settings.js";
+import { hasServerProperties } from "../../maintenance/settings.js";
 import { storageOptions } from "../../tables/open-table.js";
 import { releaseTable } from "../../tables/table-writes.js";
 import { managedVersioning } from "./managed-versioning.js";
@@ -45,7 +45,7 @@ export const deregistered = Type.Object({
 
 /** Whether a declaration says more than a name: where files are, or how the server treats them. */
 export const isAdministrative = ({ location, properties }: Static<typeof declaration>): boolean =>
-  location !== undefined || steersServer(properties);
+  location !== undefined || hasServerProperties(properties);
 
 const declareTable = operation({
   id: "DeclareTable",
@@ -164,7 +164,7 @@ export async function emptyLocation(
 
 /** The catalog knows of its own tables only. @throws code 5 for a location inside a table */
 async function checkNotInTable({ config, engine }: Services, location: string): Promise<void> {
-  for (const place of placesAbove(config.root, location)) {
+  for (const place of parentLocations(config.root, location)) {
     if ((await engine.contents(place, config.storageOptions)) === "table") throw locationTaken();
   }
 }

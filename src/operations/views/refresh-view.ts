@@ -3,10 +3,10 @@ import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { given } from "../../jobs/given.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { specName } from "../../jobs/spec-name.js";
 import type { RefreshSpec } from "../../jobs/view-refresh.js";
+import { withoutNulls } from "../../jobs/without-nulls.js";
 import { onTable } from "../../tables/open-table.js";
 import { checkVersion } from "../../tables/target.js";
 import { tuning, whole } from "../jobs/job-request.js";
@@ -67,7 +67,7 @@ function refresh(services: Services, id: readonly string[], payload: Static<type
     const job = await enqueueRefresh(
       services,
       record.key,
-      given<RefreshSpec>({
+      withoutNulls<RefreshSpec>({
         src_version: version,
         max_rows_per_fragment: payload.max_rows_per_fragment,
         concurrency: payload.concurrency,
@@ -99,5 +99,5 @@ export function enqueueRefresh(
 ): Promise<JobRecord> {
   const spec = JSON.stringify(wanted);
   const name = specName("refresh", spec);
-  return jobs.enqueue({ kind: "refresh", table, name, spec, afresh: true });
+  return jobs.enqueue({ kind: "refresh", table, name, spec, freshRun: true });
 }

@@ -1,5 +1,5 @@
-/** The members that have a value: the engine's options know absence, not null. */
-export function given<T extends object>(
+/** Returns the members that have a value: the engine's options must be absent instead of null. */
+export function withoutNulls<T extends object>(
   members: {
     [K in keyof T]: T[K] | null | undefined;
   },

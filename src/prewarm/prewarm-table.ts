@@ -1,15 +1,18 @@
 import type { Prewarmed } from "../engine/index.js";
-import { type Opening, onTable } from "../tables/open-table.js";
+import { onTable, type TableDependencies } from "../tables/open-table.js";
 import { branchName, onBranch } from "../tables/target.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Prewarming } from "./prewarming.js";
+import type { PrewarmQueue } from "./prewarm-queue.js";
 
-/** What prewarming takes. */
-export interface PrewarmDependencies extends Opening {
-  readonly prewarming: Prewarming;
+export interface PrewarmDependencies extends TableDependencies {
+  readonly prewarming: PrewarmQueue;
 }
 
-/** Loads a table's indexes and columns in its turn, as far as they fit. @throws code 1, 4 or 22 when it is not there */
+/**
+ * Loads the indexes and columns of a table, as far as they fit into memory.
+ *
+ * @throws code 1, 4 or 22 when the table or the branch does not exist
+ */
 export function prewarmTable(
   services: PrewarmDependencies,
   id: readonly string[],
@@ -18,11 +21,11 @@ export function prewarmTable(
   return onTable(services, id, ({ record, table }) => {
     const target = onBranch(table, branch);
     const key = JSON.stringify([record.key, branchName(branch), "table"]);
-    return services.prewarming.inTurn(key, () => target.prewarm());
+    return services.prewarming.enqueue(key, () => target.prewarm());
   });
 }
 
-/** Loads the tables that were named at the start. One that can't be loaded is told of and left. */
+/** Loads tables one after the other. Logs those that cannot be loaded. */
 export async function prewarmTables(
   services: PrewarmDependencies & { readonly log: Logger },
   ids: readonly (readonly string[])[],

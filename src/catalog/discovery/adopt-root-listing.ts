@@ -1,55 +1,58 @@
 import { randomUUID } from "node:crypto";
+import pLimit from "p-limit";
 import type { Engine, RootContents } from "../../../native/index.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import { available } from "../../database/sql-error.js";
-import { concurrently } from "../../foundation/concurrently.js";
 import { operatorMessage } from "../../foundation/errors.js";
 import { checkNamespacePath, checkTableId } from "../names.js";
 import { insertNamespace } from "../namespaces.js";
 import { encodePath, splitPath } from "../path.js";
-import { isFree } from "../tables/free-location.js";
+import { isLocationFree } from "../tables/free-location.js";
 import { mayExist } from "../tables/location.js";
 
-export type Found = Pick<RootContents, "tables" | "namespaces">;
-type FoundTable = Found["tables"][number];
-/** What is at a location. */
+export type RootListing = Pick<RootContents, "tables" | "namespaces">;
+type ListedTable = RootListing["tables"][number];
+/** Returns what is stored at a location. */
 export type ContentsOf = (location: string) => ReturnType<Engine["contents"]>;
 
 export interface Adoption {
-  adopted: FoundTable[];
-  /** Found tables that the catalog cannot take in, and why. */
-  refused: { table: FoundTable; reason: string }[];
+  adopted: ListedTable[];
+  /** Tables that the catalog cannot adopt, and the reasons. */
+  refused: { table: ListedTable; reason: string }[];
 }
 
-/** Bound parameters in one statement; both databases take more. */
+/** Bound parameters of one statement; both databases accept more. */
 const CHUNK = 500;
-/** Locations that are looked at at the same time. */
+/** Locations that are read at the same time. */
 const CONCURRENCY = 64;
 
 /**
- * Takes tables and namespaces that other tools made into the catalog. A location the catalog
- * knows, whatever its state, is left alone; so is a name that is taken.
+ * Adopts the tables and namespaces that other tools created: adds them to the catalog.
+ *
+ * 1. A declared table of the catalog that has a version by now is confirmed.
+ * 2. A table is adopted when the catalog has neither its location nor its name, in whatever state.
+ * 3. A namespace is adopted when the listing or an adopted table names it.
  */
-export async function adoptFound(
+export async function adoptRootListing(
   db: CatalogDatabase,
   self: string,
-  found: Found,
+  listing: RootListing,
   contentsOf: ContentsOf,
 ): Promise<Adoption> {
-  await confirmDeclared(db, found.tables, contentsOf);
-  const { unknown, refused } = await unknownTables(db, found.tables, contentsOf);
-  const namespaces = await unknownNamespaces(db, found.namespaces, unknown);
+  await confirmDeclared(db, listing.tables, contentsOf);
+  const { unknown, refused } = await unknownTables(db, listing.tables, contentsOf);
+  const namespaces = await unknownNamespaces(db, listing.namespaces, unknown);
   if (unknown.length === 0 && namespaces.length === 0) return { adopted: [], refused };
   return db.write(async (t) => {
     // The transaction may run again.
     const result: Adoption = { adopted: [], refused: [...refused] };
-    for (const path of namespaces) await insertNamespace(t, path, "{}", { found: true });
+    for (const path of namespaces) await insertNamespace(t, path, "{}", { adopted: true });
     for (const table of unknown) {
       if (!isValid(() => checkTableId(table.id))) {
         result.refused.push({ table, reason: "its name is not valid here" });
         continue;
       }
-      if (!(await isFree(t, table.location))) {
+      if (!(await isLocationFree(t, table.location))) {
         result.refused.push({ table, reason: "its location is around or inside another table's" });
         continue;
       }
@@ -59,7 +62,7 @@ export async function adoptFound(
       } else if (await mayExist(table.location)) {
         result.adopted.push(table);
       } else {
-        // What was seen there was of a table that this server dropped or withdrew in the meantime.
+        // The listing showed a table that this server has dropped or withdrawn meanwhile.
         await t.deleteFrom("tables").where("key", "=", key).execute();
       }
     }
@@ -67,8 +70,12 @@ export async function adoptFound(
   });
 }
 
-/** The new row's key; undefined when its name or its location is taken. */
-async function insertLive(t: Write, owner: string, table: FoundTable): Promise<string | undefined> {
+/** Returns the key of the new row; undefined when the name or the location is in use. */
+async function insertLive(
+  t: Write,
+  owner: string,
+  table: ListedTable,
+): Promise<string | undefined> {
   const { parent, name } = splitPath(table.id);
   const inserted = await t
     .insertInto("tables")
@@ -89,10 +96,10 @@ async function insertLive(t: Write, owner: string, table: FoundTable): Promise<s
   return inserted?.key;
 }
 
-/** Declared tables whose first version somebody has written are tables like others. */
+/** Confirms the declared tables whose first version another tool has written. */
 async function confirmDeclared(
   db: CatalogDatabase,
-  tables: readonly FoundTable[],
+  tables: readonly ListedTable[],
   contentsOf: ContentsOf,
 ): Promise<void> {
   const declared = await available(
@@ -104,10 +111,10 @@ async function confirmDeclared(
       .execute(),
   );
   if (declared.length === 0) return;
-  const found = new Set(tables.map((table) => table.location));
-  const there = declared.map((row) => row.location).filter((location) => found.has(location));
+  const listed = new Set(tables.map((table) => table.location));
+  const candidates = declared.map((row) => row.location).filter((location) => listed.has(location));
   const written: string[] = [];
-  await concurrently(there, CONCURRENCY, async (location) => {
+  await pLimit(CONCURRENCY).map(candidates, async (location) => {
     const contents = await contentsOf(location).catch(() => undefined);
     if (contents === "table") written.push(location);
   });
@@ -119,14 +126,14 @@ async function confirmDeclared(
 }
 
 /**
- * Tables that the catalog does not know, and directories with a table's name that hold none. Those whose
- * files a manifest lists but nobody has any more are left out.
+ * Returns the tables whose location is not in the catalog, and refuses directories with a table's name that hold no
+ * table. Omits tables that a manifest lists but whose files do not exist.
  */
 async function unknownTables(
   db: CatalogDatabase,
-  tables: readonly FoundTable[],
+  tables: readonly ListedTable[],
   contentsOf: ContentsOf,
-): Promise<{ unknown: FoundTable[]; refused: Adoption["refused"] }> {
+): Promise<{ unknown: ListedTable[]; refused: Adoption["refused"] }> {
   const known = new Set<string>();
   for (const chunk of chunks(tables)) {
     const locations = chunk.map((table) => table.location);
@@ -143,10 +150,10 @@ async function unknownTables(
     );
     for (const row of deregistered) known.add(row.location);
   }
-  const unknown = new Set<FoundTable>();
+  const unknown = new Set<ListedTable>();
   const refused: Adoption["refused"] = [];
   const candidates = tables.filter((table) => !known.has(table.location));
-  await concurrently(candidates, CONCURRENCY, async (table) => {
+  await pLimit(CONCURRENCY).map(candidates, async (table) => {
     try {
       const contents = await contentsOf(table.location);
       if (contents === "table") unknown.add(table);
@@ -164,28 +171,27 @@ const refusals = {
   behindLink: "it lies behind a symbolic link",
 } as const;
 
-/** Namespaces to create, parents first: those that are listed, and those that unknown tables are in. */
+/** Returns the namespaces to create, parents first: those of the listing and those of the unknown tables. */
 async function unknownNamespaces(
   db: CatalogDatabase,
   listed: readonly string[][],
-  tables: readonly FoundTable[],
+  tables: readonly ListedTable[],
 ): Promise<string[][]> {
-  const wanted = new Map<string, string[]>();
-  const want = (path: readonly string[]) => {
+  const missing = new Map<string, string[]>();
+  const add = (path: readonly string[]) => {
     for (let depth = 1; depth <= path.length; depth++) {
       const prefix = path.slice(0, depth);
-      wanted.set(encodePath(prefix), prefix);
+      missing.set(encodePath(prefix), prefix);
     }
   };
-  for (const path of listed) if (isValid(() => checkNamespacePath(path))) want(path);
-  // Dropped here, but still listed by a manifest that joust does not write.
-  for (const path of await pathsIn(db, "dropped_namespaces", [...wanted.keys()]))
-    wanted.delete(path);
-  // A table that somebody put there since brings its namespace back.
-  for (const table of tables)
-    if (isValid(() => checkTableId(table.id))) want(table.id.slice(0, -1));
-  for (const path of await pathsIn(db, "namespaces", [...wanted.keys()])) wanted.delete(path);
-  return [...wanted.values()].sort((a, b) => a.length - b.length);
+  for (const path of listed) if (isValid(() => checkNamespacePath(path))) add(path);
+  // Dropped namespaces remain in a manifest that joust does not write.
+  for (const path of await pathsIn(db, "dropped_namespaces", [...missing.keys()]))
+    missing.delete(path);
+  // A new table in a dropped namespace restores the namespace.
+  for (const table of tables) if (isValid(() => checkTableId(table.id))) add(table.id.slice(0, -1));
+  for (const path of await pathsIn(db, "namespaces", [...missing.keys()])) missing.delete(path);
+  return [...missing.values()].sort((a, b) => a.length - b.length);
 }
 
 async function pathsIn(
@@ -193,12 +199,12 @@ async function pathsIn(
   table: "namespaces" | "dropped_namespaces",
   paths: readonly string[],
 ): Promise<string[]> {
-  const known: string[] = [];
+  const existing: string[] = [];
   for (const chunk of chunks(paths)) {
     const query = db.read.selectFrom(table).select("path").where("path", "in", chunk);
-    for (const row of await available(query.execute())) known.push(row.path);
+    for (const row of await available(query.execute())) existing.push(row.path);
   }
-  return known;
+  return existing;
 }
 
 function* chunks<T>(items: readonly T[]): Generator<T[]> {

@@ -1,8 +1,8 @@
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 
 /** The failure of a request whose table was dropped while it ran. */
-export const tableGone = (): JoustError =>
+export const tableDropped = (): JoustError =>
   new JoustError(
     ErrorCode.ConcurrentModification,
-    "the table was dropped, or its namespace was, while this request was at work",
+    "the table or its namespace was dropped while this request ran",
   );
