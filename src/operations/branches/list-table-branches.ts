@@ -1,0 +1,49 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { byName, pageOf } from "../../api/page-of.js";
+import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { count, mapOf, nextPage, page, stringMap } from "../../api/schemas.js";
+import { encodePath } from "../../catalog/path.js";
+import type { TableBranch } from "../../engine/index.js";
+import { onTable } from "../../tables/open-table.js";
+
+export const listTableBranches = operation({
+  id: "ListTableBranches",
+  methods: ["POST"],
+  path: "/v1/table/{id}/branches/list",
+  summary: "List a table's branches, the main one left out",
+  tag: "Branch",
+  params: page,
+  body: { kind: "json", schema: page },
+  reply: Type.Object({
+    branches: mapOf(
+      Type.Object({
+        parentBranch: Type.Optional(Type.String({ description: "absent: the main branch" })),
+        parentVersion: count,
+        createAt: Type.Integer({ description: "seconds since the epoch" }),
+        manifestSize: count,
+        metadata: Type.Optional(stringMap),
+      }),
+    ),
+    page_token: nextPage,
+  }),
+  permission: "read",
+  async handle(services, { id, params, payload }) {
+    const branches = await onTable(services, id, ({ table }) => table.listBranches());
+    const listing = byName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);
+    const { items, next } = pageOf(listing, branches, pageRequest(params, payload));
+    const named = items.map((item) => [item.name, contents(item)]);
+    return {
+      kind: "json",
+      value: { branches: Object.fromEntries(named), ...nextPageToken(next) },
+    };
+  },
+});
+
+const contents = (found: TableBranch) => ({
+  parentBranch: found.parentBranch,
+  parentVersion: found.parentVersion,
+  createAt: found.createdAtSeconds,
+  manifestSize: found.manifestSize,
+  metadata: found.metadata,
+});

@@ -1,0 +1,126 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { operation, type Reply } from "../../api/operation.js";
+import { branch, count, transactionId } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import { type ArrowBody, type NewColumn, type Table, Upload } from "../../engine/index.js";
+import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import { changingTable } from "../../tables/table-writes.js";
+import { onBranch, versionHeader } from "../../tables/target.js";
+import { declare, virtualColumn } from "./virtual-column.js";
+
+const sql = (description: string) =>
+  Type.Optional(Type.Union([Type.String({ minLength: 1, description }), Type.Null()]));
+
+const refresh = {
+  auto_refresh_enabled: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Null()], {
+      description: "kept with a computed column; this server refreshes when it is asked to",
+    }),
+  ),
+  auto_refresh_interval_seconds: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+  ),
+};
+
+const registered = { function: Type.Optional(Type.Unknown({ description: "not served: code 0" })) };
+
+const newColumn = Type.Object({
+  name: Type.String({ minLength: 1 }),
+  expression: sql("SQL over the columns there are; evaluated once, for the rows there are"),
+  computed: sql("SQL that declares what the column is to hold; it is null until it is filled"),
+  virtual_column: Type.Optional(
+    Type.Union([virtualColumn, Type.Null()], {
+      description: "a function that computes the column; it is null until it is filled",
+    }),
+  ),
+  ...refresh,
+  ...registered,
+});
+
+export const alterTableAddColumns = operation({
+  id: "AlterTableAddColumns",
+  methods: ["POST"],
+  path: "/v1/table/{id}/add_columns",
+  summary: "Add columns: filled by SQL, or declared and null for now",
+  tag: "Column",
+  params: Type.Object({ branch }),
+  body: {
+    kind: "json",
+    orArrow: true,
+    schema: Type.Object({
+      branch,
+      new_columns: Type.Array(newColumn, { minItems: 1 }),
+      ...refresh,
+      ...registered,
+    }),
+  },
+  reply: Type.Object({ version: count, transaction_id: transactionId }),
+  permission: "write",
+  administrative: {
+    to: "store a function (virtual_column), which other tools run",
+    includes: ({ payload }) =>
+      "new_columns" in payload && payload.new_columns.some((one) => one.virtual_column != null),
+  },
+  handle(services, { id, params, payload }) {
+    if (payload instanceof Upload || payload instanceof Uint8Array)
+      return addNulls(services, id, params.branch, payload);
+    for (const { function: udf } of [payload, ...payload.new_columns]) checkFunction(udf);
+    for (const column of payload.new_columns) checkKind(column);
+    return changingTable(services, id, undefined, async (open) => {
+      const table = onBranch(open.table, payload.branch ?? params.branch);
+      const columns: NewColumn[] = [];
+      for (const column of payload.new_columns) {
+        columns.push(...(await planned(table, column, payload)));
+      }
+      const version = await table.addColumns(columns);
+      return { kind: "json", value: { version }, headers: versionHeader(version) };
+    });
+  },
+});
+
+/** The columns of a schema, null for the rows there are. */
+function addNulls(
+  services: Services,
+  id: readonly string[],
+  branch: string | undefined,
+  schema: ArrowBody,
+): Promise<Reply> {
+  return changingTable(services, id, schema, async ({ table }) => {
+    const version = await onBranch(table, branch).addNullColumns(schema);
+    return { kind: "json", value: { version }, headers: versionHeader(version) };
+  });
+}
+
+type Column = Static<typeof newColumn>;
+
+type Refresh = Pick<Column, "auto_refresh_enabled" | "auto_refresh_interval_seconds">;
+
+/** @throws code 0 for columns that a registered function computes */
+function checkFunction(udf: unknown): void {
+  if (udf == null) return;
+  throw new JoustError(
+    ErrorCode.Unsupported,
+    "this server has no registered functions: declare the column with computed or virtual_column",
+  );
+}
+
+/** @throws code 13 unless a column says in exactly one way what it holds */
+function checkKind({ name, expression, computed, virtual_column }: Column): void {
+  const ways = [expression, computed, virtual_column].filter((way) => way != null);
+  if (ways.length === 1) return;
+  throw invalidInput(
+    `column ${JSON.stringify(name.slice(0, 80))} needs exactly one of expression, computed, virtual_column`,
+  );
+}
+
+/** `all`: what the request says for all its computed columns; a column's own members come first. */
+async function planned(table: Table, column: Column, all: Refresh): Promise<NewColumn[]> {
+  const { name, expression, computed, virtual_column } = column;
+  if (virtual_column != null) return declare(table, name, virtual_column);
+  if (expression != null) return [{ name, expression }];
+  const keys = ["auto_refresh_enabled", "auto_refresh_interval_seconds"] as const;
+  const members = keys.map((key) => [`computed_column.${key}`, column[key] ?? all[key]] as const);
+  const set = members.filter(([, value]) => value != null);
+  const metadata = Object.fromEntries(set.map(([key, value]) => [key, String(value)]));
+  return [{ name, computed: computed as string, metadata }];
+}

@@ -1,0 +1,51 @@
+import { Type } from "@sinclair/typebox";
+import { operation, type Reply } from "../../api/operation.js";
+import { branch, transactionId } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import type { Table } from "../../engine/index.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
+import { changingTable } from "../../tables/table-writes.js";
+import { branchName, onBranch, versionHeader } from "../../tables/target.js";
+import { isActive } from "./index-entries.js";
+import { buildName } from "./index-request.js";
+
+export const dropTableIndex = operation({
+  id: "DropTableIndex",
+  methods: ["POST"],
+  path: "/v1/table/{id}/index/{index_name}/drop",
+  summary: "Drop an index; one that is being built is cancelled",
+  tag: "Index",
+  params: Type.Object({ branch }),
+  body: { kind: "json", schema: Type.Object({ branch }) },
+  reply: Type.Object({ transaction_id: transactionId }),
+  permission: "write",
+  handle(services, { id, path, params, payload }) {
+    const name = path.index_name as string;
+    const branch = branchName(payload.branch ?? params.branch);
+    return changingTable(services, id, undefined, ({ record, table }) =>
+      drop(services, record.key, onBranch(table, branch), buildName(branch, name), name),
+    );
+  },
+});
+
+/** What is being built goes as well as what is there. */
+async function drop(
+  services: Services,
+  key: string,
+  table: Table,
+  build: string,
+  name: string,
+): Promise<Reply> {
+  const jobs = await services.jobs.list(key);
+  await services.jobs.discard(key, build);
+  try {
+    const { version } = await table.dropIndex(name);
+    return { kind: "json", value: {}, headers: versionHeader(version) };
+  } catch (error) {
+    const listed = jobs.some(
+      (job) => job.name === build && (isActive(job) || job.state === "FAILED"),
+    );
+    if (listed && hasCode(error, ErrorCode.TableIndexNotFound)) return { kind: "json", value: {} };
+    throw error;
+  }
+}

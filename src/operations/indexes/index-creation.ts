@@ -1,0 +1,69 @@
+import { Type } from "@sinclair/typebox";
+import type { Reply } from "../../api/operation.js";
+import { nothing, transactionId } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
+import type { JobRecord } from "../../jobs/jobs.js";
+import { onTable } from "../../tables/open-table.js";
+import { branchName, onBranch } from "../../tables/target.js";
+import {
+  buildName,
+  buildOptions,
+  type IndexRequest,
+  type IndexSpec,
+  indexRequest,
+} from "./index-request.js";
+
+export const shared = {
+  methods: ["POST"],
+  tag: "Index",
+  params: nothing,
+  body: { kind: "json", schema: indexRequest },
+  reply: Type.Object({ transaction_id: transactionId }),
+  permission: "write",
+} as const;
+
+/** What would make the build fail at once fails here; the rest is the job's. */
+export function create(
+  services: Services,
+  id: readonly string[],
+  request: IndexRequest,
+  kind: "any" | "scalar",
+): Promise<Reply> {
+  const branch = branchName(request.branch);
+  const options = buildOptions(request);
+  return onTable(services, id, async ({ record, table }) => {
+    const { name, columns, indexType } = await onBranch(table, branch).planIndex(
+      JSON.stringify(options),
+    );
+    if (kind === "scalar" && indexType.startsWith("IVF_")) {
+      throw invalidInput(`${indexType} is a vector index: create it with create_index`);
+    }
+    const spec = {
+      ...options,
+      ...(branch !== undefined && { branch }),
+      name,
+      column: columns[0] ?? options.column,
+      index_type: indexType,
+    };
+    const job = await enqueue(services, record.key, spec);
+    return { kind: "json", value: { transaction_id: job.id } };
+  });
+}
+
+async function enqueue(services: Services, table: string, spec: IndexSpec): Promise<JobRecord> {
+  const build = {
+    kind: "index_build",
+    table,
+    name: buildName(spec.branch, spec.name),
+    spec: JSON.stringify(spec),
+  } as const;
+  try {
+    return await services.jobs.enqueue(build);
+  } catch (error) {
+    // Another build of that name is under way: who replaces an index replaces its build as well.
+    if (!spec.replace || !hasCode(error, ErrorCode.TableIndexAlreadyExists)) throw error;
+    await services.jobs.discard(table, build.name);
+    return services.jobs.enqueue(build);
+  }
+}

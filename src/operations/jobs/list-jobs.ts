@@ -1,0 +1,40 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPage, page } from "../../api/schemas.js";
+import { jobState, millis, shared } from "./job-schemas.js";
+import { stateOf } from "./job-state.js";
+
+export const listJobs = operation({
+  ...shared,
+  id: "ListJobs",
+  path: "/v1/jobs/list",
+  summary: "List the jobs of all tables, newest first",
+  body: { kind: "json", schema: page },
+  reply: Type.Object({
+    jobs: Type.Array(
+      Type.Object({
+        job_id: Type.String(),
+        table: Type.String(),
+        job_type: Type.String(),
+        state: jobState,
+        created_at_millis: millis,
+        error: Type.Optional(Type.String({ description: "why it failed" })),
+      }),
+    ),
+    page_token: nextPage,
+  }),
+  permission: "read",
+  async handle({ jobs }, { payload }) {
+    const { items, pageToken } = await jobs.listAll(pageRequest({}, payload));
+    const entries = items.map(({ job, table }) => ({
+      job_id: job.id,
+      table: table.join("$"),
+      job_type: job.kind,
+      state: stateOf(job),
+      created_at_millis: job.createdMillis,
+      ...(job.error && { error: job.error.message }),
+    }));
+    return { kind: "json", value: { jobs: entries, ...nextPageToken(pageToken) } };
+  },
+});

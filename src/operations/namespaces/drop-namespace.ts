@@ -1,0 +1,49 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nothing, stringMap } from "../../api/schemas.js";
+import { choice } from "../../api/validation/choice.js";
+import { removeDroppedTables } from "../../tables/table-removal.js";
+
+const dropBehavior = (behavior = "restrict") =>
+  choice("behavior", behavior, ["restrict", "cascade"]);
+
+export const dropNamespace = operation({
+  id: "DropNamespace",
+  methods: ["POST"],
+  path: "/v1/namespace/{id}/drop",
+  summary: "Drop a namespace",
+  tag: "Namespace",
+  params: nothing,
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      mode: Type.Optional(
+        Type.String({ description: "when it does not exist: Fail (default) or Skip" }),
+      ),
+      behavior: Type.Optional(
+        Type.String({
+          description:
+            "when it is not empty: Restrict (default) fails, Cascade drops all that is inside",
+        }),
+      ),
+    }),
+  },
+  reply: Type.Object({
+    transaction_id: Type.Optional(Type.Array(Type.String())),
+    properties: Type.Optional(stringMap),
+  }),
+  permission: "write",
+  administrative: {
+    to: "drop all that is inside (behavior Cascade)",
+    includes: ({ payload }) => dropBehavior(payload.behavior) === "cascade",
+  },
+  async handle(services, { id, payload }) {
+    const dropped = await services.catalog.dropNamespace(id, {
+      missing: choice("mode", payload.mode ?? "fail", ["fail", "skip"]),
+      behavior: dropBehavior(payload.behavior),
+    });
+    if (dropped === null) return { kind: "json", value: {} };
+    await removeDroppedTables(services, dropped.emptied);
+    return { kind: "json", value: { properties: dropped.namespace.properties } };
+  },
+});

@@ -1,0 +1,21 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPage, page } from "../../api/schemas.js";
+
+export const listNamespaces = operation({
+  id: "ListNamespaces",
+  methods: ["GET", "POST"],
+  path: "/v1/namespace/{id}/list",
+  summary: "List the child namespaces of a namespace",
+  tag: "Namespace",
+  params: page,
+  body: { kind: "json", schema: page },
+  reply: Type.Object({ namespaces: Type.Array(Type.String()), page_token: nextPage }),
+  permission: "read",
+  async handle({ catalog }, { id, params, payload, fresh }) {
+    const wanted = { ...pageRequest(params, payload), ...fresh };
+    const { items, pageToken } = await catalog.listNamespaces(id, wanted);
+    return { kind: "json", value: { namespaces: items, ...nextPageToken(pageToken) } };
+  },
+});

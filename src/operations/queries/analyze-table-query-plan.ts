@@ -1,0 +1,27 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nothing } from "../../api/schemas.js";
+import { taskOf } from "../../api/task-of.js";
+import { onTable } from "../../tables/open-table.js";
+import { queryOptions } from "./query-options.js";
+import { queryRequest } from "./query-request.js";
+
+export const analyzeTableQueryPlan = operation({
+  id: "AnalyzeTableQueryPlan",
+  methods: ["POST"],
+  path: "/v1/table/{id}/analyze_plan",
+  summary: "Run a query and show what each step of it did",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "raw-json", schema: queryRequest },
+  reply: Type.String(),
+  permission: "read",
+  async handle(services, call) {
+    const options = queryOptions(call);
+    const task = taskOf(call);
+    const analysis = await onTable(services, call.id, ({ table }) =>
+      table.analyzePlan(call.payload, options, task),
+    );
+    return { kind: "json", value: analysis };
+  },
+});

@@ -1,0 +1,32 @@
+import { Type } from "@sinclair/typebox";
+import { operation, type Reply } from "../../api/operation.js";
+import { branch, count, predicate, version } from "../../api/schemas.js";
+import { onTableAtHand } from "../../tables/open-table.js";
+import { onBranch, readOptions } from "../../tables/target.js";
+
+const counted = Type.Object({ version, branch, predicate: Type.Optional(predicate) });
+
+export const countTableRows = operation({
+  id: "CountTableRows",
+  methods: ["GET", "POST"],
+  path: "/v1/table/{id}/count_rows",
+  summary: "Count a table's rows, or those for which a predicate is true",
+  tag: "Table",
+  params: counted,
+  body: { kind: "json", schema: counted },
+  reply: count,
+  permission: "read",
+  handle(services, call) {
+    const wanted = { ...call.params, ...call.payload };
+    const options = readOptions(wanted, call.fresh);
+    const { predicate } = wanted;
+    const reply = (rows: number): Reply => ({ kind: "json", value: rows });
+    const rows = onTableAtHand(services, call.id, ({ table }) =>
+      onBranch(table, wanted.branch).countRows({
+        ...options,
+        ...(predicate !== undefined && { predicate }),
+      }),
+    );
+    return typeof rows === "number" ? reply(rows) : rows.then(reply);
+  },
+});

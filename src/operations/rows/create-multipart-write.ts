@@ -1,0 +1,29 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { branch, nothing } from "../../api/schemas.js";
+import { changingTable } from "../../tables/table-writes.js";
+import { branchName, onBranch } from "../../tables/target.js";
+
+export const createMultipartWrite = operation({
+  id: "CreateMultipartWrite",
+  dialect: "lancedb",
+  methods: ["POST"],
+  path: "/v1/table/{id}/multipart_write/create",
+  summary: "Begin a write whose parts are inserted one by one and become visible together",
+  tag: "Table",
+  params: Type.Object({ branch }),
+  body: { kind: "json", schema: nothing },
+  reply: Type.Object({ upload_id: Type.String() }),
+  permission: "write",
+  repeatable: true,
+  unrecorded: true,
+  handle: (services, { id, params }) =>
+    changingTable(services, id, undefined, async ({ record, table }) => {
+      const branch = branchName(params.branch);
+      // Parts that fit an old schema only would be refused when it is too late.
+      const fresh = { minTimestampMillis: Date.now() };
+      const { version } = await onBranch(table, branch).describe(fresh);
+      const upload_id = await services.multipart.begin({ table: record.key, branch, version });
+      return { kind: "json", value: { upload_id } };
+    }),
+});

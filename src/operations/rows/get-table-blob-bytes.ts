@@ -1,0 +1,71 @@
+import { Type } from "@sinclair/typebox";
+import { operation, type Reply } from "../../api/operation.js";
+import { branch, version } from "../../api/schemas.js";
+import { invalidInput } from "../../foundation/errors.js";
+import { onTable } from "../../tables/open-table.js";
+import { onBranch, readOptions, versionHeader } from "../../tables/target.js";
+import { byteRange } from "./byte-range.js";
+import { checkRow } from "./row-id.js";
+
+export const getTableBlobBytes = operation({
+  id: "GetTableBlobBytes",
+  dialect: "lancedb",
+  methods: ["GET"],
+  path: "/v1/table/{id}/blob/{column}/{row_id}/bytes",
+  summary: "Read a value of a binary or blob column, whole or the range that is asked for",
+  tag: "Table",
+  params: Type.Object({
+    version,
+    branch,
+    row_is_address: Type.Optional(
+      Type.Boolean({ description: "the row in the path is a _rowaddr, not a _rowid" }),
+    ),
+    source_uri: Type.Optional(
+      Type.String({ description: "location of the table that holds the value: this one" }),
+    ),
+  }),
+  body: { kind: "none" },
+  permission: "read",
+  async handle(services, call): Promise<Reply> {
+    const { params } = call;
+    const row = checkRow(Number(/^\d+$/.exec(call.path.row_id ?? "")?.[0] ?? Number.NaN));
+    const options = readOptions(params, call.fresh);
+    const blob = await onTable(services, call.id, ({ record, table }) => {
+      checkSource(params.source_uri, record.location);
+      const address = params.row_is_address ?? false;
+      return onBranch(table, params.branch).blob(call.path.column ?? "", row, address, options);
+    });
+    const headers = { ...versionHeader(blob.version), "accept-ranges": "bytes" };
+    const empty = (more: Omit<Extract<Reply, { kind: "empty" }>, "kind">): Reply => {
+      blob.end();
+      return { kind: "empty", ...more };
+    };
+    if (blob.size == null) return empty({ status: 204, headers });
+    const range = byteRange(call.header("range"), blob.size);
+    if (range === "unsatisfiable") {
+      const told = { ...headers, "content-range": `bytes */${blob.size}` };
+      return empty({ status: 416, headers: told });
+    }
+    if (range === undefined && blob.size === 0) return empty({ headers });
+    const [start, end] = range ?? [0, blob.size];
+    return {
+      kind: "blob",
+      contentType: "application/octet-stream",
+      source: blob,
+      start,
+      end,
+      ...(range
+        ? {
+            status: 206,
+            headers: { ...headers, "content-range": `bytes ${start}-${end - 1}/${blob.size}` },
+          }
+        : { headers }),
+    };
+  },
+});
+
+/** Values are read from the table in the path only, whatever a client says where they are. */
+function checkSource(uri: string | undefined, location: string): void {
+  if (uri === undefined || uri === "" || uri.replace(/^file:\/\//, "") === location) return;
+  throw invalidInput("source_uri is not the location of this table: leave it out");
+}

@@ -1,0 +1,114 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { forAttempt } from "../../api/idempotency/attempt.js";
+import { operation } from "../../api/operation.js";
+import { branch, count, transactionId } from "../../api/schemas.js";
+import { durationMillis } from "../../api/validation/duration.js";
+import type { MergeOptions } from "../../engine/index.js";
+import { invalidInput } from "../../foundation/errors.js";
+import { changingTable } from "../../tables/table-writes.js";
+import { branchName, onBranch, versionHeader } from "../../tables/target.js";
+import { findDeclared, writeFirstVersion } from "../tables/declared-table.js";
+
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
+
+const sql = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
+
+const params = Type.Object({
+  branch,
+  on: Type.Array(Type.String({ minLength: 1 }), {
+    description: "path of a key field; rows whose keys are equal match; repeated for several",
+  }),
+  when_matched_update_all: flag("replace rows that match"),
+  when_matched_update_all_filt: sql("replace them only where this is true: source.a > target.a"),
+  when_not_matched_insert_all: flag("insert rows that match none"),
+  when_not_matched_by_source_delete: flag("delete the table's rows that match none"),
+  when_not_matched_by_source_delete_filt: sql("delete them only where this is true"),
+  timeout: Type.Optional(
+    Type.String({ description: "how long conflicts with other writers are retried: 30s, 5m" }),
+  ),
+  use_index: flag("find matches by a scalar index where there is one; default: true"),
+});
+
+export const mergeInsertIntoTable = operation({
+  id: "MergeInsertIntoTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/merge_insert",
+  summary: "Merge the rows of an Arrow IPC stream into a table in one commit",
+  tag: "Table",
+  params,
+  body: { kind: "arrow" },
+  reply: Type.Object({
+    transaction_id: transactionId,
+    num_updated_rows: count,
+    num_inserted_rows: count,
+    num_deleted_rows: count,
+    num_attempts: count,
+    num_rows: count,
+    version: count,
+  }),
+  permission: "write",
+  repeatable: true,
+  async handle(services, call) {
+    const options = mergeOptions(call.params, call.header("x-request-timeout-ms"));
+    const { id, payload } = call;
+    const { branch } = call.params;
+    // A merge that inserts nothing leaves a table without rows as it is: one that is declared has no columns.
+    const mayBeFirst = branchName(branch) === undefined && options.whenNotMatchedInsertAll === true;
+    const declared = mayBeFirst ? findDeclared(services, id) : undefined;
+    const merged =
+      declared && (await declared)
+        ? await writeFirstVersion(services, call, (table) =>
+            table.mergeInsert(payload, { ...options, first: true }),
+          )
+        : await changingTable(services, id, payload, ({ table }) =>
+            onBranch(forAttempt(table, call), branch).mergeInsert(payload, options),
+          );
+    return {
+      kind: "json",
+      value: {
+        num_updated_rows: merged.numUpdatedRows,
+        num_inserted_rows: merged.numInsertedRows,
+        num_deleted_rows: merged.numDeletedRows,
+        num_attempts: merged.numAttempts,
+        num_rows: merged.numRows,
+        version: merged.version,
+      },
+      headers: versionHeader(merged.version),
+    };
+  },
+});
+
+/** What a condition may restrict. */
+const conditional = [
+  ["when_matched_update_all", "when_matched_update_all_filt"],
+  ["when_not_matched_by_source_delete", "when_not_matched_by_source_delete_filt"],
+] as const;
+
+/** @throws code 13 */
+function mergeOptions(given: Static<typeof params>, timeoutHeader: string): MergeOptions {
+  if (new Set(given.on).size < given.on.length) {
+    throw invalidInput("`on` names a field twice: name each key field once");
+  }
+  for (const [flag, filter] of conditional) {
+    if (given[flag] === false && given[filter] !== undefined) {
+      throw invalidInput(`\`${filter}\` is given but \`${flag}\` is false: leave one of them out`);
+    }
+  }
+  const members = {
+    whenMatchedUpdateAll: given.when_matched_update_all,
+    whenMatchedUpdateAllFilter: given.when_matched_update_all_filt,
+    whenNotMatchedInsertAll: given.when_not_matched_insert_all,
+    whenNotMatchedBySourceDelete: given.when_not_matched_by_source_delete,
+    whenNotMatchedBySourceDeleteFilter: given.when_not_matched_by_source_delete_filt,
+    useIndex: given.use_index,
+    timeoutMs: timeoutMillis(given.timeout, timeoutHeader),
+  };
+  const set = Object.entries(members).filter(([, value]) => value !== undefined);
+  return { on: given.on, ...Object.fromEntries(set) };
+}
+
+/** The SDKs say it in a header, whole milliseconds. */
+function timeoutMillis(param: string | undefined, header: string): number | undefined {
+  if (param !== undefined) return durationMillis("timeout", param);
+  return header === "" ? undefined : durationMillis("x-request-timeout-ms", `${header}ms`);
+}

@@ -1,0 +1,19 @@
+import { openApiDocument } from "../../api/openapi/document.js";
+import { type Operation, operation } from "../../api/operation.js";
+import { nothing } from "../../api/schemas.js";
+
+/** The operation that gives out the description of all others. */
+export function getOpenApiDocument(operations: readonly Operation[]): Operation {
+  const text = JSON.stringify(openApiDocument(operations));
+  return operation({
+    id: "GetOpenApiDocument",
+    methods: ["GET"],
+    path: "/openapi.json",
+    summary: "This interface as an OpenAPI 3.1 document",
+    tag: "Server",
+    params: nothing,
+    body: { kind: "none" },
+    permission: "read",
+    handle: () => ({ kind: "encoded", text }),
+  });
+}

@@ -1,0 +1,29 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { allTablesPage, page } from "../../api/schemas.js";
+import { included, reply } from "./table-listing.js";
+
+export const listAllTables = operation({
+  id: "ListAllTables",
+  methods: ["GET", "POST"],
+  path: "/v1/table",
+  summary: "List the tables of all namespaces by their full identifiers",
+  tag: "Table",
+  params: Type.Composite([allTablesPage, included]),
+  body: { kind: "json", schema: Type.Composite([page, included]) },
+  reply,
+  permission: "read",
+  async handle({ catalog }, { params, payload, fresh }) {
+    const declared = payload.include_declared ?? params.include_declared ?? true;
+    const { items, pageToken } = await catalog.listAllTables(
+      { ...pageRequest(params, payload), ...fresh },
+      { declared },
+    );
+    const delimiter = params.delimiter ?? "$";
+    return {
+      kind: "json",
+      value: { tables: items.map((id) => id.join(delimiter)), ...nextPageToken(pageToken) },
+    };
+  },
+});

@@ -1,0 +1,29 @@
+import { operation } from "../../../api/operation.js";
+import { nothing } from "../../../api/schemas.js";
+import type { TableRecord } from "../../../catalog/catalog.js";
+import { emptyLocation } from "./empty-location.js";
+import { declaration, declared, declaredEntry, isAdministrative } from "./registration-entries.js";
+
+export const declareTable = operation({
+  id: "DeclareTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/declare",
+  summary: "Reserve a name and a location for a table that is written later",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: declaration },
+  reply: declared,
+  permission: "write",
+  administrative: {
+    to: "choose the location, or set properties that begin with `joust.`",
+    includes: ({ payload }) => isAdministrative(payload),
+  },
+  async handle(services, { id, payload }) {
+    const location = await emptyLocation(services, payload.location);
+    const properties = payload.properties ?? {};
+    const { declared } = await services.catalog.changeTables({
+      declare: [{ id, location, properties }],
+    });
+    return { kind: "json", value: declaredEntry(services, declared[0] as TableRecord) };
+  },
+});

@@ -1,0 +1,65 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../../api/operation.js";
+import { nothing, stringMap, transactionId } from "../../../api/schemas.js";
+import type { Services } from "../../../api/services.js";
+import { choice } from "../../../api/validation/choice.js";
+import { clientLocation } from "../../../catalog/tables/client-location.js";
+import { ErrorCode, hasCode, invalidInput } from "../../../foundation/errors.js";
+import { releaseTable } from "../../../tables/table-writes.js";
+import { checkNotInTable } from "./empty-location.js";
+import { location } from "./registration-entries.js";
+
+export const registerTable = operation({
+  id: "RegisterTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/register",
+  summary: "Give a Lance table that is in the root already a name",
+  tag: "Table",
+  params: nothing,
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      location,
+      mode: Type.Optional(
+        Type.String({
+          description:
+            "when a table of that name exists: Create (default) fails, Overwrite deregisters that one",
+        }),
+      ),
+      properties: Type.Optional(stringMap),
+    }),
+  },
+  reply: Type.Object({
+    transaction_id: transactionId,
+    location: Type.String(),
+    properties: stringMap,
+  }),
+  permission: "admin",
+  async handle(services, { id, payload }) {
+    const mode = choice("mode", payload.mode ?? "create", ["create", "overwrite"]);
+    const location = clientLocation(services.config.root, payload.location);
+    await checkNotInTable(services, location);
+    if (!(await holdsTable(services, location))) {
+      throw invalidInput(
+        "there is no Lance table at that location: write one there first, or declare the table",
+      );
+    }
+    const { table, replaced } = await services.catalog.registerTable(
+      { id, location, properties: payload.properties ?? {} },
+      { replace: mode === "overwrite" },
+    );
+    if (replaced) await releaseTable(services, replaced);
+    return { kind: "json", value: { location, properties: table.properties } };
+  },
+});
+
+/** @throws the engine's code when there is something that cannot be read */
+async function holdsTable({ engine, config }: Services, location: string): Promise<boolean> {
+  try {
+    await engine.table(location, config.storageOptions).describe();
+    return true;
+  } catch (error) {
+    if (hasCode(error, ErrorCode.TableNotFound)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { delimiter, transactionId } from "../../api/schemas.js";
+import { defaultDelimiter } from "../../api/validation/identifier.js";
+import { checkName } from "../../catalog/names.js";
+
+export const renameTable = operation({
+  id: "RenameTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/rename",
+  summary: "Rename a table or move it to another namespace; its files stay where they are",
+  tag: "Table",
+  params: Type.Object({ delimiter }),
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      id: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+      new_table_name: Type.String({ minLength: 1 }),
+      new_namespace_id: Type.Optional(
+        Type.Array(Type.String(), {
+          description: "namespace to move to, [] is the root; default: the table's own",
+        }),
+      ),
+    }),
+  },
+  reply: Type.Object({ transaction_id: transactionId }),
+  permission: "write",
+  async handle({ catalog }, { id, params, payload }) {
+    const namespace = targetOf(payload) ?? id.slice(0, -1);
+    const separator = params.delimiter ?? defaultDelimiter;
+    for (const [depth, name] of namespace.entries()) {
+      checkName("namespace", name, { delimiter: separator, root: depth === 0 });
+    }
+    checkName("table", payload.new_table_name, {
+      delimiter: separator,
+      root: namespace.length === 0,
+    });
+    await catalog.renameTable(id, [...namespace, payload.new_table_name]);
+    return { kind: "json", value: {} };
+  },
+});
+
+/**
+ * The namespace to move to. The Java client sends every list that was not set as an empty one, the
+ * `id` among them: in such a body an empty namespace is not the root.
+ */
+function targetOf(payload: { id?: string[] | null; new_namespace_id?: string[] }) {
+  const unset = payload.id?.length === 0 && payload.new_namespace_id?.length === 0;
+  return unset ? undefined : payload.new_namespace_id;
+}

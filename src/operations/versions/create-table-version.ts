@@ -1,0 +1,21 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nothing, transactionId } from "../../api/schemas.js";
+import { newVersion, publishVersion } from "./publish-version.js";
+import { tableVersion, versionEntry } from "./version-entry.js";
+
+export const createTableVersion = operation({
+  id: "CreateTableVersion",
+  methods: ["POST"],
+  path: "/v1/table/{id}/version/create",
+  summary: "Make a manifest that the client has written a version, unless that version exists",
+  tag: "Version",
+  params: nothing,
+  body: { kind: "json", schema: Type.Object(newVersion) },
+  reply: Type.Object({ transaction_id: transactionId, version: tableVersion }),
+  permission: "write",
+  async handle(services, { id, payload }) {
+    const made = await publishVersion(services, { ...payload, id });
+    return { kind: "json", value: { version: versionEntry(made) } };
+  },
+});

@@ -1,0 +1,47 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { pageOf } from "../../api/page-of.js";
+import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { branch, nextPage, page } from "../../api/schemas.js";
+import { encodePath } from "../../catalog/path.js";
+import type { TableVersion } from "../../engine/index.js";
+import { onTable } from "../../tables/open-table.js";
+import { branchName, onBranch } from "../../tables/target.js";
+import { tableVersion, versionEntry } from "./version-entry.js";
+
+const listing = Type.Composite([
+  Type.Object({
+    branch,
+    descending: Type.Optional(Type.Boolean({ description: "newest first; default: oldest first" })),
+  }),
+  page,
+]);
+
+export const listTableVersions = operation({
+  id: "ListTableVersions",
+  methods: ["POST"],
+  path: "/v1/table/{id}/version/list",
+  summary: "List a table's versions",
+  tag: "Version",
+  params: listing,
+  body: { kind: "json", schema: listing },
+  reply: Type.Object({ versions: Type.Array(tableVersion), page_token: nextPage }),
+  permission: "read",
+  async handle(services, { id, params, payload }) {
+    const wanted = { ...params, ...payload };
+    const descending = wanted.descending ?? false;
+    const versions = await onTable(services, id, ({ table }) =>
+      onBranch(table, wanted.branch).listVersions(),
+    );
+    if (descending) versions.reverse();
+    const order = {
+      name: `versions ${descending} ${branchName(wanted.branch) ?? ""} ${encodePath(id)}`,
+      key: (item: TableVersion) => String(item.version),
+      isKey: (key: string) => /^\d+$/.test(key),
+      comesAfter: (item: TableVersion, key: string) =>
+        descending ? item.version < Number(key) : item.version > Number(key),
+    };
+    const { items, next } = pageOf(order, versions, pageRequest(params, payload));
+    return { kind: "json", value: { versions: items.map(versionEntry), ...nextPageToken(next) } };
+  },
+});

@@ -1,0 +1,18 @@
+import { operation } from "../../../api/operation.js";
+import { changingReferences } from "../../../tables/table-writes.js";
+import { checkVersion, onBranch } from "../../../tables/target.js";
+import { placed } from "./tag-schemas.js";
+
+export const createTableTag = operation({
+  ...placed,
+  id: "CreateTableTag",
+  path: "/v1/table/{id}/tags/create",
+  summary: "Name a version of a table",
+  async handle(services, { id, payload }) {
+    const version = checkVersion(payload.version);
+    await changingReferences(services, id, ({ table }) =>
+      onBranch(table, payload.branch).createTag(payload.tag, version),
+    );
+    return { kind: "json", value: {} };
+  },
+});

@@ -1,0 +1,84 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { count, nothing } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import type { TableRecord } from "../../catalog/catalog.js";
+import { checkTableId } from "../../catalog/names.js";
+import type { ViewSource } from "../../engine/index.js";
+import { onNamedTable } from "../../tables/named-table.js";
+import { storageOptions, tableHandle } from "../../tables/open-table.js";
+import { versionHeader } from "../../tables/target.js";
+import { withdraw } from "../tables/new-table.js";
+import { enqueueRefresh } from "./view-refresh.js";
+import { viewRequest, type WantedView, wantedView } from "./view-request.js";
+
+export const createMaterializedView = operation({
+  id: "CreateMaterializedView",
+  methods: ["POST"],
+  path: "/v1/materialized_view/{id}/create",
+  summary: "Create a table whose rows are a query's result, and fill it if asked to",
+  tag: "View",
+  params: nothing,
+  body: { kind: "json", schema: viewRequest },
+  reply: Type.Object({ version: count, job_id: Type.Optional(Type.String()) }),
+  status: 201,
+  permission: "write",
+  async handle(services, { id, payload }) {
+    // Before the tables that it reads are looked for: no table of theirs would make the name right.
+    checkTableId(id);
+    const wanted = wantedView(payload);
+    const sources = await sourcesOf(services, wanted.sql, id.slice(0, -1));
+    const { record, version } = await create(services, id, wanted, sources);
+    if (!wanted.withData) {
+      return { kind: "json", status: 201, value: { version }, headers: versionHeader(version) };
+    }
+    const job = await enqueueRefresh(services, record.key, {});
+    return {
+      kind: "json",
+      status: wanted.sdk ? 202 : 201,
+      value: { version, job_id: job.id },
+      headers: versionHeader(version),
+    };
+  },
+});
+
+/** The tables that a query names. @throws code 1 or 4 when one does not exist */
+async function sourcesOf(
+  services: Services,
+  sql: string,
+  namespace: readonly string[],
+): Promise<ViewSource[]> {
+  const names = await services.engine.viewTables(sql);
+  return Promise.all(
+    names.map((name) =>
+      onNamedTable(services, name, namespace, async ({ record }) => ({
+        name,
+        table: record.id,
+        location: record.location,
+        storageOptions: storageOptions(services, record),
+      })),
+    ),
+  );
+}
+
+/** As with a table, the name is taken first, and only a whole view is there to see. */
+async function create(
+  services: Services,
+  id: readonly string[],
+  { sql, schema }: WantedView,
+  sources: ViewSource[],
+): Promise<{ record: TableRecord; version: number }> {
+  const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
+  try {
+    const version = await tableHandle(services, record).createView({
+      sql,
+      sources,
+      ...(schema && { schema }),
+    });
+    await services.catalog.publishTable(record.key);
+    return { record, version };
+  } catch (error) {
+    await withdraw(services, record, error);
+    throw error;
+  }
+}

@@ -1,0 +1,3 @@
+import { nothing } from "../../api/schemas.js";
+
+export const shared = { tag: "View", params: nothing } as const;
