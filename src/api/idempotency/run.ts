@@ -50,7 +50,7 @@ type Handle = (attempt?: Attempt) => Promise<Reply> | Reply;
  * request is still at work or when nobody can tell what it did
  */
 export async function runIdempotent(
-  services: Services,
+  services: Pick<Services, "idempotency" | "log">,
   request: IdempotentRequest,
   handle: Handle,
 ): Promise<Reply> {
@@ -85,7 +85,7 @@ class Taken extends Error {}
 
 /** `known`: what is known of the attempt that this one goes on with. */
 async function attempt(
-  services: Services,
+  services: Pick<Services, "idempotency" | "log">,
   request: IdempotentRequest,
   handle: Handle,
   attempt: Attempt,
@@ -142,7 +142,10 @@ async function attempt(
 const inDoubt: ReadonlySet<ErrorCode> = new Set([ErrorCode.ServiceUnavailable, ErrorCode.Internal]);
 
 /** Waits until the first request of the key is not at work any more. @throws code 14 when it still is */
-async function firstToEnd({ idempotency }: Services, request: IdempotentRequest): Promise<void> {
+async function firstToEnd(
+  { idempotency }: Pick<Services, "idempotency">,
+  request: IdempotentRequest,
+): Promise<void> {
   for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {
     const known = await idempotency.find(request.id, request.keptMillis);
     if (known?.state !== "running") return;

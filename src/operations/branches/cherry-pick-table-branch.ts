@@ -38,6 +38,7 @@ export const cherryPickTableBranch = operation({
   }),
   permission: "write",
   unrecorded: (_, reply) => statusOf(reply) !== "cherryPicked",
+  uses: ["catalog", "config", "engine", "maintenance"],
   handle: (services, { id, payload }) =>
     changingTable(services, id, undefined, async ({ table }) => {
       const { from_branch: branch, dry_run = false } = payload;

@@ -24,6 +24,7 @@ export const createTableBranch = operation({
   },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance", "multipart"],
   async handle(services, { id, payload }) {
     const { from_branch, from_version } = payload;
     const version = from_version === undefined ? undefined : checkVersion(from_version);

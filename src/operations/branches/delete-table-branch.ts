@@ -15,6 +15,7 @@ export const deleteTableBranch = operation({
   body: { kind: "json", schema: Type.Object({ name }) },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "maintenance", "multipart"],
   async handle(services, { id, payload }) {
     await changingReferences(services, id, async ({ record, table }) => {
       // A build would write files of a branch that is no more.

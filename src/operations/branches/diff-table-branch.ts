@@ -16,6 +16,7 @@ export const diffTableBranch = operation({
   body: { kind: "json", schema: Type.Object({ from_branch: fromBranch }) },
   reply: branchDifference,
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
     const { from_branch } = payload;
     const found = await onTable(services, id, ({ table }) => table.difference(from_branch));

@@ -28,6 +28,7 @@ export const listTableBranches = operation({
     page_token: nextPage,
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const branches = await onTable(services, id, ({ table }) => table.listBranches());
     const listing = byName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);

@@ -61,6 +61,7 @@ export const alterTableAddColumns = operation({
     includes: ({ payload }) =>
       "new_columns" in payload && payload.new_columns.some((one) => one.virtual_column != null),
   },
+  uses: ["catalog", "config", "engine", "maintenance"],
   handle(services, { id, params, payload }) {
     if (payload instanceof Upload || payload instanceof Uint8Array)
       return addNulls(services, id, params.branch, payload);
@@ -80,7 +81,7 @@ export const alterTableAddColumns = operation({
 
 /** The columns of a schema, null for the rows there are. */
 function addNulls(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   id: readonly string[],
   branch: string | undefined,
   schema: ArrowBody,

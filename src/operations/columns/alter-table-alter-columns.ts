@@ -38,6 +38,7 @@ export const alterTableAlterColumns = operation({
     to: "change a function (virtual_column), which other tools run",
     includes: ({ payload }) => payload.alterations.some((one) => one.virtual_column != null),
   },
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const { alterations } = payload;
     const redeclared = alterations.filter(({ virtual_column }) => virtual_column != null);

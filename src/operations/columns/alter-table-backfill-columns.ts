@@ -41,6 +41,7 @@ export const alterTableBackfillColumns = operation({
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
     const wanted = wish(payload);
     return onTable(services, id, async ({ record, table }) => {

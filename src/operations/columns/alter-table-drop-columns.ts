@@ -23,6 +23,7 @@ export const alterTableDropColumns = operation({
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = await changingTable(services, id, undefined, ({ table }) =>
       onBranch(table, payload.branch).dropColumns(payload.columns),

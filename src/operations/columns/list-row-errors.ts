@@ -56,6 +56,7 @@ export const listRowErrors = operation({
     truncated: Type.Boolean(),
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
     const { job_id, column } = payload;
     return onTable(services, id, async ({ record }) => {

@@ -40,6 +40,7 @@ export const updateFieldMetadata = operation({
     transaction_id: transactionId,
   }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const updates = payload.updates.map(({ path, metadata, replace }): FieldMetadataUpdate => {
       const entries = Object.entries(metadata);

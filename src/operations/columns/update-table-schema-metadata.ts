@@ -18,6 +18,7 @@ export const updateTableSchemaMetadata = operation({
   body: { kind: "raw-json", schema: stringMap },
   reply: stringMap,
   permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, params, payload }) {
     const metadata = readMetadata(payload, id);
     const version = await changingTable(services, id, undefined, ({ table }) =>

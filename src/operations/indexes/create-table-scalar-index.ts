@@ -6,5 +6,6 @@ export const createTableScalarIndex = operation({
   id: "CreateTableScalarIndex",
   path: "/v1/table/{id}/create_scalar_index",
   summary: "As create_index, for all but vector indexes",
+  uses: ["catalog", "config", "engine", "jobs"],
   handle: (services, { id, payload }) => create(services, id, payload, "scalar"),
 });

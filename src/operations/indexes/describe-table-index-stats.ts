@@ -31,6 +31,7 @@ export const describeTableIndexStats = operation({
     num_indices: count,
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, call) {
     const name = call.path.index_name as string;
     checkIndexName(call.payload.index_name, name);

@@ -19,6 +19,7 @@ export const dropTableIndex = operation({
   body: { kind: "json", schema: Type.Object({ branch }) },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "maintenance"],
   handle(services, { id, path, params, payload }) {
     const name = path.index_name as string;
     const branch = branchName(payload.branch ?? params.branch);
@@ -30,7 +31,7 @@ export const dropTableIndex = operation({
 
 /** What is being built goes as well as what is there. */
 async function drop(
-  services: Services,
+  services: Pick<Services, "jobs">,
   key: string,
   table: Table,
   build: string,

@@ -25,7 +25,7 @@ export const shared = {
 
 /** What would make the build fail at once fails here; the rest is the job's. */
 export function create(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "jobs">,
   id: readonly string[],
   request: IndexRequest,
   kind: "any" | "scalar",
@@ -51,7 +51,11 @@ export function create(
   });
 }
 
-async function enqueue(services: Services, table: string, spec: IndexSpec): Promise<JobRecord> {
+async function enqueue(
+  services: Pick<Services, "jobs">,
+  table: string,
+  spec: IndexSpec,
+): Promise<JobRecord> {
   const build = {
     kind: "index_build",
     table,

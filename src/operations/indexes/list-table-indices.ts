@@ -37,6 +37,7 @@ export const listTableIndices = operation({
     page_token: nextPage,
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, call) {
     const options = readOptions(call.payload, call.fresh);
     const branch = branchName(call.payload.branch);

@@ -75,6 +75,7 @@ export const describeJob = operation({
     ),
   }),
   permission: "read",
+  uses: ["jobs"],
   async handle({ jobs }, { payload }) {
     return { kind: "json", value: described(await jobs.describe(payload.job_id)) };
   },

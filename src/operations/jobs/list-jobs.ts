@@ -25,6 +25,7 @@ export const listJobs = operation({
     page_token: nextPage,
   }),
   permission: "read",
+  uses: ["jobs"],
   async handle({ jobs }, { payload }) {
     const { items, pageToken } = await jobs.listAll(pageRequest({}, payload));
     const entries = items.map(({ job, table }) => ({

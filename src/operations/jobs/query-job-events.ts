@@ -20,6 +20,7 @@ export const queryJobEvents = operation({
     ]),
   },
   permission: "read",
+  uses: ["jobs"],
   async handle({ jobs }, { payload }) {
     if (payload.filter !== undefined && payload.filter !== "") {
       throw new JoustError(

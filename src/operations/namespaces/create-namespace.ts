@@ -31,6 +31,7 @@ export const createNamespace = operation({
     to: "replace a namespace (mode Overwrite), which drops all that is inside",
     includes: ({ payload }) => creationMode(payload.mode) === "overwrite",
   },
+  uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id, payload }) {
     const { namespace, emptied } = await services.catalog.createNamespace(
       id,

@@ -12,6 +12,7 @@ export const describeNamespace = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ properties: stringMap }),
   permission: "read",
+  uses: ["catalog"],
   async handle({ catalog }, { id }) {
     const { properties } = await catalog.describeNamespace(id);
     return { kind: "json", value: { properties } };

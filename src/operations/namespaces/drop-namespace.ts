@@ -37,6 +37,7 @@ export const dropNamespace = operation({
     to: "drop all that is inside (behavior Cascade)",
     includes: ({ payload }) => dropBehavior(payload.behavior) === "cascade",
   },
+  uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id, payload }) {
     const dropped = await services.catalog.dropNamespace(id, {
       missing: choice("mode", payload.mode ?? "fail", ["fail", "skip"]),

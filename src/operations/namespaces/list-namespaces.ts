@@ -13,6 +13,7 @@ export const listNamespaces = operation({
   body: { kind: "json", schema: page },
   reply: Type.Object({ namespaces: Type.Array(Type.String()), page_token: nextPage }),
   permission: "read",
+  uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {
     const wanted = { ...pageRequest(params, payload), ...fresh };
     const { items, pageToken } = await catalog.listNamespaces(id, wanted);

@@ -10,6 +10,7 @@ export const namespaceExists = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   permission: "read",
+  uses: ["catalog"],
   async handle({ catalog }, { id }) {
     await catalog.describeNamespace(id);
     return { kind: "empty" };

@@ -17,6 +17,7 @@ export const prewarmTableIndex = operation({
   reply: Type.Object({}),
   permission: "read",
   mainThreadOnly: true,
+  uses: ["catalog", "config", "engine", "log", "prewarming"],
   handle: (services, { id, path, params }) =>
     onTable(services, id, async ({ record, table }) => {
       const name = path.index_name ?? "";

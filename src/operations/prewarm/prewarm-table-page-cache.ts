@@ -23,6 +23,7 @@ export const prewarmTablePageCache = operation({
   reply: Type.Object({}),
   permission: "read",
   mainThreadOnly: true,
+  uses: ["catalog", "config", "engine", "log", "prewarming"],
   handle: (services, { id, params, payload }) =>
     onTable(services, id, async ({ record, table }) => {
       const branch = branchName(payload.branch ?? params.branch);

@@ -21,6 +21,7 @@ export const prewarmTable = operation({
   }),
   permission: "read",
   mainThreadOnly: true,
+  uses: ["catalog", "config", "engine", "prewarming"],
   async handle(services, { id, payload }) {
     const { version, indexes, columns } = await prewarm(services, id, payload.branch);
     const value = { version, indexes, columns };

@@ -1,7 +1,11 @@
 import type { Services } from "../../api/services.js";
 
 /** The client does not wait. */
-export function begin({ prewarming, log }: Services, key: string, work: () => Promise<void>): void {
+export function begin(
+  { prewarming, log }: Pick<Services, "log" | "prewarming">,
+  key: string,
+  work: () => Promise<void>,
+): void {
   prewarming
     .inTurn(key, work)
     // The table may have been dropped meanwhile.

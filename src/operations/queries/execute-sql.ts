@@ -54,6 +54,7 @@ export const executeSql = operation({
   params: nothing,
   body: { kind: "raw-json", schema: request },
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const [contentType, format] = accepted(call.header("accept"));
     const answer = await runStatement(services, call.payload, {

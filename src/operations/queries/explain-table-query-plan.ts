@@ -18,6 +18,7 @@ export const explainTableQueryPlan = operation({
   },
   reply: Type.String(),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);
     const plan = await onTable(services, call.id, ({ table }) =>

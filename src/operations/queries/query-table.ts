@@ -17,6 +17,7 @@ export const queryTable = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);
     const number = queryNumber();

@@ -19,6 +19,7 @@ export const abortMultipartWrite = operation({
   permission: "write",
   repeatable: true,
   unrecorded: true,
+  uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],
   handle: (services, { id, params }) =>
     changingTable(services, id, undefined, async ({ record }) => {
       const wanted = { id: params.upload_id, table: record.key, branch: branchName(params.branch) };

@@ -23,6 +23,7 @@ export const completeMultipartWrite = operation({
   permission: "write",
   mainThreadOnly: true,
   repeatable: true,
+  uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],
   handle: (services, { id, params }) =>
     changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
@@ -36,7 +37,11 @@ export const completeMultipartWrite = operation({
 const onTheWay = new Map<string, Promise<number>>();
 
 /** Several requests for one upload, as of a client that lost patience, share one commit. */
-function complete(services: Services, table: Table, name: MultipartName): Promise<number> {
+function complete(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
+  table: Table,
+  name: MultipartName,
+): Promise<number> {
   const key = JSON.stringify([name.table, name.branch, name.id]);
   const known = onTheWay.get(key);
   if (known) return known;
@@ -45,7 +50,11 @@ function complete(services: Services, table: Table, name: MultipartName): Promis
   return work;
 }
 
-async function commit(services: Services, table: Table, name: MultipartName): Promise<number> {
+async function commit(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
+  table: Table,
+  name: MultipartName,
+): Promise<number> {
   const { multipart } = services;
   const found = await multipart.complete(name);
   if ("version" in found) return found.version;

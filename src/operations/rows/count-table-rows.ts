@@ -16,6 +16,7 @@ export const countTableRows = operation({
   body: { kind: "json", schema: counted },
   reply: count,
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   handle(services, call) {
     const wanted = { ...call.params, ...call.payload };
     const options = readOptions(wanted, call.fresh);

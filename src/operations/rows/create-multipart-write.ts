@@ -17,6 +17,7 @@ export const createMultipartWrite = operation({
   permission: "write",
   repeatable: true,
   unrecorded: true,
+  uses: ["catalog", "config", "engine", "maintenance", "multipart"],
   handle: (services, { id, params }) =>
     changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);

@@ -17,6 +17,7 @@ export const deleteFromTable = operation({
   reply: Type.Object({ transaction_id: transactionId, version: count, num_deleted_rows: count }),
   permission: "write",
   repeatable: true,
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {
     const { id, payload } = call;
     if (payload.predicate.trim() === "") {

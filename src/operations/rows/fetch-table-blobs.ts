@@ -27,6 +27,7 @@ export const fetchTableBlobs = operation({
     }),
   },
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const { column, row_ids, branch } = call.payload;
     const options = readOptions(call.payload, call.fresh);

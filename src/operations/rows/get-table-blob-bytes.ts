@@ -26,6 +26,7 @@ export const getTableBlobBytes = operation({
   }),
   body: { kind: "none" },
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, call): Promise<Reply> {
     const { params } = call;
     const row = checkRow(Number(/^\d+$/.exec(call.path.row_id ?? "")?.[0] ?? Number.NaN));

@@ -40,6 +40,7 @@ export const insertIntoTable = operation({
   permission: "write",
   repeatable: true,
   unrecorded: ({ params }) => params.upload_id !== undefined,
+  uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],
   async handle(services, call) {
     const { id, params, payload, attempt } = call;
     const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);

@@ -48,6 +48,7 @@ export const mergeInsertIntoTable = operation({
   }),
   permission: "write",
   repeatable: true,
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {
     const options = mergeOptions(call.params, call.header("x-request-timeout-ms"));
     const { id, payload } = call;

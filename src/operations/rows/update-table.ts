@@ -44,6 +44,7 @@ export const updateTable = operation({
     includes: ({ payload }) => steersServer(payload.properties),
   },
   repeatable: true,
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {
     const { id, payload } = call;
     const { predicate, updates } = payload;

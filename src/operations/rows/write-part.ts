@@ -17,7 +17,7 @@ interface Wanted {
 
 /** Writes one part of an upload, which nobody sees until the upload is complete; its rows. */
 export function writePart(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance" | "multipart">,
   id: readonly string[],
   payload: ArrowBody,
   wanted: Wanted,

@@ -15,6 +15,7 @@ export const getMetrics: Operation = operation({
   body: { kind: "none" },
   permission: "read",
   mainThreadOnly: true,
+  uses: ["config", "engine", "jobs", "maintenance"],
   async handle(services) {
     const registry = await measure(services);
     const text = await registry.metrics();
@@ -22,7 +23,12 @@ export const getMetrics: Operation = operation({
   },
 });
 
-async function measure({ engine, jobs, maintenance, config }: Services): Promise<Registry> {
+async function measure({
+  engine,
+  jobs,
+  maintenance,
+  config,
+}: Pick<Services, "config" | "engine" | "jobs" | "maintenance">): Promise<Registry> {
   const registry = new Registry();
   const registers = [registry];
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });

@@ -14,6 +14,7 @@ export function getOpenApiDocument(operations: readonly Operation[]): Operation 
     params: nothing,
     body: { kind: "none" },
     permission: "read",
+    uses: [],
     handle: () => ({ kind: "encoded", text }),
   });
 }

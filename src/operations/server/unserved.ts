@@ -74,6 +74,7 @@ const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths])
       params: nothing,
       body: { kind: "none" },
       permission: "read",
+      uses: [],
       handle() {
         throw new JoustError(ErrorCode.Unsupported, sentence);
       },
@@ -99,6 +100,7 @@ const absent: Operation[] = Object.entries({
     body: { kind: "none" },
     reply: Type.Object({ [member]: Type.Null() }),
     permission: "read",
+    uses: [],
     handle: () => ({ kind: "json", value: { [member]: null } }),
   }),
 );

@@ -50,6 +50,7 @@ export const cloneTable = operation({
       return (await catalog.tableAt(location)) === undefined;
     },
   },
+  uses: ["catalog", "config", "engine", "log"],
   async handle(services, { id, payload }) {
     const { source_location, source_version: version, source_tag: tag } = payload;
     if (version !== undefined && tag !== undefined) {

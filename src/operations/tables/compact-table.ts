@@ -32,6 +32,7 @@ export const compactTable = operation({
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
     const wanted = given<CompactionSpec>({
       branch: branchName(payload.branch),

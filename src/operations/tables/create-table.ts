@@ -62,6 +62,7 @@ export const createTable = operation({
     includes: (call) => steersServer(givenProperties(call)),
   },
   repeatable: true,
+  uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
   async handle(services, call) {
     const mode = choice("mode", call.params.mode ?? "create", ["create", "exist_ok", "overwrite"]);
     const wanted: Wanted = {
@@ -99,13 +100,19 @@ function givenProperties(
 }
 
 /** The answer to a request whose earlier attempt has made the table. */
-async function madeBefore(services: Services, { attempt }: Wanted): Promise<Reply | undefined> {
+async function madeBefore(
+  services: Pick<Services, "catalog" | "config">,
+  { attempt }: Wanted,
+): Promise<Reply | undefined> {
   if (attempt?.since === undefined) return undefined;
   const record = await services.catalog.tableByKey(attempt.id);
   return record && createdReply(services, record, 1);
 }
 
-async function find(services: Services, id: readonly string[]): Promise<TableRecord | undefined> {
+async function find(
+  services: Pick<Services, "catalog">,
+  id: readonly string[],
+): Promise<TableRecord | undefined> {
   try {
     return await services.catalog.table(id);
   } catch (error) {
@@ -115,7 +122,7 @@ async function find(services: Services, id: readonly string[]): Promise<TableRec
 }
 
 async function create(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance">,
   wanted: Wanted,
   mode: "create" | "exist_ok" | "overwrite",
 ): Promise<Reply> {
@@ -143,7 +150,11 @@ async function create(
 }
 
 /** A declared table keeps what it was declared with. */
-async function fill(services: Services, wanted: Wanted, declared: TableRecord): Promise<Reply> {
+async function fill(
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
+  wanted: Wanted,
+  declared: TableRecord,
+): Promise<Reply> {
   checkLocation(wanted.location, declared.location);
   const { version } = await writeFirstVersion(services, wanted, (table) =>
     table.create(wanted.payload, false),
@@ -156,7 +167,10 @@ async function fill(services: Services, wanted: Wanted, declared: TableRecord): 
 }
 
 /** Content and schema are replaced in one commit; builds on what was there are of no more use. */
-function overwrite(services: Services, wanted: Wanted): Promise<Reply> {
+function overwrite(
+  services: Pick<Services, "catalog" | "config" | "engine" | "jobs" | "maintenance">,
+  wanted: Wanted,
+): Promise<Reply> {
   const { id, properties, payload } = wanted;
   return changingTable(services, id, payload, async ({ record, table }) => {
     const { version } = await forAttempt(table, wanted).create(payload, true);
@@ -166,7 +180,10 @@ function overwrite(services: Services, wanted: Wanted): Promise<Reply> {
   });
 }
 
-function keep(services: Services, id: readonly string[]): Promise<Reply> {
+function keep(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  id: readonly string[],
+): Promise<Reply> {
   return onTable(services, id, async ({ record, table }) => {
     const { version } = await table.describe();
     return createdReply(services, record, version);

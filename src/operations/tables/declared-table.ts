@@ -9,7 +9,7 @@ import { changingTable } from "../../tables/table-writes.js";
 
 /** The table of that name if it is only declared; undefined when it has a version or does not exist. */
 export function findDeclared(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
 ): Promise<TableRecord | undefined> | undefined {
   const record = services.catalog.tableSync(id);
@@ -17,7 +17,7 @@ export function findDeclared(
 }
 
 async function stillDeclared(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
 ): Promise<TableRecord | undefined> {
   const record = await services.catalog.table(id).catch((error) => {
@@ -31,7 +31,7 @@ async function stillDeclared(
 
 /** Writes a declared table's first version. @throws code 14 when somebody else does at the same time */
 export function writeFirstVersion<T>(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   call: Pick<Call<unknown, ArrowBody>, "id" | "payload" | "attempt">,
   write: (table: Table) => Promise<T>,
 ): Promise<T> {

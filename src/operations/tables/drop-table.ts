@@ -13,5 +13,6 @@ export const dropTable = operation({
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   handle: (services, { id }) => removeTable(services, id),
 });

@@ -34,6 +34,7 @@ export const getTableStats = operation({
     maintenance: maintenanceSchema,
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload, fresh }) {
     const { stats, maintenance } = await onTable(services, id, async ({ record, table }) => ({
       stats: await onBranch(table, payload.branch).stats(readOptions({}, fresh)),

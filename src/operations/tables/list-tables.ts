@@ -14,6 +14,7 @@ export const listTables = operation({
   body: { kind: "json", schema: Type.Composite([page, included]) },
   reply,
   permission: "read",
+  uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;
     const { items, pageToken } = await catalog.listTables(

@@ -20,7 +20,7 @@ export interface NewTable {
  * `write` makes the first version and gives its number.
  */
 export async function createAt(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   wanted: NewTable,
   write: (table: Table) => Promise<number>,
 ): Promise<Reply> {
@@ -30,7 +30,7 @@ export async function createAt(
 
 /** Writes a table whose name is taken already; gives the name up when that fails. */
 export async function writeReserved(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
   write: (table: Table) => Promise<number>,
 ): Promise<Reply> {
@@ -46,7 +46,7 @@ export async function writeReserved(
 
 /** Leaves neither name nor files of a table that could not be created; one that can be seen is left. */
 export async function withdraw(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
   cause: unknown,
 ): Promise<void> {
@@ -67,7 +67,11 @@ export async function withdraw(
 }
 
 /** What is told of a table that was created or replaced. */
-export function createdReply(services: Services, record: TableRecord, version: number): Reply {
+export function createdReply(
+  services: Pick<Services, "config">,
+  record: TableRecord,
+  version: number,
+): Reply {
   const options = publicStorageOptions(storageOptions(services, record));
   return {
     kind: "json",

@@ -25,6 +25,7 @@ export const renameTable = operation({
   },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
+  uses: ["catalog"],
   async handle({ catalog }, { id, params, payload }) {
     const namespace = targetOf(payload) ?? id.slice(0, -1);
     const separator = params.delimiter ?? defaultDelimiter;

@@ -48,6 +48,7 @@ export const alterTransaction = operation({
   reply,
   permission: "admin",
   unrecorded: true,
+  uses: ["jobs", "transactions"],
   async handle({ transactions, jobs }, { id, payload }) {
     const wanted = transactionId(id);
     const actions = payload.actions.map(readAction);

@@ -12,6 +12,7 @@ export const describeTransaction = operation({
   body: { kind: "json", schema: nothing },
   reply,
   permission: "read",
+  uses: ["transactions"],
   async handle({ transactions }, { id }) {
     return shown(await transactions.describe(transactionId(id)));
   },

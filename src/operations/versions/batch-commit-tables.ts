@@ -77,6 +77,7 @@ export const batchCommitTables = operation({
           (declare_table !== undefined && isAdministrative(declare_table)),
       ),
   },
+  uses: ["catalog", "config", "engine", "jobs", "log", "maintenance", "threads"],
   async handle(services, { payload }) {
     const { operations } = payload;
     checkSteps(operations);
@@ -141,7 +142,10 @@ function checkSteps(steps: readonly Step[]): void {
   }
 }
 
-async function checkDeclarations(services: Services, steps: readonly Step[]) {
+async function checkDeclarations(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  steps: readonly Step[],
+) {
   const checked = [];
   for (const { declare_table: one } of steps) {
     if (!one) continue;
@@ -154,7 +158,10 @@ async function checkDeclarations(services: Services, steps: readonly Step[]) {
 }
 
 /** @throws code 1 without the namespace */
-async function isTaken(services: Services, id: readonly string[]): Promise<boolean> {
+async function isTaken(
+  services: Pick<Services, "catalog">,
+  id: readonly string[],
+): Promise<boolean> {
   try {
     await services.catalog.table(id);
     return true;
@@ -170,8 +177,13 @@ interface Deletion {
   ranges: VersionRange[];
 }
 
-const checkDeletion = (services: Services, { id, branch, ranges }: Deletion) =>
-  onTable(services, id, ({ table }) => onBranch(table, branch).countDeletable(ranges));
+const checkDeletion = (
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  { id, branch, ranges }: Deletion,
+) => onTable(services, id, ({ table }) => onBranch(table, branch).countDeletable(ranges));
 
-const deleteVersions = (services: Services, { id, branch, ranges }: Deletion) =>
+const deleteVersions = (
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
+  { id, branch, ranges }: Deletion,
+) =>
   changingReferences(services, id, ({ table }) => onBranch(table, branch).deleteVersions(ranges));

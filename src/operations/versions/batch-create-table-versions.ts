@@ -22,6 +22,7 @@ export const batchCreateTableVersions = operation({
   },
   reply: Type.Object({ transaction_id: transactionId, versions: Type.Array(tableVersion) }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "log", "maintenance"],
   async handle(services, { payload }) {
     const { made } = await publishVersions(services, payload.entries, async () => {});
     return { kind: "json", value: { versions: made.map(versionEntry) } };

@@ -21,6 +21,7 @@ export const batchDeleteTableVersions = operation({
   },
   reply: Type.Object({ deleted_count: count, transaction_id: transactionId }),
   permission: "admin",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const ranges = readRanges(payload.ranges);
     const deleted = await changingReferences(services, id, ({ table }) =>

@@ -14,6 +14,7 @@ export const createTableVersion = operation({
   body: { kind: "json", schema: Type.Object(newVersion) },
   reply: Type.Object({ transaction_id: transactionId, version: tableVersion }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const made = await publishVersion(services, { ...payload, id });
     return { kind: "json", value: { version: versionEntry(made) } };

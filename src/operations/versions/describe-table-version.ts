@@ -15,6 +15,7 @@ export const describeTableVersion = operation({
   body: { kind: "json", schema: Type.Object({ version, branch }) },
   reply: Type.Object({ version: tableVersion }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload, fresh }) {
     const found = await onTable(services, id, async (open) => {
       const table = onBranch(open.table, payload.branch);

@@ -27,6 +27,7 @@ export const listTableVersions = operation({
   body: { kind: "json", schema: listing },
   reply: Type.Object({ versions: Type.Array(tableVersion), page_token: nextPage }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const wanted = { ...params, ...payload };
     const descending = wanted.descending ?? false;

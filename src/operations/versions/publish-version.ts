@@ -39,7 +39,7 @@ export type NewVersion = Static<typeof newVersionObject> & { id: readonly string
 
 /** Makes one version. @throws code 14 when it exists with another manifest, whatever the client's is */
 export async function publishVersion(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   wanted: NewVersion,
 ): Promise<TableVersion> {
   return changing(services, wanted.id, async ({ record, table }) => {
@@ -58,7 +58,7 @@ export async function publishVersion(
  * `next` is what has to succeed as well; its failure takes the versions back.
  */
 export async function publishVersions<T>(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance">,
   wanted: readonly NewVersion[],
   next: () => Promise<T>,
 ): Promise<{ made: TableVersion[]; result: T }> {
@@ -82,7 +82,7 @@ export async function publishVersions<T>(
 }
 
 const changing = <T>(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> => changingTable(services, id, undefined, work, onDeclared);
@@ -95,7 +95,10 @@ function publishOn(open: OpenTable, wanted: NewVersion): Promise<TableVersion> {
  * Whether a version has the client's manifest already. @throws what making it would fail with: code 1, 4, 22
  * where there is nothing that could get a version, 14 when the version has another manifest
  */
-function isPublished(services: Services, wanted: NewVersion): Promise<boolean> {
+function isPublished(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  wanted: NewVersion,
+): Promise<boolean> {
   return onDeclared(services, wanted.id, (open) =>
     onVersion(open, wanted, (table, ...version) => table.isPublished(...version)),
   );
@@ -128,7 +131,10 @@ function checkDistinct(wanted: readonly NewVersion[]): void {
   }
 }
 
-async function confirm(services: Services, wanted: readonly NewVersion[]): Promise<void> {
+async function confirm(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  wanted: readonly NewVersion[],
+): Promise<void> {
   for (const { id } of wanted) {
     await onDeclared(services, id, async ({ record }) => {
       if (record.declared) await services.catalog.confirmTable(record.key);
@@ -137,7 +143,7 @@ async function confirm(services: Services, wanted: readonly NewVersion[]): Promi
 }
 
 async function withdraw(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance">,
   { id, branch, version, manifest_path }: NewVersion,
 ): Promise<void> {
   try {

@@ -23,6 +23,7 @@ export const createMaterializedView = operation({
   reply: Type.Object({ version: count, job_id: Type.Optional(Type.String()) }),
   status: 201,
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "log"],
   async handle(services, { id, payload }) {
     // Before the tables that it reads are looked for: no table of theirs would make the name right.
     checkTableId(id);
@@ -44,7 +45,7 @@ export const createMaterializedView = operation({
 
 /** The tables that a query names. @throws code 1 or 4 when one does not exist */
 async function sourcesOf(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   sql: string,
   namespace: readonly string[],
 ): Promise<ViewSource[]> {
@@ -63,7 +64,7 @@ async function sourcesOf(
 
 /** As with a table, the name is taken first, and only a whole view is there to see. */
 async function create(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   id: readonly string[],
   { sql, schema }: WantedView,
   sources: ViewSource[],

@@ -18,6 +18,7 @@ export const describeMaterializedView = operation({
     tables: Type.Array(Type.Array(Type.String())),
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   handle: (services, { id }) =>
     onTable(services, id, async ({ table }) => {
       const { sql, tables } = await table.view();

@@ -14,6 +14,7 @@ export const dropMaterializedView = operation({
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
   permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id }) {
     const key = await onTable(services, id, async ({ record, table }) => {
       await table.view();

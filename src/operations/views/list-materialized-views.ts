@@ -17,6 +17,7 @@ export const listMaterializedViews = operation({
   body: { kind: "json", schema: page },
   reply: Type.Object({ views: Type.Array(Type.String()), page_token: nextPage }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const { items, pageToken } = await services.catalog.listTables(
       id,
@@ -32,7 +33,10 @@ export const listMaterializedViews = operation({
 /** Tables that one reply looks at: what a table is stands in its own files. */
 const TABLES = 100;
 
-async function isView(services: Services, id: readonly string[]): Promise<boolean> {
+async function isView(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  id: readonly string[],
+): Promise<boolean> {
   try {
     await onTable(services, id, ({ table }) => table.view());
     return true;

@@ -7,5 +7,6 @@ export const refreshTable = operation({
   id: "RefreshTable",
   path: "/v1/table/{id}/refresh",
   summary: "As RefreshMaterializedView",
+  uses: ["catalog", "config", "engine", "jobs"],
   handle: (services, { id, payload }) => refresh(services, id, payload),
 });

@@ -36,7 +36,7 @@ export const shared = {
 } as const;
 
 export function refresh(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "jobs">,
   id: readonly string[],
   payload: Static<typeof request>,
 ) {
@@ -65,7 +65,7 @@ export function refresh(
 
 /** @throws code 13 when the view reads several tables, 11 when its one table has no such version */
 async function checkSource(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   tables: readonly { table: string[] }[],
   version: number,
 ): Promise<void> {
@@ -79,7 +79,7 @@ async function checkSource(
 }
 
 export function enqueueRefresh(
-  { jobs }: Services,
+  { jobs }: Pick<Services, "jobs">,
   table: string,
   wanted: RefreshSpec,
 ): Promise<JobRecord> {

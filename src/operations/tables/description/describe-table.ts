@@ -52,6 +52,7 @@ export const describeTable = operation({
     is_only_declared: Type.Optional(Type.Boolean()),
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   handle(services, call) {
     const { version, tag, branch } = call.payload;
     if (tag !== undefined && (version !== undefined || branchName(branch) !== undefined)) {
@@ -93,7 +94,7 @@ const isLatest = (wanted: { version?: number; tag?: string; branch?: string }): 
 
 /** The description of the latest version without waiting for anything, if it is known. */
 function knownDescription(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
   form: Form,
 ): Reply | undefined {
@@ -106,7 +107,7 @@ function knownDescription(
 
 /** Of the main branch: that is what is asked for all the time, and kept. */
 function describeLatest(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
   form: Form,
   options: ReadOptions,

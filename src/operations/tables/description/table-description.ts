@@ -22,7 +22,7 @@ export const formNumber = (form: Form): number =>
   (form.dialect === "lancedb" ? 4 : 0) + (form.uri ? 2 : 0) + (form.declared ? 1 : 0);
 
 export const describedAs = (
-  services: Services,
+  services: Pick<Services, "config">,
   record: TableRecord,
   description: TableDescription,
   form: Form,
@@ -34,7 +34,7 @@ export const describedAs = (
 
 /** The engine gives schemas as JSON text; it is put into the reply as it is. */
 function encode(
-  services: Services,
+  services: Pick<Services, "config">,
   record: TableRecord,
   description: TableDescription,
   form: Form,
@@ -54,7 +54,11 @@ function encode(
 }
 
 /** A table without a version has no schema. @throws code 4 for LanceDB SDKs, which need one */
-export function declaredAs(services: Services, record: TableRecord, form: Form): Reply {
+export function declaredAs(
+  services: Pick<Services, "config">,
+  record: TableRecord,
+  form: Form,
+): Reply {
   if (form.dialect === "lancedb") throw tableNotFound(record.id);
   return {
     kind: "json",
@@ -63,7 +67,7 @@ export function declaredAs(services: Services, record: TableRecord, form: Form):
 }
 
 /** What the catalog knows of a table. */
-function place(services: Services, record: TableRecord, form: Form): object {
+function place(services: Pick<Services, "config">, record: TableRecord, form: Form): object {
   const { id, location, properties } = record;
   return {
     table: id.at(-1),

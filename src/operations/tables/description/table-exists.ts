@@ -13,6 +13,7 @@ export const tableExists = operation({
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ version }) },
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = readOptions(call.payload, call.fresh);
     return onDeclared(services, call.id, async (open): Promise<Reply> => {

@@ -18,6 +18,7 @@ export const declareTable = operation({
     to: "choose the location, or set properties that begin with `joust.`",
     includes: ({ payload }) => isAdministrative(payload),
   },
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
     const location = await emptyLocation(services, payload.location);
     const properties = payload.properties ?? {};

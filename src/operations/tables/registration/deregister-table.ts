@@ -14,6 +14,7 @@ export const deregisterTable = operation({
   body: { kind: "json", schema: nothing },
   reply: deregistered,
   permission: "admin",
+  uses: ["catalog", "engine", "jobs", "threads"],
   async handle(services, { id }) {
     const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
     const record = deregistered[0] as TableRecord;

@@ -9,7 +9,7 @@ import { invalidInput } from "../../../foundation/errors.js";
  * @throws code 5 where a table is there or around it, 13 where anything else is
  */
 export async function emptyLocation(
-  services: Services,
+  services: Pick<Services, "config" | "engine">,
   given: string | undefined,
 ): Promise<string | undefined> {
   if (given === undefined) return undefined;
@@ -34,7 +34,7 @@ export async function emptyLocation(
 
 /** The catalog knows of its own tables only. @throws code 5 for a location inside a table */
 export async function checkNotInTable(
-  { config, engine }: Services,
+  { config, engine }: Pick<Services, "config" | "engine">,
   location: string,
 ): Promise<void> {
   for (const place of placesAbove(config.root, location)) {

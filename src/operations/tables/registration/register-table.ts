@@ -35,6 +35,7 @@ export const registerTable = operation({
     properties: stringMap,
   }),
   permission: "admin",
+  uses: ["catalog", "config", "engine", "jobs", "threads"],
   async handle(services, { id, payload }) {
     const mode = choice("mode", payload.mode ?? "create", ["create", "overwrite"]);
     const location = clientLocation(services.config.root, payload.location);
@@ -54,7 +55,10 @@ export const registerTable = operation({
 });
 
 /** @throws the engine's code when there is something that cannot be read */
-async function holdsTable({ engine, config }: Services, location: string): Promise<boolean> {
+async function holdsTable(
+  { engine, config }: Pick<Services, "config" | "engine">,
+  location: string,
+): Promise<boolean> {
   try {
     await engine.table(location, config.storageOptions).describe();
     return true;

@@ -41,7 +41,7 @@ export const deregistered = Type.Object({
 export const isAdministrative = ({ location, properties }: Static<typeof declaration>): boolean =>
   location !== undefined || steersServer(properties);
 
-export const declaredEntry = (services: Services, record: TableRecord) => {
+export const declaredEntry = (services: Pick<Services, "config">, record: TableRecord) => {
   const options = publicStorageOptions(storageOptions(services, record));
   return {
     location: record.location,

@@ -8,6 +8,7 @@ export const createTableTag = operation({
   id: "CreateTableTag",
   path: "/v1/table/{id}/tags/create",
   summary: "Name a version of a table",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);
     await changingReferences(services, id, ({ table }) =>

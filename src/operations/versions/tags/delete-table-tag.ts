@@ -14,6 +14,7 @@ export const deleteTableTag = operation({
   body: { kind: "json", schema: Type.Object({ tag }) },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     await changingReferences(services, id, ({ table }) => table.deleteTag(payload.tag));
     return { kind: "json", value: {} };

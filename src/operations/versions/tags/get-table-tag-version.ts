@@ -15,6 +15,7 @@ export const getTableTagVersion = operation({
   body: { kind: "json", schema: Type.Object({ tag }) },
   reply: Type.Object({ version: count, branch: Type.Optional(Type.String()) }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
     const found = await onTable(services, id, ({ table }) => table.tag(payload.tag));
     const { version, branch } = found;

@@ -31,6 +31,7 @@ export const listTableTags = operation({
     page_token: nextPage,
   }),
   permission: "read",
+  uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const tags = await onTable(services, id, ({ table }) => table.listTags());
     const listing = byName(`tags ${encodePath(id)}`, (one: TableTag) => one.name);

@@ -8,6 +8,7 @@ export const updateTableTag = operation({
   id: "UpdateTableTag",
   path: "/v1/table/{id}/tags/update",
   summary: "Move a tag to another version",
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);
     await changingReferences(services, id, ({ table }) =>
