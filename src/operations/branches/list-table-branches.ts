@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { byName, pageOf } from "../../api/page-of.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { listingByName, nextPageToken, paginate, readPageRequest } from "../../api/paging.js";
 import { count, mapOf, nextPage, page, stringMap } from "../../api/schemas.js";
 import { encodePath } from "../../catalog/path.js";
 import type { TableBranch } from "../../engine/index.js";
@@ -31,8 +30,8 @@ export const listTableBranches = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const branches = await onTable(services, id, ({ table }) => table.listBranches());
-    const listing = byName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);
-    const { items, next } = pageOf(listing, branches, pageRequest(params, payload));
+    const listing = listingByName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);
+    const { items, next } = paginate(listing, branches, readPageRequest(params, payload));
     const named = items.map((item) => [item.name, contents(item)]);
     return {
       kind: "json",

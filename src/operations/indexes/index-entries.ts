@@ -1,4 +1,4 @@
-import { compareNames } from "../../api/page-of.js";
+import { compareNames } from "../../api/paging.js";
 import type { IndexDescription } from "../../engine/index.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import type { IndexSpec } from "./index-request.js";

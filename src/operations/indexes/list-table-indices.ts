@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { byName, pageOf } from "../../api/page-of.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { listingByName, nextPageToken, paginate, readPageRequest } from "../../api/paging.js";
 import { branch, count, nextPage, page, version } from "../../api/schemas.js";
 import { encodePath } from "../../catalog/path.js";
 import { onTable } from "../../tables/open-table.js";
@@ -47,11 +46,11 @@ export const listTableIndices = operation({
       const indexes = await onBranch(table, branch).listIndices(options);
       return indexEntries(indexes, buildsOn(jobs, branch));
     });
-    const listing = byName(
+    const listing = listingByName(
       `indexes ${branch ?? ""} ${encodePath(call.id)}`,
       (entry: IndexEntry) => entry.index_name,
     );
-    const { items, next } = pageOf(listing, all, pageRequest(call.params, call.payload));
+    const { items, next } = paginate(listing, all, readPageRequest(call.params, call.payload));
     return { kind: "json", value: { indexes: items, ...nextPageToken(next) } };
   },
 });

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
 import { jobState, millis, shared } from "./job-schemas.js";
 import { stateOf } from "./job-state.js";
@@ -27,7 +27,7 @@ export const listJobs = operation({
   permission: "read",
   uses: ["jobs"],
   async handle({ jobs }, { payload }) {
-    const { items, pageToken } = await jobs.listAll(pageRequest({}, payload));
+    const { items, pageToken } = await jobs.listAll(readPageRequest({}, payload));
     const entries = items.map(({ job, table }) => ({
       job_id: job.id,
       table: table.join("$"),

@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing, stringMap, transactionId } from "../../api/schemas.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import { removeDroppedTables } from "../../tables/table-removal.js";
 
-const creationMode = (mode = "create") => choice("mode", mode, ["create", "exist_ok", "overwrite"]);
+const creationMode = (mode = "create") =>
+  parseChoice("mode", mode, ["create", "exist_ok", "overwrite"]);
 
 export const createNamespace = operation({
   id: "CreateNamespace",

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing, stringMap } from "../../api/schemas.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import { removeDroppedTables } from "../../tables/table-removal.js";
 
 const dropBehavior = (behavior = "restrict") =>
-  choice("behavior", behavior, ["restrict", "cascade"]);
+  parseChoice("behavior", behavior, ["restrict", "cascade"]);
 
 export const dropNamespace = operation({
   id: "DropNamespace",
@@ -40,7 +40,7 @@ export const dropNamespace = operation({
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id, payload }) {
     const dropped = await services.catalog.dropNamespace(id, {
-      missing: choice("mode", payload.mode ?? "fail", ["fail", "skip"]),
+      missing: parseChoice("mode", payload.mode ?? "fail", ["fail", "skip"]),
       behavior: dropBehavior(payload.behavior),
     });
     if (dropped === null) return { kind: "json", value: {} };

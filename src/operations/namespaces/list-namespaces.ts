@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
 
 export const listNamespaces = operation({
@@ -15,7 +15,7 @@ export const listNamespaces = operation({
   permission: "read",
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {
-    const wanted = { ...pageRequest(params, payload), ...fresh };
+    const wanted = { ...readPageRequest(params, payload), ...fresh };
     const { items, pageToken } = await catalog.listNamespaces(id, wanted);
     return { kind: "json", value: { namespaces: items, ...nextPageToken(pageToken) } };
   },

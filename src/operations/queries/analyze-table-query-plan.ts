@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
-import { taskOf } from "../../api/task-of.js";
 import { onTable } from "../../tables/open-table.js";
 import { queryOptions } from "./query-options.js";
 import { queryRequest } from "./query-request.js";
@@ -19,7 +19,7 @@ export const analyzeTableQueryPlan = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);
-    const task = taskOf(call);
+    const task = cancellableTask(call);
     const analysis = await onTable(services, call.id, ({ table }) =>
       table.analyzePlan(call.payload, options, task),
     );

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, predicate, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
@@ -24,7 +24,7 @@ export const deleteFromTable = operation({
       throw invalidInput("predicate is blank: to delete all rows say true");
     }
     const { version, numDeletedRows } = await changingTable(services, id, undefined, ({ table }) =>
-      onBranch(forAttempt(table, call), payload.branch).delete(payload.predicate),
+      onBranch(tableForAttempt(table, call), payload.branch).delete(payload.predicate),
     );
     return {
       kind: "json",

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { branch, version } from "../../api/schemas.js";
-import { taskOf } from "../../api/task-of.js";
 import { onTable } from "../../tables/open-table.js";
 import { onBranch, readOptions, versionHeader } from "../../tables/target.js";
 import { checkRow } from "./row-id.js";
@@ -32,7 +32,12 @@ export const fetchTableBlobs = operation({
     const { column, row_ids, branch } = call.payload;
     const options = readOptions(call.payload, call.fresh);
     const found = await onTable(services, call.id, ({ table }) =>
-      onBranch(table, branch).fetchBlobs(column, row_ids.map(checkRow), options, taskOf(call)),
+      onBranch(table, branch).fetchBlobs(
+        column,
+        row_ids.map(checkRow),
+        options,
+        cancellableTask(call),
+      ),
     );
     return {
       kind: "bytes",

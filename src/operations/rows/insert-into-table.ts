@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
@@ -43,7 +43,7 @@ export const insertIntoTable = operation({
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],
   async handle(services, call) {
     const { id, params, payload, attempt } = call;
-    const mode = choice("mode", params.mode ?? "append", ["append", "overwrite"]);
+    const mode = parseChoice("mode", params.mode ?? "append", ["append", "overwrite"]);
     const { upload_id: upload, upload_part_id: part, branch } = params;
     if (upload !== undefined) {
       const overwrite = mode === "overwrite";
@@ -61,7 +61,7 @@ export const insertIntoTable = operation({
       declared && (await declared)
         ? await writeFirstVersion(services, call, (table) => table.create(payload, false))
         : await changingTable(services, id, payload, ({ table }) =>
-            onBranch(forAttempt(table, call), branch)[mode](payload),
+            onBranch(tableForAttempt(table, call), branch)[mode](payload),
           );
     return {
       kind: "json",

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
-import { durationMillis } from "../../api/validation/duration.js";
+import { parseDurationMillis } from "../../api/validation/duration.js";
 import type { MergeOptions } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
@@ -62,7 +62,7 @@ export const mergeInsertIntoTable = operation({
             table.mergeInsert(payload, { ...options, first: true }),
           )
         : await changingTable(services, id, payload, ({ table }) =>
-            onBranch(forAttempt(table, call), branch).mergeInsert(payload, options),
+            onBranch(tableForAttempt(table, call), branch).mergeInsert(payload, options),
           );
     return {
       kind: "json",
@@ -110,6 +110,6 @@ function mergeOptions(given: Static<typeof params>, timeoutHeader: string): Merg
 
 /** The SDKs say it in a header, whole milliseconds. */
 function timeoutMillis(param: string | undefined, header: string): number | undefined {
-  if (param !== undefined) return durationMillis("timeout", param);
-  return header === "" ? undefined : durationMillis("x-request-timeout-ms", `${header}ms`);
+  if (param !== undefined) return parseDurationMillis("timeout", param);
+  return header === "" ? undefined : parseDurationMillis("x-request-timeout-ms", `${header}ms`);
 }

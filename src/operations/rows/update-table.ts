@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
@@ -56,7 +56,7 @@ export const updateTable = operation({
     }
     return changingTable(services, id, undefined, async ({ record, table }) => {
       const { version, numUpdatedRows } = await onBranch(
-        forAttempt(table, call),
+        tableForAttempt(table, call),
         payload.branch,
       ).update({
         updates,

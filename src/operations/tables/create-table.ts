@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import type { Attempt } from "../../api/idempotency/idempotency.js";
 import { type Call, operation, type Reply } from "../../api/operation.js";
 import { count, stringMap, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import { readStringMap } from "../../api/validation/string-map.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import type { ArrowBody } from "../../engine/index.js";
@@ -64,7 +64,11 @@ export const createTable = operation({
   repeatable: true,
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
   async handle(services, call) {
-    const mode = choice("mode", call.params.mode ?? "create", ["create", "exist_ok", "overwrite"]);
+    const mode = parseChoice("mode", call.params.mode ?? "create", [
+      "create",
+      "exist_ok",
+      "overwrite",
+    ]);
     const wanted: Wanted = {
       id: call.id,
       attempt: call.attempt,
@@ -173,7 +177,7 @@ function overwrite(
 ): Promise<Reply> {
   const { id, properties, payload } = wanted;
   return changingTable(services, id, payload, async ({ record, table }) => {
-    const { version } = await forAttempt(table, wanted).create(payload, true);
+    const { version } = await tableForAttempt(table, wanted).create(payload, true);
     await services.jobs.cancelTable(record.key);
     await services.catalog.setTableProperties(record.key, properties);
     return createdReply(services, { ...record, properties }, version);

@@ -1,4 +1,4 @@
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import type { Call } from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
@@ -45,7 +45,7 @@ export function writeFirstVersion<T>(
       // Two first versions at the same time would both be answered, and one of them be lost.
       if (!(await catalog.claimFirstVersion(record.key))) throw writtenMeanwhile();
       try {
-        const written = await write(forAttempt(table, call));
+        const written = await write(tableForAttempt(table, call));
         await catalog.confirmTable(record.key);
         return written;
       } catch (error) {

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { allTablesPage, page } from "../../api/schemas.js";
 import { included, reply } from "./table-listing.js";
 
@@ -18,7 +18,7 @@ export const listAllTables = operation({
   async handle({ catalog }, { params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;
     const { items, pageToken } = await catalog.listAllTables(
-      { ...pageRequest(params, payload), ...fresh },
+      { ...readPageRequest(params, payload), ...fresh },
       { declared },
     );
     const delimiter = params.delimiter ?? "$";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { page } from "../../api/schemas.js";
 import { included, reply } from "./table-listing.js";
 
@@ -19,7 +19,7 @@ export const listTables = operation({
     const declared = payload.include_declared ?? params.include_declared ?? true;
     const { items, pageToken } = await catalog.listTables(
       id,
-      { ...pageRequest(params, payload), ...fresh },
+      { ...readPageRequest(params, payload), ...fresh },
       { declared },
     );
     return { kind: "json", value: { tables: items, ...nextPageToken(pageToken) } };

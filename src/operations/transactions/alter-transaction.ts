@@ -5,7 +5,7 @@ import {
   type TransactionAction,
   transactionStatuses,
 } from "../../api/transactions/transactions.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { reply, shown, status, transactionId } from "./transaction-entry.js";
 
@@ -71,15 +71,15 @@ function readAction(given: Static<typeof action>, at: number): TransactionAction
   }
   if (setStatusAction) {
     const wanted = setStatusAction.status;
-    return { kind: "status", status: choice("status", wanted, transactionStatuses) };
+    return { kind: "status", status: parseChoice("status", wanted, transactionStatuses) };
   }
   if (setPropertyAction) {
     const { key, value, mode } = setPropertyAction;
-    const how = choice("mode", mode ?? "overwrite", ["overwrite", "fail", "skip"]);
+    const how = parseChoice("mode", mode ?? "overwrite", ["overwrite", "fail", "skip"]);
     return { kind: "set", key, value, mode: how };
   }
   const { key, mode } = unsetPropertyAction as { key: string; mode?: string | null };
-  return { kind: "unset", key, mode: choice("mode", mode ?? "skip", ["fail", "skip"]) };
+  return { kind: "unset", key, mode: parseChoice("mode", mode ?? "skip", ["fail", "skip"]) };
 }
 
 /** Not every transaction has a job. */

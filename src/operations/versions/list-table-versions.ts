@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { pageOf } from "../../api/page-of.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPageToken, paginate, readPageRequest } from "../../api/paging.js";
 import { branch, nextPage, page } from "../../api/schemas.js";
 import { encodePath } from "../../catalog/path.js";
 import type { TableVersion } from "../../engine/index.js";
@@ -39,10 +38,10 @@ export const listTableVersions = operation({
       name: `versions ${descending} ${branchName(wanted.branch) ?? ""} ${encodePath(id)}`,
       key: (item: TableVersion) => String(item.version),
       isKey: (key: string) => /^\d+$/.test(key),
-      comesAfter: (item: TableVersion, key: string) =>
+      isAfter: (item: TableVersion, key: string) =>
         descending ? item.version < Number(key) : item.version > Number(key),
     };
-    const { items, next } = pageOf(order, versions, pageRequest(params, payload));
+    const { items, next } = paginate(order, versions, readPageRequest(params, payload));
     return { kind: "json", value: { versions: items.map(versionEntry), ...nextPageToken(next) } };
   },
 });

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { branch, mapOf } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import type { Table, TableVersion } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { type OpenTable, onDeclared } from "../../tables/open-table.js";
@@ -111,7 +111,7 @@ async function onVersion<T>(
   call: (table: Table, ...version: Parameters<Table["publishVersion"]>) => Promise<T>,
 ): Promise<T> {
   const v1 =
-    scheme === undefined ? undefined : choice("naming_scheme", scheme, ["V1", "V2"]) === "V1";
+    scheme === undefined ? undefined : parseChoice("naming_scheme", scheme, ["V1", "V2"]) === "V1";
   const table = onBranch(open.table, branch);
   // A version must not be what makes a branch.
   if (branchName(branch) !== undefined) await table.describe();

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { nextPageToken, pageRequest } from "../../api/paging.js";
+import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
@@ -21,7 +21,7 @@ export const listMaterializedViews = operation({
   async handle(services, { id, params, payload }) {
     const { items, pageToken } = await services.catalog.listTables(
       id,
-      { limit: TABLES, ...pageRequest(params, payload) },
+      { limit: TABLES, ...readPageRequest(params, payload) },
       { declared: false },
     );
     const views: string[] = [];

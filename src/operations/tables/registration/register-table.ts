@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../../api/operation.js";
 import { nothing, stringMap, transactionId } from "../../../api/schemas.js";
 import type { Services } from "../../../api/services.js";
-import { choice } from "../../../api/validation/choice.js";
+import { parseChoice } from "../../../api/validation/choice.js";
 import { clientLocation } from "../../../catalog/tables/client-location.js";
 import { ErrorCode, hasCode, invalidInput } from "../../../foundation/errors.js";
 import { releaseTable } from "../../../tables/table-writes.js";
@@ -37,7 +37,7 @@ export const registerTable = operation({
   permission: "admin",
   uses: ["catalog", "config", "engine", "jobs", "threads"],
   async handle(services, { id, payload }) {
-    const mode = choice("mode", payload.mode ?? "create", ["create", "overwrite"]);
+    const mode = parseChoice("mode", payload.mode ?? "create", ["create", "overwrite"]);
     const location = clientLocation(services.config.root, payload.location);
     await checkNotInTable(services, location);
     if (!(await holdsTable(services, location))) {

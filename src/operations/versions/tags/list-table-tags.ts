@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../../api/operation.js";
-import { byName, pageOf } from "../../../api/page-of.js";
-import { nextPageToken, pageRequest } from "../../../api/paging.js";
+import { listingByName, nextPageToken, paginate, readPageRequest } from "../../../api/paging.js";
 import { count, mapOf, nextPage, page, stringMap } from "../../../api/schemas.js";
 import { encodePath } from "../../../catalog/path.js";
 import type { TableTag } from "../../../engine/index.js";
@@ -34,8 +33,8 @@ export const listTableTags = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const tags = await onTable(services, id, ({ table }) => table.listTags());
-    const listing = byName(`tags ${encodePath(id)}`, (one: TableTag) => one.name);
-    const { items, next } = pageOf(listing, tags, pageRequest(params, payload));
+    const listing = listingByName(`tags ${encodePath(id)}`, (one: TableTag) => one.name);
+    const { items, next } = paginate(listing, tags, readPageRequest(params, payload));
     const named = items.map((item) => [item.name, contents(item)]);
     return {
       kind: "json",
