@@ -5,32 +5,33 @@ import type { BranchDifference, Table } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchDifference, differenceEntry, obstacles } from "./branch-difference.js";
-import { fromBranch } from "./branch-name.js";
+import { branchNameSchema } from "./branch-name.js";
 
 /**
- * Copies the columns that only the branch has to the main one, in one commit. That is well defined while
- * both have the same rows; where they have not, the reply says what is in the way, and nothing is done.
- * Indexes of the branch stay where they are.
+ * Copies the columns that only the branch has to main, in one commit. Both branches must have the same rows;
+ * otherwise nothing changes, and the reply lists the obstacles. Indexes of the branch are not copied.
  */
 export const cherryPickTableBranch = operation({
   id: "CherryPickTableBranch",
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/branches/cherry_pick/",
-  summary: "Bring the columns that only a branch has to the main one, or tell why that cannot be",
+  summary: "Copy the columns that only a branch has to main, or report why that is not possible",
   tag: "Branch",
   params: nothing,
   body: {
     kind: "json",
     schema: Type.Object({
-      from_branch: fromBranch,
-      dry_run: Type.Optional(Type.Boolean({ description: "only tell what would be done" })),
+      from_branch: branchNameSchema,
+      dry_run: Type.Optional(
+        Type.Boolean({ description: "only report what the request would do" }),
+      ),
     }),
   },
   reply: Type.Object({
     status: Type.String({
       description:
-        "cherryPicked; with dry_run ready; failed: see diff.errors; notImplemented: for blob columns and rows in another order",
+        "cherryPicked; ready, with dry_run; failed: see diff.errors; notImplemented: blob columns, or rows in another order",
     }),
     diff: branchDifference,
     preview: Type.Object({ promotedColumns: Type.Array(Type.String()) }),
@@ -42,11 +43,11 @@ export const cherryPickTableBranch = operation({
   handle: (services, { id, payload }) =>
     changingTable(services, id, undefined, async ({ table }) => {
       const { from_branch: branch, dry_run = false } = payload;
-      // Somebody else may write between the comparison and the commit: the second one tells.
+      // A write between the comparison and the commit makes the commit fail: then compare again.
       for (;;) {
-        const found = await table.difference(branch);
-        const outcome = await promote(table, branch, found, dry_run);
-        if (outcome) return { kind: "json", value: pickReply(branch, found, outcome) };
+        const difference = await table.difference(branch);
+        const outcome = await promote(table, branch, difference, dry_run);
+        if (outcome) return { kind: "json", value: cherryPickEntry(branch, difference, outcome) };
       }
     }),
 });
@@ -56,36 +57,36 @@ interface Outcome {
   readonly mainVersionAfter?: number;
 }
 
-/** Undefined when the branches have changed since they were compared. */
+/** Undefined if a branch changed since the comparison. */
 async function promote(
   table: Table,
   branch: string,
-  found: BranchDifference,
+  difference: BranchDifference,
   dryRun: boolean,
 ): Promise<Outcome | undefined> {
-  if (obstacles(found).length > 0) return { status: "failed" };
-  if (found.addedColumns.some((column) => column.isBlob)) return { status: "notImplemented" };
+  if (obstacles(difference).length > 0) return { status: "failed" };
+  if (difference.addedColumns.some((column) => column.isBlob)) return { status: "notImplemented" };
   if (dryRun) return { status: "ready" };
-  const { mainVersion, branchVersion } = found;
+  const { mainVersion, branchVersion } = difference;
   try {
-    const names = promoted(found);
+    const names = addedNames(difference);
     const version = await table.promoteColumns(branch, names, mainVersion, branchVersion);
     return { status: "cherryPicked", mainVersionAfter: version };
   } catch (error) {
     if (hasCode(error, ErrorCode.ConcurrentModification)) return undefined;
-    // The same rows, which a compaction of one side has put into another order.
+    // Compaction of one branch has changed the order of its rows.
     if (hasCode(error, ErrorCode.InvalidTableState)) return { status: "notImplemented" };
     throw error;
   }
 }
 
-const promoted = ({ addedColumns }: BranchDifference): string[] =>
+const addedNames = ({ addedColumns }: BranchDifference): string[] =>
   addedColumns.map((column) => column.name);
 
-const pickReply = (branch: string, found: BranchDifference, outcome: Outcome) => ({
+const cherryPickEntry = (branch: string, difference: BranchDifference, outcome: Outcome) => ({
   ...outcome,
-  diff: differenceEntry(branch, found),
-  preview: { promotedColumns: promoted(found) },
+  diff: differenceEntry(branch, difference),
+  preview: { promotedColumns: addedNames(difference) },
 });
 
 const statusOf = (reply: Reply): unknown =>

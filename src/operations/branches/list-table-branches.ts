@@ -10,14 +10,14 @@ export const listTableBranches = operation({
   id: "ListTableBranches",
   methods: ["POST"],
   path: "/v1/table/{id}/branches/list",
-  summary: "List a table's branches, the main one left out",
+  summary: "List a table's branches except main",
   tag: "Branch",
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({
     branches: mapOf(
       Type.Object({
-        parentBranch: Type.Optional(Type.String({ description: "absent: the main branch" })),
+        parentBranch: Type.Optional(Type.String({ description: "absent: main" })),
         parentVersion: count,
         createAt: Type.Integer({ description: "seconds since the epoch" }),
         manifestSize: count,
@@ -30,20 +30,23 @@ export const listTableBranches = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const branches = await onTable(services, id, ({ table }) => table.listBranches());
-    const listing = listingByName(`branches ${encodePath(id)}`, (one: TableBranch) => one.name);
+    const listing = listingByName(
+      `branches ${encodePath(id)}`,
+      (branch: TableBranch) => branch.name,
+    );
     const { items, next } = paginate(listing, branches, readPageRequest(params, payload));
-    const named = items.map((item) => [item.name, contents(item)]);
+    const entries = items.map((item) => [item.name, branchEntry(item)]);
     return {
       kind: "json",
-      value: { branches: Object.fromEntries(named), ...nextPageToken(next) },
+      value: { branches: Object.fromEntries(entries), ...nextPageToken(next) },
     };
   },
 });
 
-const contents = (found: TableBranch) => ({
-  parentBranch: found.parentBranch,
-  parentVersion: found.parentVersion,
-  createAt: found.createdAtSeconds,
-  manifestSize: found.manifestSize,
-  metadata: found.metadata,
+const branchEntry = (branch: TableBranch) => ({
+  parentBranch: branch.parentBranch,
+  parentVersion: branch.parentVersion,
+  createAt: branch.createdAtSeconds,
+  manifestSize: branch.manifestSize,
+  metadata: branch.metadata,
 });

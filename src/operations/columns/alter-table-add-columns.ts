@@ -6,7 +6,7 @@ import { type ArrowBody, type NewColumn, type Table, Upload } from "../../engine
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
-import { declare, virtualColumn } from "./virtual-column.js";
+import { planVirtualColumn, virtualColumn } from "./virtual-column.js";
 
 const sql = (description: string) =>
   Type.Optional(Type.Union([Type.String({ minLength: 1, description }), Type.Null()]));
@@ -14,7 +14,7 @@ const sql = (description: string) =>
 const refresh = {
   auto_refresh_enabled: Type.Optional(
     Type.Union([Type.Boolean(), Type.Null()], {
-      description: "kept with a computed column; this server refreshes when it is asked to",
+      description: "stored with a computed column; this server refreshes only on request",
     }),
   ),
   auto_refresh_interval_seconds: Type.Optional(
@@ -22,15 +22,18 @@ const refresh = {
   ),
 };
 
-const registered = { function: Type.Optional(Type.Unknown({ description: "not served: code 0" })) };
+const registered = {
+  function: Type.Optional(Type.Unknown({ description: "not supported: code 0" })),
+};
 
 const newColumn = Type.Object({
   name: Type.String({ minLength: 1 }),
-  expression: sql("SQL over the columns there are; evaluated once, for the rows there are"),
-  computed: sql("SQL that declares what the column is to hold; it is null until it is filled"),
+  expression: sql("SQL over the existing columns; evaluated once, for the existing rows"),
+  computed: sql("SQL that declares the values of the column; they are null until a backfill"),
   virtual_column: Type.Optional(
     Type.Union([virtualColumn, Type.Null()], {
-      description: "a function that computes the column; it is null until it is filled",
+      description:
+        "a function that computes the values of the column; they are null until a backfill",
     }),
   ),
   ...refresh,
@@ -41,7 +44,7 @@ export const alterTableAddColumns = operation({
   id: "AlterTableAddColumns",
   methods: ["POST"],
   path: "/v1/table/{id}/add_columns",
-  summary: "Add columns: filled by SQL, or declared and null for now",
+  summary: "Add columns: computed with SQL, or declared and null until a backfill",
   tag: "Column",
   params: Type.Object({ branch }),
   body: {
@@ -57,21 +60,23 @@ export const alterTableAddColumns = operation({
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   administrative: {
-    to: "store a function (virtual_column), which other tools run",
+    to: "store a function (virtual_column) that other tools run",
     includes: ({ payload }) =>
-      "new_columns" in payload && payload.new_columns.some((one) => one.virtual_column != null),
+      "new_columns" in payload &&
+      payload.new_columns.some((column) => column.virtual_column != null),
   },
   uses: ["catalog", "config", "engine", "maintenance"],
   handle(services, { id, params, payload }) {
-    if (payload instanceof Upload || payload instanceof Uint8Array)
-      return addNulls(services, id, params.branch, payload);
+    if (payload instanceof Upload || payload instanceof Uint8Array) {
+      return addNullColumns(services, id, params.branch, payload);
+    }
     for (const { function: udf } of [payload, ...payload.new_columns]) checkFunction(udf);
     for (const column of payload.new_columns) checkKind(column);
     return changingTable(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch ?? params.branch);
       const columns: NewColumn[] = [];
       for (const column of payload.new_columns) {
-        columns.push(...(await planned(table, column, payload)));
+        columns.push(...(await planColumn(table, column, payload)));
       }
       const version = await table.addColumns(columns);
       return { kind: "json", value: { version }, headers: versionHeader(version) };
@@ -79,8 +84,8 @@ export const alterTableAddColumns = operation({
   },
 });
 
-/** The columns of a schema, null for the rows there are. */
-function addNulls(
+/** Adds the columns of an Arrow schema. The existing rows get null. */
+function addNullColumns(
   services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   id: readonly string[],
   branch: string | undefined,
@@ -96,7 +101,7 @@ type Column = Static<typeof newColumn>;
 
 type Refresh = Pick<Column, "auto_refresh_enabled" | "auto_refresh_interval_seconds">;
 
-/** @throws code 0 for columns that a registered function computes */
+/** @throws code 0 for a column that a registered function computes */
 function checkFunction(udf: unknown): void {
   if (udf == null) return;
   throw new JoustError(
@@ -105,22 +110,24 @@ function checkFunction(udf: unknown): void {
   );
 }
 
-/** @throws code 13 unless a column says in exactly one way what it holds */
+/** @throws code 13 unless a column has exactly one of the three members that define its values */
 function checkKind({ name, expression, computed, virtual_column }: Column): void {
-  const ways = [expression, computed, virtual_column].filter((way) => way != null);
-  if (ways.length === 1) return;
+  const definitions = [expression, computed, virtual_column].filter((member) => member != null);
+  if (definitions.length === 1) return;
   throw invalidInput(
     `column ${JSON.stringify(name.slice(0, 80))} needs exactly one of expression, computed, virtual_column`,
   );
 }
 
-/** `all`: what the request says for all its computed columns; a column's own members come first. */
-async function planned(table: Table, column: Column, all: Refresh): Promise<NewColumn[]> {
+/** `defaults`: the members of the request, which apply to columns without these members. */
+async function planColumn(table: Table, column: Column, defaults: Refresh): Promise<NewColumn[]> {
   const { name, expression, computed, virtual_column } = column;
-  if (virtual_column != null) return declare(table, name, virtual_column);
+  if (virtual_column != null) return planVirtualColumn(table, name, virtual_column);
   if (expression != null) return [{ name, expression }];
   const keys = ["auto_refresh_enabled", "auto_refresh_interval_seconds"] as const;
-  const members = keys.map((key) => [`computed_column.${key}`, column[key] ?? all[key]] as const);
+  const members = keys.map(
+    (key) => [`computed_column.${key}`, column[key] ?? defaults[key]] as const,
+  );
   const set = members.filter(([, value]) => value != null);
   const metadata = Object.fromEntries(set.map(([key, value]) => [key, String(value)]));
   return [{ name, computed: computed as string, metadata }];

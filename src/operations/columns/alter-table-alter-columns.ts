@@ -5,16 +5,16 @@ import type { ColumnAlteration, Table } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
-import { dataType, metadataOf, virtualColumnChange } from "./virtual-column.js";
+import { dataType, virtualColumnChange, virtualColumnMetadata } from "./virtual-column.js";
 
 const alteration = Type.Object({
   path: Type.String({ minLength: 1, description: "field path" }),
   rename: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Null()])),
   nullable: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-  data_type: Type.Optional(Type.Union([dataType, Type.Null()], { description: "type to cast to" })),
+  data_type: Type.Optional(Type.Union([dataType, Type.Null()], { description: "new type" })),
   virtual_column: Type.Optional(
     Type.Union([virtualColumnChange, Type.Null()], {
-      description: "changes of a virtual column's declaration; in a request of their own",
+      description: "changes of a virtual column's declaration; not together with other alterations",
     }),
   ),
 });
@@ -25,7 +25,7 @@ export const alterTableAlterColumns = operation({
   id: "AlterTableAlterColumns",
   methods: ["POST"],
   path: "/v1/table/{id}/alter_columns",
-  summary: "Rename columns, cast them, change whether they may be null",
+  summary: "Rename columns, cast them, or change whether they are nullable",
   tag: "Column",
   params: nothing,
   body: {
@@ -35,19 +35,20 @@ export const alterTableAlterColumns = operation({
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
   administrative: {
-    to: "change a function (virtual_column), which other tools run",
-    includes: ({ payload }) => payload.alterations.some((one) => one.virtual_column != null),
+    to: "change a function (virtual_column) that other tools run",
+    includes: ({ payload }) =>
+      payload.alterations.some((alteration) => alteration.virtual_column != null),
   },
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const { alterations } = payload;
     const redeclared = alterations.filter(({ virtual_column }) => virtual_column != null);
     const changed = alterations.filter(
-      (one) => one.rename != null || one.nullable != null || one.data_type != null,
+      ({ rename, nullable, data_type }) => rename != null || nullable != null || data_type != null,
     );
     if (redeclared.length > 0 && changed.length > 0) {
       throw invalidInput(
-        "virtual_column cannot be changed together with rename, nullable or data_type: send two requests",
+        "virtual_column cannot change together with rename, nullable or data_type: send two requests",
       );
     }
     const version = await changingTable(services, id, undefined, (open) => {
@@ -67,7 +68,7 @@ const columnAlteration = ({ path, rename, nullable, data_type }: Alteration): Co
   ...(data_type != null && { dataType: JSON.stringify(data_type) }),
 });
 
-/** Declarations are metadata: all of them change in one commit. */
+/** Changes declarations, which are field metadata, in one commit. */
 async function redeclare(table: Table, alterations: readonly Alteration[]): Promise<number> {
   const { schema } = await table.describe();
   const fields: Field[] = JSON.parse(schema).fields;
@@ -75,17 +76,17 @@ async function redeclare(table: Table, alterations: readonly Alteration[]): Prom
   for (const { path, virtual_column } of alterations) {
     const field = fields.find(({ name }) => name.toLowerCase() === path.toLowerCase());
     if (field === undefined) {
-      throw new JoustError(ErrorCode.TableColumnNotFound, `there is no column \`${path}\``);
+      throw new JoustError(ErrorCode.TableColumnNotFound, `column \`${path}\` does not exist`);
     }
     if (field.metadata?.virtual_column !== "true") {
-      throw invalidInput(`\`${path}\` is no virtual column`);
+      throw invalidInput(`\`${path}\` is not a virtual column`);
     }
     for (const input of virtual_column?.input_columns ?? []) {
       if (!fields.some(({ name }) => input.split(".")[0]?.toLowerCase() === name.toLowerCase())) {
-        throw new JoustError(ErrorCode.TableColumnNotFound, `there is no column \`${input}\``);
+        throw new JoustError(ErrorCode.TableColumnNotFound, `column \`${input}\` does not exist`);
       }
     }
-    const declared = await metadataOf(table, virtual_column ?? {});
+    const declared = await virtualColumnMetadata(table, virtual_column ?? {});
     const set = { ...virtual_column?.field_metadata, ...declared };
     updates.push({ path, set, unset: [], replace: false });
   }

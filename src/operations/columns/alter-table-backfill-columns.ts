@@ -6,35 +6,35 @@ import { given } from "../../jobs/given.js";
 import { specName } from "../../jobs/spec-name.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, checkVersion, onBranch } from "../../tables/target.js";
-import { tuning, whole } from "../jobs/job-request.js";
+import { ignoredOption, optionalInteger } from "../jobs/job-request.js";
 
 const request = Type.Object({
   branch,
   column: Type.String({ minLength: 1, description: "path of a computed column" }),
   where: Type.Optional(
     Type.Union([Type.String(), Type.Null()], {
-      description: "SQL; rows for which it is not true keep what they have",
+      description: "SQL; rows for which it is not true keep their values",
     }),
   ),
-  read_version: whole(0, "version whose rows are computed from; default: the latest"),
-  concurrency: whole(1, "fragments that are computed at the same time"),
-  num_frags: whole(1, "only the table's first so many fragments"),
-  cluster: tuning(Type.String()),
-  manifest: tuning(Type.String()),
-  intra_applier_concurrency: tuning(Type.Integer()),
-  min_checkpoint_size: tuning(Type.Integer()),
-  max_checkpoint_size: tuning(Type.Integer()),
-  checkpoint_size: tuning(Type.Integer()),
-  task_size: tuning(Type.Integer()),
-  commit_granularity: tuning(Type.Integer()),
-  batch_checkpoint_flush_interval_seconds: tuning(Type.Number()),
+  read_version: optionalInteger(0, "version to read the input columns from; default: the latest"),
+  concurrency: optionalInteger(1, "number of fragments that the job computes at the same time"),
+  num_frags: optionalInteger(1, "number of fragments to compute, from the first; default: all"),
+  cluster: ignoredOption(Type.String()),
+  manifest: ignoredOption(Type.String()),
+  intra_applier_concurrency: ignoredOption(Type.Integer()),
+  min_checkpoint_size: ignoredOption(Type.Integer()),
+  max_checkpoint_size: ignoredOption(Type.Integer()),
+  checkpoint_size: ignoredOption(Type.Integer()),
+  task_size: ignoredOption(Type.Integer()),
+  commit_granularity: ignoredOption(Type.Integer()),
+  batch_checkpoint_flush_interval_seconds: ignoredOption(Type.Number()),
 });
 
 export const alterTableBackfillColumns = operation({
   id: "AlterTableBackfillColumns",
   methods: ["POST"],
   path: "/v1/table/{id}/backfill_column",
-  summary: "Fill a computed column in the background, in one version; jobs tell how far it is",
+  summary: "Fill a computed column in the background, in one version; the job reports the progress",
   tag: "Column",
   params: nothing,
   body: { kind: "json", schema: request },
@@ -43,10 +43,10 @@ export const alterTableBackfillColumns = operation({
   permission: "write",
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
-    const wanted = wish(payload);
+    const options = readSpec(payload);
     return onTable(services, id, async ({ record, table }) => {
-      const column = await onBranch(table, wanted.branch).planBackfill(backfillOptions(wanted));
-      const spec = JSON.stringify({ ...wanted, column });
+      const column = await onBranch(table, options.branch).planBackfill(backfillOptions(options));
+      const spec = JSON.stringify({ ...options, column });
       const job = await services.jobs.enqueue({
         kind: "backfill",
         table: record.key,
@@ -59,8 +59,8 @@ export const alterTableBackfillColumns = operation({
   },
 });
 
-/** The members that say what to do: what tunes another executor is taken and means nothing here. */
-const wish = (payload: Static<typeof request>): BackfillSpec =>
+/** The members that the job reads. Options of other executors are not among them. */
+const readSpec = (payload: Static<typeof request>): BackfillSpec =>
   given<BackfillSpec>({
     column: payload.column,
     branch: branchName(payload.branch),

@@ -4,13 +4,12 @@ import { count, nothing } from "../../api/schemas.js";
 import type { JobErrors } from "../../jobs/jobs.js";
 import { onTable } from "../../tables/open-table.js";
 
-/** Records that a reply holds unless the request says otherwise. */
-const LIMIT = 100;
+const DEFAULT_LIMIT = 100;
 
 const text = (description: string) =>
   Type.Optional(Type.Union([Type.String({ minLength: 1, description }), Type.Null()]));
 
-/** LanceDB SDKs ask what rows a backfill failed on. */
+/** The rows that a backfill could not compute, as LanceDB SDKs request them. */
 export const listRowErrors = operation({
   id: "ListRowErrors",
   methods: ["POST"],
@@ -21,11 +20,11 @@ export const listRowErrors = operation({
   body: {
     kind: "json",
     schema: Type.Object({
-      job_id: text("only this job's"),
-      column: text("only this column's"),
+      job_id: text("only errors of this job"),
+      column: text("only errors of this column"),
       limit: Type.Optional(
         Type.Union([Type.Integer({ minimum: 1, maximum: 1000 }), Type.Null()], {
-          description: "most records the reply may hold; default: 100",
+          description: "maximum number of records in the reply; default: 100",
         }),
       ),
     }),
@@ -62,15 +61,15 @@ export const listRowErrors = operation({
     return onTable(services, id, async ({ record }) => {
       if (job_id != null) await services.jobs.describe(job_id);
       const all = await services.jobs.errors(record.key, job_id ?? undefined);
-      const failed = all.filter((errors) => column == null || errors.column === column);
-      return { kind: "json", value: listing(failed, payload.limit ?? LIMIT) };
+      const selected = all.filter((errors) => column == null || errors.column === column);
+      return { kind: "json", value: errorListing(selected, payload.limit ?? DEFAULT_LIMIT) };
     });
   },
 });
 
-function listing(failed: readonly JobErrors[], limit: number): object {
-  const every = failed.flatMap((errors) => errors.rows.map((row) => ({ errors, row })));
-  const records = every.slice(0, limit).map(({ errors, row }) => ({
+function errorListing(failed: readonly JobErrors[], limit: number): object {
+  const rows = failed.flatMap((errors) => errors.rows.map((row) => ({ errors, row })));
+  const records = rows.slice(0, limit).map(({ errors, row }) => ({
     job_id: errors.job.id,
     fragment_id: row.fragment,
     row_offset: row.offset,

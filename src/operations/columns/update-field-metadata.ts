@@ -20,11 +20,11 @@ export const updateFieldMetadata = operation({
         Type.Object({
           path: Type.String({ minLength: 1, description: "field path" }),
           metadata: mapOf(Type.Union([Type.String(), Type.Null()]), {
-            description: "what to set; null removes a key",
+            description: "entries to set; null removes a key",
           }),
           replace: Type.Optional(
             Type.Union([Type.Boolean(), Type.Null()], {
-              description: "drop all other keys; default: false",
+              description: "remove all other keys; default: false",
             }),
           ),
         }),
@@ -35,7 +35,7 @@ export const updateFieldMetadata = operation({
   reply: Type.Object({
     version: count,
     fields: mapOf(stringMap, {
-      description: "what each changed field has now, by its path",
+      description: "the metadata of each changed field, by its path",
     }),
     transaction_id: transactionId,
   }),

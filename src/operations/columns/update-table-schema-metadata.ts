@@ -14,7 +14,7 @@ export const updateTableSchemaMetadata = operation({
   summary: "Replace the metadata of a table's schema",
   tag: "Column",
   params: Type.Object({ branch }),
-  // The body is the metadata: its keys may be those that other bodies keep for `identity` and the like.
+  // The body is the metadata, so a key of it can be `identity`, `context` or `id`.
   body: { kind: "raw-json", schema: stringMap },
   reply: stringMap,
   permission: "write",
@@ -28,7 +28,7 @@ export const updateTableSchemaMetadata = operation({
   },
 });
 
-/** Strings are metadata; the members that any body may have are told by not being strings. */
+/** A string is an entry of the metadata. Another value is a common member of bodies. */
 function readMetadata(body: Uint8Array, id: readonly string[]): Record<string, string> {
   const metadata: [string, string][] = [];
   for (const [key, value] of Object.entries(parseJson(body))) {

@@ -6,7 +6,7 @@ import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/e
 import type { JobRecord } from "../../jobs/jobs.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch, readOptions } from "../../tables/target.js";
-import { buildsOn, isActive, specOf } from "./index-entries.js";
+import { buildsOnBranch, isActive, specOf } from "./index-entries.js";
 
 export const describeTableIndexStats = operation({
   id: "DescribeTableIndexStats",
@@ -42,7 +42,7 @@ export const describeTableIndexStats = operation({
       const jobs = options.version === undefined ? await services.jobs.list(open.record.key) : [];
       return table.indexStats(name, options).catch((error) => {
         if (!hasCode(error, ErrorCode.TableIndexNotFound)) throw error;
-        return statsOfBuild(table, name, buildsOn(jobs, branch), error);
+        return statsOfBuild(table, name, buildsOnBranch(jobs, branch), error);
       });
     });
     return {

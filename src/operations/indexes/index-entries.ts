@@ -31,8 +31,10 @@ export const isActive = (job: JobRecord): boolean =>
   job.state === "QUEUED" || job.state === "RUNNING";
 
 /** The index builds of one branch among a table's jobs. */
-export const buildsOn = (jobs: readonly JobRecord[], branch: string | undefined): JobRecord[] =>
-  jobs.filter((job) => job.kind === "index_build" && specOf(job).branch === branch);
+export const buildsOnBranch = (
+  jobs: readonly JobRecord[],
+  branch: string | undefined,
+): JobRecord[] => jobs.filter((job) => job.kind === "index_build" && specOf(job).branch === branch);
 
 /** What a build was asked for. */
 export const specOf = (build: JobRecord): IndexSpec => JSON.parse(build.spec) as IndexSpec;

@@ -5,7 +5,7 @@ import { branch, count, nextPage, page, version } from "../../api/schemas.js";
 import { encodePath } from "../../catalog/path.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch, readOptions } from "../../tables/target.js";
-import { buildsOn, type IndexEntry, indexEntries } from "./index-entries.js";
+import { buildsOnBranch, type IndexEntry, indexEntries } from "./index-entries.js";
 
 export const listTableIndices = operation({
   id: "ListTableIndices",
@@ -44,7 +44,7 @@ export const listTableIndices = operation({
       // Jobs first: a build that ends between the two looks is then in both, and not in neither.
       const jobs = options.version === undefined ? await services.jobs.list(record.key) : [];
       const indexes = await onBranch(table, branch).listIndices(options);
-      return indexEntries(indexes, buildsOn(jobs, branch));
+      return indexEntries(indexes, buildsOnBranch(jobs, branch));
     });
     const listing = listingByName(
       `indexes ${branch ?? ""} ${encodePath(call.id)}`,

@@ -17,7 +17,9 @@ export const prewarmTable = operation({
   reply: Type.Object({
     version: count,
     indexes: Type.Array(Type.String(), { description: "names of those that were loaded" }),
-    columns: Type.Array(Type.String(), { description: "names of those that are in memory whole" }),
+    columns: Type.Array(Type.String(), {
+      description: "names of those that are in memory whole",
+    }),
   }),
   permission: "read",
   mainThreadOnly: true,

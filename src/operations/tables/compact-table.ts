@@ -6,7 +6,7 @@ import { given } from "../../jobs/given.js";
 import { specName } from "../../jobs/spec-name.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
-import { whole } from "../jobs/job-request.js";
+import { optionalInteger } from "../jobs/job-request.js";
 
 export const compactTable = operation({
   id: "CompactTable",
@@ -19,14 +19,17 @@ export const compactTable = operation({
     kind: "json",
     schema: Type.Object({
       branch,
-      target_rows_per_fragment: whole(1, "rows that a fragment is to have; default: 1048576"),
+      target_rows_per_fragment: optionalInteger(
+        1,
+        "rows that a fragment is to have; default: 1048576",
+      ),
       materialize_deletions_threshold: Type.Optional(
         Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
           description:
             "part of a fragment's rows that must be deleted for it to be rewritten; default: 0.1",
         }),
       ),
-      concurrency: whole(1, "groups of fragments that are rewritten at the same time"),
+      concurrency: optionalInteger(1, "groups of fragments that are rewritten at the same time"),
     }),
   },
   reply: Type.Object({ job_id: Type.String() }),

@@ -8,21 +8,24 @@ import { specName } from "../../jobs/spec-name.js";
 import type { RefreshSpec } from "../../jobs/view-refresh.js";
 import { onTable } from "../../tables/open-table.js";
 import { checkVersion } from "../../tables/target.js";
-import { tuning, whole } from "../jobs/job-request.js";
+import { ignoredOption, optionalInteger } from "../jobs/job-request.js";
 
 const request = Type.Object({
-  src_version: whole(0, "version to read of the one table that the view reads; default: latest"),
-  source_version: whole(0, "as src_version; the LanceDB SDKs' name of it"),
-  full: tuning(Type.Boolean()),
-  max_rows_per_fragment: whole(1, "rows of a fragment of the view, at most"),
-  concurrency: whole(1, "parts of the query that run at the same time"),
+  src_version: optionalInteger(
+    0,
+    "version to read of the one table that the view reads; default: latest",
+  ),
+  source_version: optionalInteger(0, "as src_version; the LanceDB SDKs' name of it"),
+  full: ignoredOption(Type.Boolean()),
+  max_rows_per_fragment: optionalInteger(1, "rows of a fragment of the view, at most"),
+  concurrency: optionalInteger(1, "parts of the query that run at the same time"),
   output_limit: Type.Optional(
     Type.Union([Type.Integer(), Type.Null()], { description: "not for views of kind query" }),
   ),
-  intra_applier_concurrency: tuning(Type.Integer()),
-  source_task_size: tuning(Type.Integer()),
-  cluster: tuning(Type.String()),
-  manifest: tuning(Type.String()),
+  intra_applier_concurrency: ignoredOption(Type.Integer()),
+  source_task_size: ignoredOption(Type.Integer()),
+  cluster: ignoredOption(Type.String()),
+  manifest: ignoredOption(Type.String()),
 });
 
 export const shared = {
