@@ -1,11 +1,11 @@
 import { operation } from "../../api/operation.js";
-import { create, shared } from "./index-creation.js";
+import { enqueueIndexBuild, indexCreation } from "./enqueue-index-build.js";
 
 export const createTableIndex = operation({
-  ...shared,
+  ...indexCreation,
   id: "CreateTableIndex",
   path: "/v1/table/{id}/create_index",
-  summary: "Build an index in the background; the index listing shows how far it is",
+  summary: "Build an index in the background; the index listing reports the progress",
   uses: ["catalog", "config", "engine", "jobs"],
-  handle: (services, { id, payload }) => create(services, id, payload, "any"),
+  handle: (services, { id, payload }) => enqueueIndexBuild(services, id, payload, "any"),
 });

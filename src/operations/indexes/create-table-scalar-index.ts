@@ -1,11 +1,11 @@
 import { operation } from "../../api/operation.js";
-import { create, shared } from "./index-creation.js";
+import { enqueueIndexBuild, indexCreation } from "./enqueue-index-build.js";
 
 export const createTableScalarIndex = operation({
-  ...shared,
+  ...indexCreation,
   id: "CreateTableScalarIndex",
   path: "/v1/table/{id}/create_scalar_index",
-  summary: "As create_index, for all but vector indexes",
+  summary: "Same as create_index, except that it refuses vector indexes",
   uses: ["catalog", "config", "engine", "jobs"],
-  handle: (services, { id, payload }) => create(services, id, payload, "scalar"),
+  handle: (services, { id, payload }) => enqueueIndexBuild(services, id, payload, "scalar"),
 });

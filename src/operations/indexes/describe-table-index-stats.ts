@@ -12,7 +12,7 @@ export const describeTableIndexStats = operation({
   id: "DescribeTableIndexStats",
   methods: ["POST"],
   path: "/v1/table/{id}/index/{index_name}/stats",
-  summary: "Tell how many rows an index covers",
+  summary: "Report how many rows an index covers",
   tag: "Index",
   params: nothing,
   body: {
@@ -20,7 +20,7 @@ export const describeTableIndexStats = operation({
     schema: Type.Object({
       version,
       branch,
-      index_name: Type.Optional(Type.String({ description: "as in the path, or left out" })),
+      index_name: Type.Optional(Type.String({ description: "same as in the path, or absent" })),
     }),
   },
   reply: Type.Object({
@@ -58,15 +58,15 @@ export const describeTableIndexStats = operation({
   },
 });
 
-/** @throws code 13 for a body that is about another index than the path */
+/** @throws code 13 if the body names another index than the path */
 function checkIndexName(inBody: string | undefined, name: string): void {
   if (inBody === undefined || inBody === name) return;
   throw invalidInput(
-    `index_name is ${JSON.stringify(inBody.slice(0, 80))} but the path says ${JSON.stringify(name)}: send the same or leave it out`,
+    `index_name is ${JSON.stringify(inBody.slice(0, 80))} but the path has ${JSON.stringify(name)}: send the same name or leave it out`,
   );
 }
 
-/** An index that is being built covers nothing yet. @throws `missing`, or why the build failed */
+/** The statistics of an index whose build is active: it covers no rows. @throws `missing`, or the cause of a failed build */
 async function statsOfBuild(
   table: Table,
   name: string,
@@ -77,7 +77,7 @@ async function statsOfBuild(
   if (job?.state === "FAILED") {
     throw new JoustError(
       ErrorCode.TableIndexNotFound,
-      `index ${JSON.stringify(name)} does not exist, its build failed: ${job.error?.message}`,
+      `index ${JSON.stringify(name)} does not exist because its build failed: ${job.error?.message}`,
     );
   }
   if (job === undefined || !isActive(job)) throw missing;

@@ -13,7 +13,7 @@ export const dropTableIndex = operation({
   id: "DropTableIndex",
   methods: ["POST"],
   path: "/v1/table/{id}/index/{index_name}/drop",
-  summary: "Drop an index; one that is being built is cancelled",
+  summary: "Drop an index, and cancel its build if one is active",
   tag: "Index",
   params: Type.Object({ branch }),
   body: { kind: "json", schema: Type.Object({ branch }) },
@@ -24,13 +24,19 @@ export const dropTableIndex = operation({
     const name = path.index_name as string;
     const branch = branchName(payload.branch ?? params.branch);
     return changingTable(services, id, undefined, ({ record, table }) =>
-      drop(services, record.key, onBranch(table, branch), buildName(branch, name), name),
+      dropIndexAndBuild(
+        services,
+        record.key,
+        onBranch(table, branch),
+        buildName(branch, name),
+        name,
+      ),
     );
   },
 });
 
-/** What is being built goes as well as what is there. */
-async function drop(
+/** Drops the index and discards its build. It fails only if there is neither. */
+async function dropIndexAndBuild(
   services: Pick<Services, "jobs">,
   key: string,
   table: Table,

@@ -11,7 +11,7 @@ export const listTableIndices = operation({
   id: "ListTableIndices",
   methods: ["POST"],
   path: "/v1/table/{id}/index/list",
-  summary: "List a table's indexes, those that are being built included",
+  summary: "List a table's indexes and its active index builds",
   tag: "Index",
   params: page,
   body: { kind: "json", schema: Type.Composite([Type.Object({ version, branch }), page]) },
@@ -41,7 +41,7 @@ export const listTableIndices = operation({
     const options = readOptions(call.payload, call.fresh);
     const branch = branchName(call.payload.branch);
     const all = await onTable(services, call.id, async ({ record, table }) => {
-      // Jobs first: a build that ends between the two looks is then in both, and not in neither.
+      // Jobs first: a build that ends between the two reads is then in both results, not in neither.
       const jobs = options.version === undefined ? await services.jobs.list(record.key) : [];
       const indexes = await onBranch(table, branch).listIndices(options);
       return indexEntries(indexes, buildsOnBranch(jobs, branch));

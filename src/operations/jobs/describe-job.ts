@@ -3,11 +3,11 @@ import { operation } from "../../api/operation.js";
 import { ErrorCode } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { specOf } from "../indexes/index-entries.js";
-import { jobState, millis, onOne } from "./job-schemas.js";
-import { stateOf } from "./job-state.js";
+import { jobOperation, jobReference, jobState, millis } from "./job-schemas.js";
+import { reportedState } from "./job-state.js";
 
-/** Failures that the same job may not meet again. */
-const passing: ReadonlySet<number> = new Set([
+/** The codes of failures that a retry may not meet. */
+const transientCodes: ReadonlySet<number> = new Set([
   ErrorCode.ConcurrentModification,
   ErrorCode.ServiceUnavailable,
   ErrorCode.Internal,
@@ -15,43 +15,44 @@ const passing: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Lance builds a partition's graph in one step that nothing can end. Of a build that is cancelled nothing
- * is stored, but the steps that have begun go on until the graphs are complete.
+ * Lance builds the graph of a partition in one step that cannot be cancelled. A cancelled build stores nothing, but the
+ * steps that have started run until their graphs are complete.
  */
-const leavesWork = (job: JobRecord): boolean =>
+const leavesSteps = (job: JobRecord): boolean =>
   job.kind === "index_build" &&
   job.state === "CANCELLED" &&
   job.progress !== undefined &&
   specOf(job).index_type.startsWith("IVF_HNSW");
 
-const leftWork =
-  "the build was stopped, but the graphs of the partitions that were being built are computed to " +
-  "their end; their threads have a low priority, and what they compute is dropped";
+const stepsWarning =
+  "the build was cancelled, but the graphs that it had started to build run to their end; their " +
+  "threads have a low priority, and the server discards the results";
 
-const described = (job: JobRecord) => ({
+const jobDescription = (job: JobRecord) => ({
   job_id: job.id,
   job_type: job.kind,
-  job_state: stateOf(job),
+  job_state: reportedState(job),
   creation_ms: job.createdMillis,
   updated_ms: job.updatedMillis,
   spec: JSON.parse(job.spec) as unknown,
   ...(job.progress && { progress: job.progress }),
   ...(job.state === "DONE" && { result: job.result ?? {} }),
-  ...(leavesWork(job) && { warning: leftWork }),
+  ...(leavesSteps(job) && { warning: stepsWarning }),
   ...(job.error && {
     failure: {
       phase: job.progress?.stage ?? "start",
       message: job.error.message,
-      retryable: passing.has(job.error.code),
+      retryable: transientCodes.has(job.error.code),
     },
   }),
 });
 
 export const describeJob = operation({
-  ...onOne,
+  ...jobOperation,
   id: "DescribeJob",
   path: "/v1/jobs/describe",
-  summary: "Describe a job: what it does, how far it is, why it failed",
+  summary: "Describe a job: its spec, its progress, its result or error",
+  body: { kind: "json", schema: jobReference },
   reply: Type.Object({
     job_id: Type.String(),
     job_type: Type.String(),
@@ -67,9 +68,7 @@ export const describeJob = operation({
       }),
     ),
     result: Type.Optional(Type.Unknown()),
-    warning: Type.Optional(
-      Type.String({ description: "what a job that was cancelled leaves at work for a while" }),
-    ),
+    warning: Type.Optional(Type.String({ description: "work of a cancelled job that still runs" })),
     failure: Type.Optional(
       Type.Object({ phase: Type.String(), message: Type.String(), retryable: Type.Boolean() }),
     ),
@@ -77,6 +76,6 @@ export const describeJob = operation({
   permission: "read",
   uses: ["jobs"],
   async handle({ jobs }, { payload }) {
-    return { kind: "json", value: described(await jobs.describe(payload.job_id)) };
+    return { kind: "json", value: jobDescription(await jobs.describe(payload.job_id)) };
   },
 });

@@ -1,16 +1,20 @@
 import { Type } from "@sinclair/typebox";
 import { nothing } from "../../api/schemas.js";
 
-export const one = Type.Object({ job_id: Type.String({ minLength: 1 }) });
+export const jobReference = Type.Object({ job_id: Type.String({ minLength: 1 }) });
 
 export const millis = Type.Integer({ minimum: 0 });
 
-export const shared = { methods: ["POST"], tag: "Job", params: nothing } as const;
+/** Members of every operation on jobs. */
+export const jobOperation = { methods: ["POST"], tag: "Job", params: nothing } as const;
 
-export const onOne = { ...shared, body: { kind: "json", schema: one } } as const;
-
-/** What a job changes is recorded under the request that began it. */
-export const control = { ...onOne, permission: "admin", unrecorded: true } as const;
+/** Members of the operations that change a job. The transaction record belongs to the request that enqueued the job. */
+export const jobControl = {
+  ...jobOperation,
+  body: { kind: "json", schema: jobReference },
+  permission: "admin",
+  unrecorded: true,
+} as const;
 
 export const jobState = Type.String({
   description: "QUEUED, PAUSED, IN_PROGRESS, DONE, FAILED, CANCELLED",

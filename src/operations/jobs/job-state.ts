@@ -1,7 +1,7 @@
 import type { JobRecord } from "../../jobs/jobs.js";
 
-/** LanceDB's words; what they do not know counts as still at work. */
-export function stateOf({ state, paused }: JobRecord): string {
+/** The state as LanceDB SDKs name it. They take a state that they do not know as active. */
+export function reportedState({ state, paused }: JobRecord): string {
   if (state === "RUNNING") return "IN_PROGRESS";
   return state === "QUEUED" && paused ? "PAUSED" : state;
 }

@@ -2,11 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
-import { jobState, millis, shared } from "./job-schemas.js";
-import { stateOf } from "./job-state.js";
+import { jobOperation, jobState, millis } from "./job-schemas.js";
+import { reportedState } from "./job-state.js";
 
 export const listJobs = operation({
-  ...shared,
+  ...jobOperation,
   id: "ListJobs",
   path: "/v1/jobs/list",
   summary: "List the jobs of all tables, newest first",
@@ -19,7 +19,7 @@ export const listJobs = operation({
         job_type: Type.String(),
         state: jobState,
         created_at_millis: millis,
-        error: Type.Optional(Type.String({ description: "why it failed" })),
+        error: Type.Optional(Type.String({ description: "why the job failed" })),
       }),
     ),
     page_token: nextPage,
@@ -32,7 +32,7 @@ export const listJobs = operation({
       job_id: job.id,
       table: table.join("$"),
       job_type: job.kind,
-      state: stateOf(job),
+      state: reportedState(job),
       created_at_millis: job.createdMillis,
       ...(job.error && { error: job.error.message }),
     }));

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
-import { control } from "./job-schemas.js";
+import { jobControl } from "./job-schemas.js";
 import { hasEnded } from "./job-state.js";
 
 export const resumeJob = operation({
-  ...control,
+  ...jobControl,
   id: "ResumeJob",
   path: "/v1/jobs/resume",
   summary: "Put a paused job back into the queue",

@@ -4,7 +4,7 @@ import { nothing, stringMap, transactionId } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
 import { removeDroppedTables } from "../../tables/table-removal.js";
 
-const creationMode = (mode = "create") =>
+const readMode = (mode = "create") =>
   parseChoice("mode", mode, ["create", "exist_ok", "overwrite"]);
 
 export const createNamespace = operation({
@@ -20,7 +20,7 @@ export const createNamespace = operation({
       mode: Type.Optional(
         Type.String({
           description:
-            "what to do when it exists: Create (default) fails, ExistOk keeps it, Overwrite replaces it by an empty one",
+            "effect on an existing namespace: Create (default) fails, ExistOk leaves it unchanged, Overwrite replaces it by an empty one",
         }),
       ),
       properties: Type.Optional(stringMap),
@@ -29,14 +29,14 @@ export const createNamespace = operation({
   reply: Type.Object({ transaction_id: transactionId, properties: stringMap }),
   permission: "write",
   administrative: {
-    to: "replace a namespace (mode Overwrite), which drops all that is inside",
-    includes: ({ payload }) => creationMode(payload.mode) === "overwrite",
+    to: "replace a namespace (mode Overwrite), which drops everything in it",
+    includes: ({ payload }) => readMode(payload.mode) === "overwrite",
   },
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id, payload }) {
     const { namespace, emptied } = await services.catalog.createNamespace(
       id,
-      creationMode(payload.mode),
+      readMode(payload.mode),
       payload.properties ?? {},
     );
     await removeDroppedTables(services, emptied);

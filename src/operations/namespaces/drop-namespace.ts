@@ -4,7 +4,7 @@ import { nothing, stringMap } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
 import { removeDroppedTables } from "../../tables/table-removal.js";
 
-const dropBehavior = (behavior = "restrict") =>
+const readBehavior = (behavior = "restrict") =>
   parseChoice("behavior", behavior, ["restrict", "cascade"]);
 
 export const dropNamespace = operation({
@@ -18,12 +18,14 @@ export const dropNamespace = operation({
     kind: "json",
     schema: Type.Object({
       mode: Type.Optional(
-        Type.String({ description: "when it does not exist: Fail (default) or Skip" }),
+        Type.String({
+          description: "effect if the namespace does not exist: Fail (default) or Skip",
+        }),
       ),
       behavior: Type.Optional(
         Type.String({
           description:
-            "when it is not empty: Restrict (default) fails, Cascade drops all that is inside",
+            "effect if the namespace is not empty: Restrict (default) fails, Cascade drops everything in it",
         }),
       ),
     }),
@@ -34,14 +36,14 @@ export const dropNamespace = operation({
   }),
   permission: "write",
   administrative: {
-    to: "drop all that is inside (behavior Cascade)",
-    includes: ({ payload }) => dropBehavior(payload.behavior) === "cascade",
+    to: "drop everything in a namespace (behavior Cascade)",
+    includes: ({ payload }) => readBehavior(payload.behavior) === "cascade",
   },
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id, payload }) {
     const dropped = await services.catalog.dropNamespace(id, {
       missing: parseChoice("mode", payload.mode ?? "fail", ["fail", "skip"]),
-      behavior: dropBehavior(payload.behavior),
+      behavior: readBehavior(payload.behavior),
     });
     if (dropped === null) return { kind: "json", value: {} };
     await removeDroppedTables(services, dropped.emptied);

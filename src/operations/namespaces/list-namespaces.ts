@@ -15,8 +15,8 @@ export const listNamespaces = operation({
   permission: "read",
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {
-    const wanted = { ...readPageRequest(params, payload), ...fresh };
-    const { items, pageToken } = await catalog.listNamespaces(id, wanted);
+    const request = { ...readPageRequest(params, payload), ...fresh };
+    const { items, pageToken } = await catalog.listNamespaces(id, request);
     return { kind: "json", value: { namespaces: items, ...nextPageToken(pageToken) } };
   },
 });

@@ -5,7 +5,7 @@ export const namespaceExists = operation({
   id: "NamespaceExists",
   methods: ["POST"],
   path: "/v1/namespace/{id}/exists",
-  summary: "Tell whether a namespace exists: 200 or 404",
+  summary: "Check whether a namespace exists: 200 or 404",
   tag: "Namespace",
   params: nothing,
   body: { kind: "json", schema: nothing },

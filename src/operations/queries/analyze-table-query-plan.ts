@@ -10,7 +10,7 @@ export const analyzeTableQueryPlan = operation({
   id: "AnalyzeTableQueryPlan",
   methods: ["POST"],
   path: "/v1/table/{id}/analyze_plan",
-  summary: "Run a query and show what each step of it did",
+  summary: "Run a query and show the metrics of each step",
   tag: "Table",
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },

@@ -3,29 +3,29 @@ import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
 import { runStatement, type SqlFormat } from "./sql-statement.js";
 
-const maybe = <T extends Parameters<typeof Type.Union>[0][number]>(
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
   schema: T,
   description: string,
 ) => Type.Optional(Type.Union([schema, Type.Null()], { description }));
 
 const value = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
-/** The engine reads it (`crates/joust-core/src/sql/request.rs`). */
+/** The engine decodes it (`crates/joust-core/src/sql/request.rs`). */
 const request = Type.Object({
-  identity: maybe(commonMembers.identity, "who asks"),
-  context: maybe(commonMembers.context, "as the headers x-ns-ctx-*"),
+  identity: nullable(commonMembers.identity, "the caller's key, if no header has it"),
+  context: nullable(commonMembers.context, "same as the headers x-ns-ctx-*"),
   query: Type.String({ description: "one SELECT, or EXPLAIN of one" }),
-  parameters: maybe(
+  parameters: nullable(
     Type.Array(Type.Union([value, Type.Array(Type.Unknown())])),
-    "values for $1, $2 and so on, as many as the query has; a list is an ARRAY",
+    "values for $1, $2 and so on, one for each placeholder of the query; a list is an ARRAY",
   ),
-  limit: maybe(
+  limit: nullable(
     Type.Integer({ minimum: 0, exclusiveMaximum: 2 ** 64 }),
-    "rows to return, at most; default: all",
+    "maximum number of rows; default: all",
   ),
 });
 
-/** Media types of an answer. The first one is for those who ask for none of them. */
+/** The media types of a reply. The first one is the default. */
 export const mediaTypes: readonly (readonly [type: string, format: SqlFormat])[] = [
   ["application/vnd.apache.arrow.stream", "stream"],
   ["application/vnd.apache.arrow.file", "file"],
@@ -34,13 +34,13 @@ export const mediaTypes: readonly (readonly [type: string, format: SqlFormat])[]
   ["text/csv", "csv"],
 ];
 
-/** The first type of an Accept header that an answer can have. */
-function accepted(accept: string): readonly [type: string, format: SqlFormat] {
+/** The first media type of an Accept header that a reply can have. */
+function negotiate(accept: string): readonly [type: string, format: SqlFormat] {
   for (const entry of accept.toLowerCase().split(",")) {
-    const wanted = entry.split(";")[0]?.trim();
-    if (wanted === "*/*") break;
-    const found = mediaTypes.find(([type]) => type === wanted);
-    if (found) return found;
+    const accepted = entry.split(";")[0]?.trim();
+    if (accepted === "*/*") break;
+    const match = mediaTypes.find(([type]) => type === accepted);
+    if (match) return match;
   }
   return mediaTypes[0] as readonly [string, SqlFormat];
 }
@@ -56,7 +56,7 @@ export const executeSql = operation({
   permission: "read",
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
-    const [contentType, format] = accepted(call.header("accept"));
+    const [contentType, format] = negotiate(call.header("accept"));
     const answer = await runStatement(services, call.payload, {
       format,
       fresh: call.fresh,

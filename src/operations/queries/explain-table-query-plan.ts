@@ -9,7 +9,7 @@ export const explainTableQueryPlan = operation({
   id: "ExplainTableQueryPlan",
   methods: ["POST"],
   path: "/v1/table/{id}/explain_plan",
-  summary: "Show how a query would be run",
+  summary: "Show the plan of a query",
   tag: "Table",
   params: nothing,
   body: {

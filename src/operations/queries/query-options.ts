@@ -5,7 +5,7 @@ export const FILE = "application/vnd.apache.arrow.file";
 
 export const STREAM = "application/vnd.apache.arrow.stream";
 
-/** What the engine cannot read in the body, which it decodes itself. */
+/** The options of a query that are not in its body. The engine decodes the body. */
 export function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {
   const accept = call.header("accept");
   return {

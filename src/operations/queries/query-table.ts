@@ -4,7 +4,7 @@ import { cancelQuery } from "../../engine/index.js";
 import { extended } from "../../foundation/extended.js";
 import { onTable } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
-import { queryNumber } from "./query-number.js";
+import { nextQueryNumber } from "./query-number.js";
 import { FILE, queryOptions, STREAM } from "./query-options.js";
 import { queryRequest } from "./query-request.js";
 
@@ -20,12 +20,12 @@ export const queryTable = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);
-    const number = queryNumber();
+    const number = nextQueryNumber();
     const answer = await onTable(services, call.id, ({ table }) => {
-      const asked = table.query(call.payload, extended(options, { number }));
-      // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
+      const running = table.query(call.payload, extended(options, { number }));
+      // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
       call.onAbort(() => cancelQuery(number));
-      return asked;
+      return running;
     });
     return {
       kind: "arrow",

@@ -12,8 +12,7 @@ export const getTableBlobBytes = operation({
   dialect: "lancedb",
   methods: ["GET"],
   path: "/v1/table/{id}/blob/{column}/{row_id}/bytes",
-  summary:
-    "Read a value of a binary or blob column, whole or the range that is asked for",
+  summary: "Read a value of a binary or blob column, whole or the range that is asked for",
   tag: "Table",
   params: Type.Object({
     version,

@@ -14,7 +14,8 @@ import {
   indexRequest,
 } from "./index-request.js";
 
-export const shared = {
+/** Members that both create operations have. */
+export const indexCreation = {
   methods: ["POST"],
   tag: "Index",
   params: nothing,
@@ -23,8 +24,8 @@ export const shared = {
   permission: "write",
 } as const;
 
-/** What would make the build fail at once fails here; the rest is the job's. */
-export function create(
+/** Plans the build, so that an invalid request fails here and not in the job, and enqueues the job. */
+export function enqueueIndexBuild(
   services: Pick<Services, "catalog" | "config" | "engine" | "jobs">,
   id: readonly string[],
   request: IndexRequest,
@@ -46,12 +47,12 @@ export function create(
       column: columns[0] ?? options.column,
       index_type: indexType,
     };
-    const job = await enqueue(services, record.key, spec);
+    const job = await enqueueOrReplace(services, record.key, spec);
     return { kind: "json", value: { transaction_id: job.id } };
   });
 }
 
-async function enqueue(
+async function enqueueOrReplace(
   services: Pick<Services, "jobs">,
   table: string,
   spec: IndexSpec,
@@ -65,7 +66,7 @@ async function enqueue(
   try {
     return await services.jobs.enqueue(build);
   } catch (error) {
-    // Another build of that name is under way: who replaces an index replaces its build as well.
+    // Another build of that name is active. A request that replaces an index also replaces its build.
     if (!spec.replace || !hasCode(error, ErrorCode.TableIndexAlreadyExists)) throw error;
     await services.jobs.discard(table, build.name);
     return services.jobs.enqueue(build);
