@@ -3,14 +3,14 @@ import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
-import { begin } from "./start-prewarming.js";
+import { startPrewarming } from "./start-prewarming.js";
 
 export const prewarmTableIndex = operation({
   id: "PrewarmTableIndex",
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/index/{index_name}/prewarm/",
-  summary: "Begin to load an index into memory, as far as it fits there",
+  summary: "Start to load an index into memory, as far as it fits",
   tag: "Index",
   params: Type.Object({ branch }),
   body: { kind: "json", schema: nothing },
@@ -22,10 +22,10 @@ export const prewarmTableIndex = operation({
     onTable(services, id, async ({ record, table }) => {
       const name = path.index_name ?? "";
       const target = onBranch(table, params.branch);
-      // Code 6 while somebody waits for the answer.
+      // Reports a missing index (code 6) to the client.
       await target.indexStats(name);
       const key = JSON.stringify([record.key, branchName(params.branch), "index", name]);
-      begin(services, key, () => target.prewarmIndex(name));
+      startPrewarming(services, key, () => target.prewarmIndex(name));
       return { kind: "json", value: {} };
     }),
 });

@@ -3,21 +3,21 @@ import { operation } from "../../api/operation.js";
 import { branch } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
-import { begin } from "./start-prewarming.js";
+import { startPrewarming } from "./start-prewarming.js";
 
 export const prewarmTablePageCache = operation({
   id: "PrewarmTablePageCache",
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/page_cache/prewarm/",
-  summary: "Begin to read columns ahead of their use",
+  summary: "Start to read columns into memory, as far as they fit",
   tag: "Table",
   params: Type.Object({ branch }),
   body: {
     kind: "json",
     schema: Type.Object({
       branch,
-      columns: Type.Optional(Type.Array(Type.String(), { description: "none: all of them" })),
+      columns: Type.Optional(Type.Array(Type.String(), { description: "default: all columns" })),
     }),
   },
   reply: Type.Object({}),
@@ -30,7 +30,7 @@ export const prewarmTablePageCache = operation({
       const target = onBranch(table, branch);
       const columns = await target.resolveColumns(payload.columns ?? []);
       const key = JSON.stringify([record.key, branch, "columns", [...columns].sort()]);
-      begin(services, key, () => target.prewarmColumns(columns));
+      startPrewarming(services, key, () => target.prewarmColumns(columns));
       return { kind: "json", value: {} };
     }),
 });

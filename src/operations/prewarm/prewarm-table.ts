@@ -4,19 +4,19 @@ import { branch, count } from "../../api/schemas.js";
 import { prewarmTable as prewarm } from "../../prewarm/table.js";
 import { versionHeader } from "../../tables/target.js";
 
-/** Beside the interface, which loads indexes and columns one by one and says nothing of the end. */
+/** An extension: the operations of the interface load one index or some columns, and do not report the end. */
 export const prewarmTable = operation({
   id: "PrewarmTable",
   methods: ["POST"],
   path: "/v1/table/{id}/prewarm",
   summary:
-    "Load a table's indexes and columns into memory, as far as they fit; answers when it is done",
+    "Load a table's indexes and columns into memory, as far as they fit; the reply follows the end",
   tag: "Table",
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ branch }) },
   reply: Type.Object({
     version: count,
-    indexes: Type.Array(Type.String(), { description: "names of those that were loaded" }),
+    indexes: Type.Array(Type.String(), { description: "names of the loaded indexes" }),
     columns: Type.Array(Type.String(), {
       description: "names of those that are in memory whole",
     }),

@@ -11,7 +11,7 @@ export const abortMultipartWrite = operation({
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/multipart_write/abort",
-  summary: "End an upload and remove what its parts wrote; harmless when it has ended",
+  summary: "Abort an upload and remove the files of its parts; no effect after its end",
   tag: "Table",
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
@@ -22,9 +22,9 @@ export const abortMultipartWrite = operation({
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],
   handle: (services, { id, params }) =>
     changingTable(services, id, undefined, async ({ record }) => {
-      const wanted = { id: params.upload_id, table: record.key, branch: branchName(params.branch) };
-      // One that is being committed is past ending: its files may be a version's by now.
-      const remains = await services.multipart.abandon(wanted, "open");
+      const name = { id: params.upload_id, table: record.key, branch: branchName(params.branch) };
+      // Not in state `committing`: a version may already refer to the files.
+      const remains = await services.multipart.abandon(name, "open");
       if (remains) await removeOrphanedParts(services, remains);
       return { kind: "json", value: {} };
     }),

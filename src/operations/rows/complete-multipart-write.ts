@@ -15,7 +15,8 @@ export const completeMultipartWrite = operation({
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/multipart_write/complete",
-  summary: "Make the rows of all parts of an upload visible, in one version; again: the same one",
+  summary:
+    "Commit the rows of all parts of an upload in one version; a repetition returns the same version",
   tag: "Table",
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
@@ -27,43 +28,43 @@ export const completeMultipartWrite = operation({
   handle: (services, { id, params }) =>
     changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
-      const wanted = { id: params.upload_id, table: record.key, branch };
-      const version = await complete(services, onBranch(table, branch), wanted);
+      const name = { id: params.upload_id, table: record.key, branch };
+      const version = await completeOnce(services, onBranch(table, branch), name);
       return { kind: "json", value: { version }, headers: versionHeader(version) };
     }),
 });
 
-/** Commits of this process that are on their way, by upload. */
-const onTheWay = new Map<string, Promise<number>>();
+/** The commits that this process runs, by upload. */
+const inProgress = new Map<string, Promise<number>>();
 
-/** Several requests for one upload, as of a client that lost patience, share one commit. */
-function complete(
+/** Concurrent requests for one upload share one commit: a client may send a second request after a timeout. */
+function completeOnce(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
   name: MultipartName,
 ): Promise<number> {
   const key = JSON.stringify([name.table, name.branch, name.id]);
-  const known = onTheWay.get(key);
-  if (known) return known;
-  const work = commit(services, table, name).finally(() => onTheWay.delete(key));
-  onTheWay.set(key, work);
-  return work;
+  const running = inProgress.get(key);
+  if (running) return running;
+  const commit = commitUpload(services, table, name).finally(() => inProgress.delete(key));
+  inProgress.set(key, commit);
+  return commit;
 }
 
-async function commit(
+async function commitUpload(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
   name: MultipartName,
 ): Promise<number> {
   const { multipart } = services;
-  const found = await multipart.complete(name);
-  if ("version" in found) return found.version;
-  const { upload, overwrite, parts, retried } = found;
-  const { id, version: began } = upload;
-  const earlier = retried ? await table.committedParts(id, began, parts) : null;
-  const made = earlier ?? table.commitParts({ id, version: began, overwrite, parts });
-  const version = await Promise.resolve(made).catch(async (error) => {
-    if (lasting.has(asJoustError(error).code)) {
+  const completion = await multipart.complete(name);
+  if ("version" in completion) return completion.version;
+  const { upload, overwrite, parts, retried } = completion;
+  const { id, version: start } = upload;
+  const earlier = retried ? await table.committedParts(id, start, parts) : null;
+  const committed = earlier ?? table.commitParts({ id, version: start, overwrite, parts });
+  const version = await Promise.resolve(committed).catch(async (error) => {
+    if (permanentCodes.has(asJoustError(error).code)) {
       const remains = await multipart.abandon(name, "committing");
       if (remains) await removeOrphanedParts(services, remains);
     }
@@ -73,8 +74,8 @@ async function commit(
   return version;
 }
 
-/** Failures that the same parts would meet again. */
-const lasting: ReadonlySet<ErrorCode> = new Set([
+/** The codes of failures that a retry with the same parts meets again. */
+const permanentCodes: ReadonlySet<ErrorCode> = new Set([
   ErrorCode.InvalidInput,
   ErrorCode.InvalidTableState,
   ErrorCode.TableBranchNotFound,

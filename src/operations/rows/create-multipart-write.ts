@@ -9,7 +9,7 @@ export const createMultipartWrite = operation({
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/multipart_write/create",
-  summary: "Begin a write whose parts are inserted one by one and become visible together",
+  summary: "Start a multipart write: its parts are inserted one by one and become visible together",
   tag: "Table",
   params: Type.Object({ branch }),
   body: { kind: "json", schema: nothing },
@@ -21,9 +21,9 @@ export const createMultipartWrite = operation({
   handle: (services, { id, params }) =>
     changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
-      // Parts that fit an old schema only would be refused when it is too late.
-      const fresh = { minTimestampMillis: Date.now() };
-      const { version } = await onBranch(table, branch).describe(fresh);
+      // With an old schema the server would accept parts that it must refuse at the end.
+      const latest = { minTimestampMillis: Date.now() };
+      const { version } = await onBranch(table, branch).describe(latest);
       const upload_id = await services.multipart.begin({ table: record.key, branch, version });
       return { kind: "json", value: { upload_id } };
     }),

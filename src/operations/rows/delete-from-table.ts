@@ -21,7 +21,7 @@ export const deleteFromTable = operation({
   async handle(services, call) {
     const { id, payload } = call;
     if (payload.predicate.trim() === "") {
-      throw invalidInput("predicate is blank: to delete all rows say true");
+      throw invalidInput("predicate is blank: use true to delete all rows");
     }
     const { version, numDeletedRows } = await changingTable(services, id, undefined, ({ table }) =>
       onBranch(tableForAttempt(table, call), payload.branch).delete(payload.predicate),

@@ -4,14 +4,14 @@ import { operation } from "../../api/operation.js";
 import { branch, version } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
 import { onBranch, readOptions, versionHeader } from "../../tables/target.js";
-import { checkRow } from "./row-id.js";
+import { checkRowId } from "./row-id.js";
 
 export const fetchTableBlobs = operation({
   id: "FetchTableBlobs",
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/fetch_blobs/",
-  summary: "Read whole values of a binary or blob column; the reply is Arrow IPC",
+  summary: "Read complete values of a binary or blob column; the reply is Arrow IPC",
   tag: "Table",
   params: Type.Object({}),
   body: {
@@ -22,7 +22,7 @@ export const fetchTableBlobs = operation({
       column: Type.String({ minLength: 1 }),
       row_ids: Type.Array(Type.Integer({ minimum: 0 }), {
         maxItems: 1024,
-        description: "as queries give them in _rowid",
+        description: "values of _rowid in query results",
       }),
     }),
   },
@@ -31,10 +31,10 @@ export const fetchTableBlobs = operation({
   async handle(services, call) {
     const { column, row_ids, branch } = call.payload;
     const options = readOptions(call.payload, call.fresh);
-    const found = await onTable(services, call.id, ({ table }) =>
+    const blobs = await onTable(services, call.id, ({ table }) =>
       onBranch(table, branch).fetchBlobs(
         column,
-        row_ids.map(checkRow),
+        row_ids.map(checkRowId),
         options,
         cancellableTask(call),
       ),
@@ -42,8 +42,8 @@ export const fetchTableBlobs = operation({
     return {
       kind: "bytes",
       contentType: "application/vnd.apache.arrow.stream",
-      bytes: found.bytes,
-      headers: versionHeader(found.version),
+      bytes: blobs.bytes,
+      headers: versionHeader(blobs.version),
     };
   },
 });

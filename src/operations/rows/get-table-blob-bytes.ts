@@ -4,15 +4,15 @@ import { branch, version } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
 import { onBranch, readOptions, versionHeader } from "../../tables/target.js";
-import { byteRange } from "./byte-range.js";
-import { checkRow } from "./row-id.js";
+import { readByteRange } from "./byte-range.js";
+import { checkRowId } from "./row-id.js";
 
 export const getTableBlobBytes = operation({
   id: "GetTableBlobBytes",
   dialect: "lancedb",
   methods: ["GET"],
   path: "/v1/table/{id}/blob/{column}/{row_id}/bytes",
-  summary: "Read a value of a binary or blob column, whole or the range that is asked for",
+  summary: "Read one value of a binary or blob column, completely or one range of it",
   tag: "Table",
   params: Type.Object({
     version,
@@ -21,7 +21,9 @@ export const getTableBlobBytes = operation({
       Type.Boolean({ description: "the row in the path is a _rowaddr, not a _rowid" }),
     ),
     source_uri: Type.Optional(
-      Type.String({ description: "location of the table that holds the value: this one" }),
+      Type.String({
+        description: "location of the table that holds the value; must be this table",
+      }),
     ),
   }),
   body: { kind: "none" },
@@ -29,10 +31,10 @@ export const getTableBlobBytes = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, call): Promise<Reply> {
     const { params } = call;
-    const row = checkRow(Number(/^\d+$/.exec(call.path.row_id ?? "")?.[0] ?? Number.NaN));
+    const row = checkRowId(Number(/^\d+$/.exec(call.path.row_id ?? "")?.[0] ?? Number.NaN));
     const options = readOptions(params, call.fresh);
     const blob = await onTable(services, call.id, ({ record, table }) => {
-      checkSource(params.source_uri, record.location);
+      checkSourceUri(params.source_uri, record.location);
       const address = params.row_is_address ?? false;
       return onBranch(table, params.branch).blob(call.path.column ?? "", row, address, options);
     });
@@ -42,10 +44,12 @@ export const getTableBlobBytes = operation({
       return { kind: "empty", ...more };
     };
     if (blob.size == null) return empty({ status: 204, headers });
-    const range = byteRange(call.header("range"), blob.size);
+    const range = readByteRange(call.header("range"), blob.size);
     if (range === "unsatisfiable") {
-      const told = { ...headers, "content-range": `bytes */${blob.size}` };
-      return empty({ status: 416, headers: told });
+      return empty({
+        status: 416,
+        headers: { ...headers, "content-range": `bytes */${blob.size}` },
+      });
     }
     if (range === undefined && blob.size === 0) return empty({ headers });
     const [start, end] = range ?? [0, blob.size];
@@ -65,8 +69,8 @@ export const getTableBlobBytes = operation({
   },
 });
 
-/** Values are read from the table in the path only, whatever a client says where they are. */
-function checkSource(uri: string | undefined, location: string): void {
+/** The server reads values only from the table in the path. */
+function checkSourceUri(uri: string | undefined, location: string): void {
   if (uri === undefined || uri === "" || uri.replace(/^file:\/\//, "") === location) return;
-  throw invalidInput("source_uri is not the location of this table: leave it out");
+  throw invalidInput("source_uri must be the location of this table: leave it out");
 }

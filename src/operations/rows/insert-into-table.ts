@@ -18,16 +18,16 @@ export const insertIntoTable = operation({
   params: Type.Object({
     branch,
     mode: Type.Optional(
-      Type.String({ description: "Append (default), or Overwrite: replaces all rows" }),
+      Type.String({ description: "Append (default), or Overwrite: replace all rows" }),
     ),
     upload_id: Type.Optional(
-      Type.String({ minLength: 1, description: "the rows are a part of this upload" }),
+      Type.String({ minLength: 1, description: "insert the rows as a part of this upload" }),
     ),
     upload_part_id: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 200,
-        description: "name of the part: one of the same name is replaced; default: another part",
+        description: "name of the part; replaces a part of the same name; default: a new part",
       }),
     ),
   }),
@@ -47,14 +47,13 @@ export const insertIntoTable = operation({
     const { upload_id: upload, upload_part_id: part, branch } = params;
     if (upload !== undefined) {
       const overwrite = mode === "overwrite";
-      // Sent again, the part takes the place of what an earlier attempt left.
-      const name = part ?? attempt?.id;
-      const wanted = { upload, part: name, branch, overwrite };
-      const rows = await writePart(services, id, payload, wanted);
+      // A repeated request replaces the part of its earlier attempt.
+      const target = { upload, part: part ?? attempt?.id, branch, overwrite };
+      const rows = await writePart(services, id, payload, target);
       return { kind: "json", value: { num_inserted_rows: rows } };
     }
     if (part !== undefined) {
-      throw invalidInput("upload_part_id is given without the upload_id of the upload it is of");
+      throw invalidInput("upload_part_id needs the upload_id of its upload");
     }
     const declared = branchName(branch) === undefined ? findDeclared(services, id) : undefined;
     const { version, numRows } =

@@ -16,17 +16,22 @@ const sql = (description: string) => Type.Optional(Type.String({ minLength: 1, d
 const params = Type.Object({
   branch,
   on: Type.Array(Type.String({ minLength: 1 }), {
-    description: "path of a key field; rows whose keys are equal match; repeated for several",
+    description:
+      "path of a key field; rows with equal keys match; repeat it for several key fields",
   }),
-  when_matched_update_all: flag("replace rows that match"),
-  when_matched_update_all_filt: sql("replace them only where this is true: source.a > target.a"),
-  when_not_matched_insert_all: flag("insert rows that match none"),
-  when_not_matched_by_source_delete: flag("delete the table's rows that match none"),
+  when_matched_update_all: flag("replace matching rows"),
+  when_matched_update_all_filt: sql(
+    "replace them only where this is true, such as source.a > target.a",
+  ),
+  when_not_matched_insert_all: flag("insert rows without a match"),
+  when_not_matched_by_source_delete: flag("delete rows of the table without a match"),
   when_not_matched_by_source_delete_filt: sql("delete them only where this is true"),
   timeout: Type.Optional(
-    Type.String({ description: "how long conflicts with other writers are retried: 30s, 5m" }),
+    Type.String({
+      description: "how long to retry after conflicts with other writers, such as 30s or 5m",
+    }),
   ),
-  use_index: flag("find matches by a scalar index where there is one; default: true"),
+  use_index: flag("use a scalar index on the key if there is one; default: true"),
 });
 
 export const mergeInsertIntoTable = operation({
@@ -53,7 +58,7 @@ export const mergeInsertIntoTable = operation({
     const options = mergeOptions(call.params, call.header("x-request-timeout-ms"));
     const { id, payload } = call;
     const { branch } = call.params;
-    // A merge that inserts nothing leaves a table without rows as it is: one that is declared has no columns.
+    // A declared table has no columns, so only a merge that inserts rows can write its first version.
     const mayBeFirst = branchName(branch) === undefined && options.whenNotMatchedInsertAll === true;
     const declared = mayBeFirst ? findDeclared(services, id) : undefined;
     const merged =
@@ -79,36 +84,36 @@ export const mergeInsertIntoTable = operation({
   },
 });
 
-/** What a condition may restrict. */
+/** Actions with the member for their condition. */
 const conditional = [
   ["when_matched_update_all", "when_matched_update_all_filt"],
   ["when_not_matched_by_source_delete", "when_not_matched_by_source_delete_filt"],
 ] as const;
 
 /** @throws code 13 */
-function mergeOptions(given: Static<typeof params>, timeoutHeader: string): MergeOptions {
-  if (new Set(given.on).size < given.on.length) {
+function mergeOptions(request: Static<typeof params>, timeoutHeader: string): MergeOptions {
+  if (new Set(request.on).size < request.on.length) {
     throw invalidInput("`on` names a field twice: name each key field once");
   }
   for (const [flag, filter] of conditional) {
-    if (given[flag] === false && given[filter] !== undefined) {
+    if (request[flag] === false && request[filter] !== undefined) {
       throw invalidInput(`\`${filter}\` is given but \`${flag}\` is false: leave one of them out`);
     }
   }
   const members = {
-    whenMatchedUpdateAll: given.when_matched_update_all,
-    whenMatchedUpdateAllFilter: given.when_matched_update_all_filt,
-    whenNotMatchedInsertAll: given.when_not_matched_insert_all,
-    whenNotMatchedBySourceDelete: given.when_not_matched_by_source_delete,
-    whenNotMatchedBySourceDeleteFilter: given.when_not_matched_by_source_delete_filt,
-    useIndex: given.use_index,
-    timeoutMs: timeoutMillis(given.timeout, timeoutHeader),
+    whenMatchedUpdateAll: request.when_matched_update_all,
+    whenMatchedUpdateAllFilter: request.when_matched_update_all_filt,
+    whenNotMatchedInsertAll: request.when_not_matched_insert_all,
+    whenNotMatchedBySourceDelete: request.when_not_matched_by_source_delete,
+    whenNotMatchedBySourceDeleteFilter: request.when_not_matched_by_source_delete_filt,
+    useIndex: request.use_index,
+    timeoutMs: timeoutMillis(request.timeout, timeoutHeader),
   };
   const set = Object.entries(members).filter(([, value]) => value !== undefined);
-  return { on: given.on, ...Object.fromEntries(set) };
+  return { on: request.on, ...Object.fromEntries(set) };
 }
 
-/** The SDKs say it in a header, whole milliseconds. */
+/** LanceDB SDKs send the timeout in a header, in whole milliseconds. */
 function timeoutMillis(param: string | undefined, header: string): number | undefined {
   if (param !== undefined) return parseDurationMillis("timeout", param);
   return header === "" ? undefined : parseDurationMillis("x-request-timeout-ms", `${header}ms`);

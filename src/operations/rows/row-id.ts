@@ -1,9 +1,9 @@
 import { invalidInput } from "../../foundation/errors.js";
 
-/** JSON numbers beyond 2^53 may have been others when they were sent. */
-export function checkRow(row: number): number {
+/** A JSON number above 2^53 may have lost digits. @throws code 13 */
+export function checkRowId(row: number): number {
   if (Number.isSafeInteger(row)) return row;
   throw invalidInput(
-    "a row id is a whole number from 0 to 2^53 - 1, as queries give them in _rowid",
+    "a row id must be an integer from 0 to 2^53 - 1: use the values of _rowid in query results",
   );
 }

@@ -22,12 +22,12 @@ export const updateTable = operation({
       ),
       updates: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
         minItems: 1,
-        description: "pairs of a field path and a SQL expression over the row as it was",
+        description: "pairs of a field path and a SQL expression over the old row",
       }),
       branch,
       properties: Type.Optional(
         mapOf(Type.String(), {
-          description: "properties of the table to set; others stay",
+          description: "properties of the table to set; others do not change",
         }),
       ),
     }),
@@ -49,7 +49,7 @@ export const updateTable = operation({
     const { id, payload } = call;
     const { predicate, updates } = payload;
     if (predicate?.trim() === "") {
-      throw invalidInput("predicate is blank: to update all rows leave it out");
+      throw invalidInput("predicate is blank: leave it out to update all rows");
     }
     if (new Set(updates.map(([path]) => path)).size < updates.length) {
       throw invalidInput("updates name a field twice: give each field one expression");

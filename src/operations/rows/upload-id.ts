@@ -2,5 +2,5 @@ import { Type } from "@sinclair/typebox";
 
 export const uploadId = Type.String({
   minLength: 1,
-  description: "as given when the upload was begun",
+  description: "upload_id of the reply to CreateMultipartWrite",
 });

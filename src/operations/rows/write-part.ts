@@ -6,37 +6,39 @@ import { removeOrphanedParts } from "../../multipart/clean-up.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch } from "../../tables/target.js";
 
-/** Where the rows of a request belong. */
-interface Wanted {
+/** The part that a request writes. */
+interface PartTarget {
   readonly upload: string;
-  /** Undefined: a part of its own. */
+  /** The name of the part; undefined: a new part. */
   readonly part: string | undefined;
   readonly branch: string | undefined;
   readonly overwrite: boolean;
 }
 
-/** Writes one part of an upload, which nobody sees until the upload is complete; its rows. */
+/** Writes one part of an upload. It becomes visible when the upload is completed. Returns the number of rows. */
 export function writePart(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance" | "multipart">,
   id: readonly string[],
   payload: ArrowBody,
-  wanted: Wanted,
+  target: PartTarget,
 ): Promise<number> {
   const { multipart } = services;
-  const branch = branchName(wanted.branch);
+  const { upload: uploadId, overwrite } = target;
+  const branch = branchName(target.branch);
   return changingTable(services, id, payload, async ({ record, table }) => {
-    const upload = await multipart.open({ id: wanted.upload, table: record.key, branch });
-    const target = onBranch(table, branch);
-    const part = await target.writePart(payload, wanted.overwrite, upload.version);
+    const upload = await multipart.open({ id: uploadId, table: record.key, branch });
+    const tableOnBranch = onBranch(table, branch);
+    const part = await tableOnBranch.writePart(payload, overwrite, upload.version);
     const { contents } = part;
-    const name = wanted.part ?? randomUUID();
-    const { overwrite } = wanted;
+    const name = target.part ?? randomUUID();
     const replaced = await multipart
       .recordPart(upload.id, { name, contents, overwrite })
       .catch(async (error) => {
-        // The upload has ended meanwhile, or the part is not one of it. After any other failure the
-        // part may be kept all the same: its files are left to the upload's end, or the table's clean-up.
-        if (!inDoubt.has(asJoustError(error).code)) await target.removeParts([contents]);
+        // The upload has ended or refuses the part, so its files are removed. After an ambiguous failure the part may
+        // be stored: the end of the upload or the version clean-up then removes the files.
+        if (!ambiguousCodes.has(asJoustError(error).code)) {
+          await tableOnBranch.removeParts([contents]);
+        }
         throw error;
       });
     if (replaced) await removeOrphanedParts(services, replaced);
@@ -44,5 +46,8 @@ export function writePart(
   });
 }
 
-/** Failures that a commit may have come before: of the database, or of the way to it. */
-const inDoubt: ReadonlySet<ErrorCode> = new Set([ErrorCode.ServiceUnavailable, ErrorCode.Internal]);
+/** After a failure with one of these codes the catalog may have stored the part. */
+const ambiguousCodes: ReadonlySet<ErrorCode> = new Set([
+  ErrorCode.ServiceUnavailable,
+  ErrorCode.Internal,
+]);

@@ -4,7 +4,7 @@ import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { MemoryUsage } from "../../engine/index.js";
 
-/** What is going on in the background and what memory is taken, in Prometheus' text format, read at each scrape. */
+/** Background work and memory in the text format of Prometheus, measured at each scrape. */
 export const getMetrics: Operation = operation({
   id: "GetMetrics",
   methods: ["GET"],
@@ -34,35 +34,36 @@ async function measure({
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
   const byState = new Gauge({
     name: "joust_jobs",
-    help: "Jobs by kind and state, over all servers; ended ones are kept for seven days, of maintenance the newest 20",
+    help: "Jobs by kind and state, over all servers; ended jobs are stored for seven days, of maintenance jobs the newest 20",
     labelNames: ["kind", "state"],
     registers,
   });
   for (const { kind, state, count } of await jobs.counts()) byState.set({ kind, state }, count);
-  gauge("joust_jobs_running_here", "Jobs that this server is at").set(jobs.running());
+  gauge("joust_jobs_running_here", "Jobs that this server runs").set(jobs.running());
   gauge(
     "joust_maintenance_on",
-    "1: tables are maintained unless their properties say otherwise",
+    "1: the server maintains tables unless their properties disable it",
   ).set(config.maintenance.on ? 1 : 0);
   const { tablesToLookAt, lastRoundMillis } = maintenance.progress();
   gauge(
     "joust_maintenance_tables_to_look_at",
-    "Tables written through this server and not looked at since",
+    "Tables written through this server and not checked since",
   ).set(tablesToLookAt);
   if (lastRoundMillis !== undefined) {
     gauge(
       "joust_maintenance_last_round_timestamp_seconds",
-      "When this server last ended a round of all tables",
+      "When this server last completed a check of all tables",
     ).set(lastRoundMillis / 1_000);
   }
   measureMemory(engine.memory(), registers);
   const { requests, plans } = engine.ended();
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
-  counter(
-    "joust_timed_out_total",
-    "Queries and refreshes of views that were ended because they worked for too long",
-  ).inc(requests);
-  counter("joust_plans_timed_out_total", "Statements that took too long to plan").inc(plans);
+  counter("joust_timed_out_total", "Queries and view refreshes that exceeded the time limit").inc(
+    requests,
+  );
+  counter("joust_plans_timed_out_total", "Statements whose planning exceeded the time limit").inc(
+    plans,
+  );
   return registry;
 }
 
@@ -70,14 +71,14 @@ function measureMemory(memory: MemoryUsage, registers: Registry[]): void {
   const { budget, caches, work, uploads, queries, changes, jobs, waiting, refused } = memory;
   const share = new Gauge({
     name: "joust_memory_share_bytes",
-    help: "The memory budget, and the parts of it that caches and that requests and jobs may take",
+    help: "The memory budget, and its shares for caches and for requests and jobs",
     labelNames: ["of"],
     registers,
   });
   for (const [of, bytes] of Object.entries({ budget, caches, work })) share.set({ of }, bytes);
   const taken = new Gauge({
     name: "joust_memory_taken_bytes",
-    help: "What requests and jobs have taken of their share",
+    help: "Memory that requests and jobs use of their share",
     labelNames: ["by"],
     registers,
   });
@@ -88,7 +89,7 @@ function measureMemory(memory: MemoryUsage, registers: Registry[]): void {
   gauge("joust_memory_waiting", "Requests and jobs that wait for memory").set(waiting);
   const refusals = new Counter({
     name: "joust_memory_refused_total",
-    help: "Requests that were refused for want of memory",
+    help: "Requests that were refused because no memory was available",
     registers,
   });
   refusals.inc(refused);

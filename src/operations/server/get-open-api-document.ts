@@ -2,14 +2,14 @@ import { openApiDocument } from "../../api/openapi/document.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 
-/** The operation that gives out the description of all others. */
+/** The operation that returns the OpenAPI document of `operations`. */
 export function getOpenApiDocument(operations: readonly Operation[]): Operation {
   const text = JSON.stringify(openApiDocument(operations));
   return operation({
     id: "GetOpenApiDocument",
     methods: ["GET"],
     path: "/openapi.json",
-    summary: "This interface as an OpenAPI 3.1 document",
+    summary: "Get the OpenAPI 3.1 document of this server",
     tag: "Server",
     params: nothing,
     body: { kind: "none" },

@@ -12,7 +12,7 @@ export const compactTable = operation({
   id: "CompactTable",
   methods: ["POST"],
   path: "/v1/table/{id}/compact",
-  summary: "Put small fragments together and take deleted rows out, in the background",
+  summary: "Merge small fragments and remove deleted rows, in the background",
   tag: "Table",
   params: nothing,
   body: {
@@ -21,15 +21,17 @@ export const compactTable = operation({
       branch,
       target_rows_per_fragment: optionalInteger(
         1,
-        "rows that a fragment is to have; default: 1048576",
+        "target number of rows in a fragment; default: 1048576",
       ),
       materialize_deletions_threshold: Type.Optional(
         Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-          description:
-            "part of a fragment's rows that must be deleted for it to be rewritten; default: 0.1",
+          description: "share of deleted rows above which a fragment is rewritten; default: 0.1",
         }),
       ),
-      concurrency: optionalInteger(1, "groups of fragments that are rewritten at the same time"),
+      concurrency: optionalInteger(
+        1,
+        "number of groups of fragments that the job rewrites at the same time",
+      ),
     }),
   },
   reply: Type.Object({ job_id: Type.String() }),
@@ -37,16 +39,16 @@ export const compactTable = operation({
   permission: "write",
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
-    const wanted = given<CompactionSpec>({
+    const options = given<CompactionSpec>({
       branch: branchName(payload.branch),
       target_rows_per_fragment: payload.target_rows_per_fragment,
       materialize_deletions_threshold: payload.materialize_deletions_threshold,
       concurrency: payload.concurrency,
     });
     return onTable(services, id, async ({ record, table }) => {
-      // A branch that does not exist is told now.
-      await onBranch(table, wanted.branch).describe();
-      const spec = JSON.stringify(wanted);
+      // Reports a missing branch to the client.
+      await onBranch(table, options.branch).describe();
+      const spec = JSON.stringify(options);
       const job = await services.jobs.enqueue({
         kind: "compaction",
         table: record.key,

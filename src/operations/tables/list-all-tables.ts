@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { allTablesPage, page } from "../../api/schemas.js";
-import { included, reply } from "./table-listing.js";
+import { listingOptions, listingReply } from "./table-listing.js";
 
 export const listAllTables = operation({
   id: "ListAllTables",
@@ -10,9 +10,9 @@ export const listAllTables = operation({
   path: "/v1/table",
   summary: "List the tables of all namespaces by their full identifiers",
   tag: "Table",
-  params: Type.Composite([allTablesPage, included]),
-  body: { kind: "json", schema: Type.Composite([page, included]) },
-  reply,
+  params: Type.Composite([allTablesPage, listingOptions]),
+  body: { kind: "json", schema: Type.Composite([page, listingOptions]) },
+  reply: listingReply,
   permission: "read",
   uses: ["catalog"],
   async handle({ catalog }, { params, payload, fresh }) {

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { page } from "../../api/schemas.js";
-import { included, reply } from "./table-listing.js";
+import { listingOptions, listingReply } from "./table-listing.js";
 
 export const listTables = operation({
   id: "ListTables",
@@ -10,9 +10,9 @@ export const listTables = operation({
   path: "/v1/namespace/{id}/table/list",
   summary: "List the tables of a namespace",
   tag: "Table",
-  params: Type.Composite([page, included]),
-  body: { kind: "json", schema: Type.Composite([page, included]) },
-  reply,
+  params: Type.Composite([page, listingOptions]),
+  body: { kind: "json", schema: Type.Composite([page, listingOptions]) },
+  reply: listingReply,
   permission: "read",
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {

@@ -8,7 +8,7 @@ export const renameTable = operation({
   id: "RenameTable",
   methods: ["POST"],
   path: "/v1/table/{id}/rename",
-  summary: "Rename a table or move it to another namespace; its files stay where they are",
+  summary: "Rename a table or move it to another namespace; its files do not move",
   tag: "Table",
   params: Type.Object({ delimiter }),
   body: {
@@ -18,7 +18,7 @@ export const renameTable = operation({
       new_table_name: Type.String({ minLength: 1 }),
       new_namespace_id: Type.Optional(
         Type.Array(Type.String(), {
-          description: "namespace to move to, [] is the root; default: the table's own",
+          description: "new namespace; [] is the root; default: the current one",
         }),
       ),
     }),
@@ -27,7 +27,7 @@ export const renameTable = operation({
   permission: "write",
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload }) {
-    const namespace = targetOf(payload) ?? id.slice(0, -1);
+    const namespace = targetNamespace(payload) ?? id.slice(0, -1);
     const separator = params.delimiter ?? defaultDelimiter;
     for (const [depth, name] of namespace.entries()) {
       checkName("namespace", name, { delimiter: separator, root: depth === 0 });
@@ -42,10 +42,10 @@ export const renameTable = operation({
 });
 
 /**
- * The namespace to move to. The Java client sends every list that was not set as an empty one, the
- * `id` among them: in such a body an empty namespace is not the root.
+ * The requested namespace; undefined: the current one. The Java client sends every unset list as an empty one, also
+ * `id`: in such a body an empty namespace is not the root.
  */
-function targetOf(payload: { id?: string[] | null; new_namespace_id?: string[] }) {
+function targetNamespace(payload: { id?: string[] | null; new_namespace_id?: string[] }) {
   const unset = payload.id?.length === 0 && payload.new_namespace_id?.length === 0;
   return unset ? undefined : payload.new_namespace_id;
 }

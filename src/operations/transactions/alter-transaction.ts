@@ -7,7 +7,12 @@ import {
 } from "../../api/transactions/transactions.js";
 import { parseChoice } from "../../api/validation/choice.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
-import { reply, shown, status, transactionId } from "./transaction-entry.js";
+import {
+  readTransactionId,
+  replySchema,
+  statusSchema,
+  transactionReply,
+} from "./transaction-entry.js";
 
 const key = Type.String({ minLength: 1, maxLength: 255 });
 
@@ -19,21 +24,21 @@ const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =
 
 const action = Type.Object(
   {
-    setStatusAction: orNull(Type.Object({ status })),
+    setStatusAction: orNull(Type.Object({ status: statusSchema })),
     setPropertyAction: orNull(
       Type.Object({
         key,
         value: Type.String(),
         mode: mode(
-          "when the key is set: Overwrite (default), Fail, or Skip, which keeps the value",
+          "effect on an existing value: Overwrite (default), Fail, or Skip, which leaves it unchanged",
         ),
       }),
     ),
     unsetPropertyAction: orNull(
-      Type.Object({ key, mode: mode("when the key is not set: Skip (default) or Fail") }),
+      Type.Object({ key, mode: mode("effect if the key is not set: Skip (default) or Fail") }),
     ),
   },
-  { description: "exactly one member" },
+  { description: "has exactly one member" },
 );
 
 export const alterTransaction = operation({
@@ -41,26 +46,26 @@ export const alterTransaction = operation({
   methods: ["POST"],
   path: "/v1/transaction/{id}/alter",
   summary:
-    "Set and unset a transaction's properties, or cancel it with its job: all actions or none",
+    "Set and unset a transaction's properties, or cancel it and its job: all actions or none",
   tag: "Transaction",
   params: nothing,
   body: { kind: "json", schema: Type.Object({ actions: Type.Array(action, { minItems: 1 }) }) },
-  reply,
+  reply: replySchema,
   permission: "admin",
   unrecorded: true,
   uses: ["jobs", "transactions"],
   async handle({ transactions, jobs }, { id, payload }) {
-    const wanted = transactionId(id);
+    const transaction = readTransactionId(id);
     const actions = payload.actions.map(readAction);
-    const altered = await transactions.alter(wanted, actions);
-    // Its row says so already; this stops the work.
-    if (altered.status === "Canceled") await jobs.cancel(wanted).catch(ignoreUnknown);
-    return shown(altered);
+    const altered = await transactions.alter(transaction, actions);
+    // The row of the job has the status already; this stops the work.
+    if (altered.status === "Canceled") await jobs.cancel(transaction).catch(ignoreMissingJob);
+    return transactionReply(altered);
   },
 });
 
-function readAction(given: Static<typeof action>, at: number): TransactionAction {
-  const { setStatusAction, setPropertyAction, unsetPropertyAction } = given;
+function readAction(entry: Static<typeof action>, at: number): TransactionAction {
+  const { setStatusAction, setPropertyAction, unsetPropertyAction } = entry;
   const members = [setStatusAction, setPropertyAction, unsetPropertyAction].filter(
     (member) => member !== undefined && member !== null,
   );
@@ -70,19 +75,19 @@ function readAction(given: Static<typeof action>, at: number): TransactionAction
     );
   }
   if (setStatusAction) {
-    const wanted = setStatusAction.status;
-    return { kind: "status", status: parseChoice("status", wanted, transactionStatuses) };
+    const { status } = setStatusAction;
+    return { kind: "status", status: parseChoice("status", status, transactionStatuses) };
   }
   if (setPropertyAction) {
     const { key, value, mode } = setPropertyAction;
-    const how = parseChoice("mode", mode ?? "overwrite", ["overwrite", "fail", "skip"]);
-    return { kind: "set", key, value, mode: how };
+    const setMode = parseChoice("mode", mode ?? "overwrite", ["overwrite", "fail", "skip"]);
+    return { kind: "set", key, value, mode: setMode };
   }
   const { key, mode } = unsetPropertyAction as { key: string; mode?: string | null };
   return { kind: "unset", key, mode: parseChoice("mode", mode ?? "skip", ["fail", "skip"]) };
 }
 
 /** Not every transaction has a job. */
-function ignoreUnknown(error: unknown): void {
+function ignoreMissingJob(error: unknown): void {
   if (!(error instanceof JoustError) || error.code !== ErrorCode.TransactionNotFound) throw error;
 }

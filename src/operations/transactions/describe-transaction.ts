@@ -1,19 +1,19 @@
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
-import { reply, shown, transactionId } from "./transaction-entry.js";
+import { readTransactionId, replySchema, transactionReply } from "./transaction-entry.js";
 
 export const describeTransaction = operation({
   id: "DescribeTransaction",
   methods: ["POST"],
   path: "/v1/transaction/{id}/describe",
-  summary: "Describe a transaction: how the work that a request began stands, or ended",
+  summary: "Describe a transaction: the status and the properties of the work of a request",
   tag: "Transaction",
   params: nothing,
   body: { kind: "json", schema: nothing },
-  reply,
+  reply: replySchema,
   permission: "read",
   uses: ["transactions"],
   async handle({ transactions }, { id }) {
-    return shown(await transactions.describe(transactionId(id)));
+    return transactionReply(await transactions.describe(readTransactionId(id)));
   },
 });

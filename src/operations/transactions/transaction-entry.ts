@@ -7,20 +7,20 @@ import {
 } from "../../api/transactions/transactions.js";
 import { ErrorCode, JoustError } from "../../foundation/errors.js";
 
-export const status = Type.String({ description: transactionStatuses.join(", ") });
+export const statusSchema = Type.String({ description: transactionStatuses.join(", ") });
 
-export const reply = Type.Object({ status, properties: stringMap });
+export const replySchema = Type.Object({ status: statusSchema, properties: stringMap });
 
-/** @throws code 10 for an identifier that no transaction has */
-export function transactionId(id: readonly string[]): string {
+/** @throws code 10 for an identifier that no transaction can have */
+export function readTransactionId(id: readonly string[]): string {
   if (id.length === 1) return id[0] as string;
   throw new JoustError(
     ErrorCode.TransactionNotFound,
-    "a transaction's identifier is the transaction_id of a reply",
+    "a transaction's identifier has one component: the transaction_id of a reply",
   );
 }
 
-export const shown = ({ status, properties }: TransactionRecord): Reply => ({
+export const transactionReply = ({ status, properties }: TransactionRecord): Reply => ({
   kind: "json",
   value: { status, properties },
 });

@@ -10,7 +10,7 @@ import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { onDeclared, onTable } from "../../tables/open-table.js";
 import { changingReferences, releaseTable } from "../../tables/table-writes.js";
 import { onBranch } from "../../tables/target.js";
-import { emptyLocation } from "../tables/registration/empty-location.js";
+import { checkEmptyLocation } from "../tables/registration/empty-location.js";
 import {
   declaration,
   declared,
@@ -23,7 +23,7 @@ import { type NewVersion, newVersion, publishVersions } from "./publish-version.
 import { tableVersion, versionEntry } from "./version-entry.js";
 import { readRanges, versionRanges } from "./version-ranges.js";
 
-/** Every step is a request of its own kind, whose table no path names. */
+/** The common members of a step. Each step is a complete request, so it names its table. */
 const stepMembers = { ...commonMembers, id: Type.Array(Type.String(), { minItems: 1 }) };
 
 const step = Type.Object(
@@ -35,7 +35,7 @@ const step = Type.Object(
     ),
     deregister_table: Type.Optional(Type.Object(stepMembers)),
   },
-  { description: "exactly one member" },
+  { description: "has exactly one member" },
 );
 
 type Step = Static<typeof step>;
@@ -48,17 +48,16 @@ const stepResult = Type.Object({
 });
 
 /**
- * What is guaranteed: everything is checked before anything is done, and a request that fails a
- * check has no effect. Then the versions are made, which are taken back when a later step fails (see
- * `publishVersions`); tables are declared and deregistered in one transaction of the catalog; and
- * versions are deleted last, which can only fail by then when the store does, or when another client
- * has tagged one of them meanwhile. Such a failure is answered, and what was done before it stands.
+ * Guarantees: the server checks all steps first, so a request that fails a check has no effect. Then it publishes the
+ * versions; if a later step fails, it withdraws them (see `publishVersions`). Then it declares and deregisters tables in
+ * one catalog transaction. Last it deletes versions. A deletion can only fail if the store fails or if another client
+ * has just tagged a version; the reply then reports the failure, and the earlier steps remain in effect.
  */
 export const batchCommitTables = operation({
   id: "BatchCommitTables",
   methods: ["POST"],
   path: "/v1/table/batch-commit",
-  summary: "Declare and deregister tables, make and delete versions: all or nothing",
+  summary: "Declare and deregister tables, create and delete versions: all or nothing",
   tag: "Table",
   params: Type.Object({ delimiter }),
   body: {
@@ -68,7 +67,7 @@ export const batchCommitTables = operation({
   reply: Type.Object({ transaction_id: transactionId, results: Type.Array(stepResult) }),
   permission: "write",
   administrative: {
-    to: "deregister tables, delete versions, choose locations, or set properties that begin with `joust.`",
+    to: "deregister tables, delete versions, choose locations, or set properties that start with `joust.`",
     includes: ({ payload }) =>
       payload.operations.some(
         ({ declare_table, delete_table_versions, deregister_table }) =>
@@ -92,14 +91,14 @@ export const batchCommitTables = operation({
     const versions = operations.flatMap(({ create_table_version: one }): NewVersion[] =>
       one ? [one] : [],
     );
-    const { made, result } = await publishVersions(services, versions, () =>
+    const { published, result } = await publishVersions(services, versions, () =>
       services.catalog.changeTables({ declare, deregister }),
     );
     for (const record of result.deregistered) await releaseTable(services, record);
     const deleted: number[] = [];
     for (const one of deletions) deleted.push(await deleteVersions(services, one));
 
-    // Each kind's results are in the order of the request.
+    // The results of each kind are in the order of the request.
     const results = operations.map((one): Static<typeof stepResult> => {
       if (one.declare_table) {
         const record = result.declared.shift() as TableRecord;
@@ -112,14 +111,14 @@ export const batchCommitTables = operation({
       if (one.delete_table_versions) {
         return { delete_table_versions: { deleted_count: deleted.shift() as number } };
       }
-      const version = made.shift() as (typeof made)[number];
+      const version = published.shift() as (typeof published)[number];
       return { create_table_version: { version: versionEntry(version) } };
     });
     return { kind: "json", value: { results } };
   },
 });
 
-/** One member each, and no table twice, except for several new versions of it. */
+/** @throws code 13 unless each step has one member and each table one step, or several steps that create versions */
 function checkSteps(steps: readonly Step[]): void {
   const kinds = new Map<string, string>();
   for (const [at, one] of steps.entries()) {
@@ -135,7 +134,7 @@ function checkSteps(steps: readonly Step[]): void {
     const other = kinds.get(name);
     if (other !== undefined && !(other === kind && kind === "create_table_version")) {
       throw invalidInput(
-        `operations.${at} is about a table that another operation of this request is about: send them one after the other`,
+        `operations.${at} names the same table as another operation of this request: send two requests`,
       );
     }
     kinds.set(name, kind);
@@ -150,15 +149,15 @@ async function checkDeclarations(
   for (const { declare_table: one } of steps) {
     if (!one) continue;
     checkTableId(one.id);
-    const location = await emptyLocation(services, one.location);
-    if (await isTaken(services, one.id)) throw tableExists(one.id);
+    const location = await checkEmptyLocation(services, one.location);
+    if (await isNameUsed(services, one.id)) throw tableExists(one.id);
     checked.push({ id: one.id, location, properties: one.properties ?? {} });
   }
   return checked;
 }
 
-/** @throws code 1 without the namespace */
-async function isTaken(
+/** @throws code 1 if the namespace does not exist */
+async function isNameUsed(
   services: Pick<Services, "catalog">,
   id: readonly string[],
 ): Promise<boolean> {

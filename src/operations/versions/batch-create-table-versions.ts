@@ -8,7 +8,7 @@ export const batchCreateTableVersions = operation({
   id: "BatchCreateTableVersions",
   methods: ["POST"],
   path: "/v1/table/version/batch-create",
-  summary: "Make versions of several tables, all or none",
+  summary: "Create versions of several tables, all or none",
   tag: "Version",
   params: Type.Object({ delimiter }),
   body: {
@@ -24,7 +24,7 @@ export const batchCreateTableVersions = operation({
   permission: "write",
   uses: ["catalog", "config", "engine", "log", "maintenance"],
   async handle(services, { payload }) {
-    const { made } = await publishVersions(services, payload.entries, async () => {});
-    return { kind: "json", value: { versions: made.map(versionEntry) } };
+    const { published } = await publishVersions(services, payload.entries, async () => {});
+    return { kind: "json", value: { versions: published.map(versionEntry) } };
   },
 });

@@ -9,7 +9,7 @@ export const batchDeleteTableVersions = operation({
   id: "BatchDeleteTableVersions",
   methods: ["POST"],
   path: "/v1/table/{id}/version/delete",
-  summary: "Delete versions that nothing refers to; the newest stays",
+  summary: "Delete versions that no tag or branch refers to; the latest version remains",
   tag: "Version",
   params: nothing,
   body: {

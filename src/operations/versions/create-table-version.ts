@@ -8,7 +8,8 @@ export const createTableVersion = operation({
   id: "CreateTableVersion",
   methods: ["POST"],
   path: "/v1/table/{id}/version/create",
-  summary: "Make a manifest that the client has written a version, unless that version exists",
+  summary:
+    "Create a version from a manifest that the client has written, unless the version exists",
   tag: "Version",
   params: nothing,
   body: { kind: "json", schema: Type.Object(newVersion) },
@@ -16,7 +17,7 @@ export const createTableVersion = operation({
   permission: "write",
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
-    const made = await publishVersion(services, { ...payload, id });
-    return { kind: "json", value: { version: versionEntry(made) } };
+    const version = await publishVersion(services, { ...payload, id });
+    return { kind: "json", value: { version: versionEntry(version) } };
   },
 });

@@ -17,11 +17,11 @@ export const describeTableVersion = operation({
   permission: "read",
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload, fresh }) {
-    const found = await onTable(services, id, async (open) => {
+    const version = await onTable(services, id, async (open) => {
       const table = onBranch(open.table, payload.branch);
-      const wanted = payload.version ?? (await table.describe(readOptions({}, fresh))).version;
-      return table.describeVersion(checkVersion(wanted));
+      const number = payload.version ?? (await table.describe(readOptions({}, fresh))).version;
+      return table.describeVersion(checkVersion(number));
     });
-    return { kind: "json", value: { version: versionEntry(found) } };
+    return { kind: "json", value: { version: versionEntry(version) } };
   },
 });

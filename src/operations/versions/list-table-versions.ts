@@ -8,7 +8,7 @@ import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch } from "../../tables/target.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 
-const listing = Type.Composite([
+const listingRequest = Type.Composite([
   Type.Object({
     branch,
     descending: Type.Optional(Type.Boolean({ description: "newest first; default: oldest first" })),
@@ -22,26 +22,25 @@ export const listTableVersions = operation({
   path: "/v1/table/{id}/version/list",
   summary: "List a table's versions",
   tag: "Version",
-  params: listing,
-  body: { kind: "json", schema: listing },
+  params: listingRequest,
+  body: { kind: "json", schema: listingRequest },
   reply: Type.Object({ versions: Type.Array(tableVersion), page_token: nextPage }),
   permission: "read",
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
-    const wanted = { ...params, ...payload };
-    const descending = wanted.descending ?? false;
+    const { branch, descending = false } = { ...params, ...payload };
     const versions = await onTable(services, id, ({ table }) =>
-      onBranch(table, wanted.branch).listVersions(),
+      onBranch(table, branch).listVersions(),
     );
     if (descending) versions.reverse();
-    const order = {
-      name: `versions ${descending} ${branchName(wanted.branch) ?? ""} ${encodePath(id)}`,
+    const listing = {
+      name: `versions ${descending} ${branchName(branch) ?? ""} ${encodePath(id)}`,
       key: (item: TableVersion) => String(item.version),
       isKey: (key: string) => /^\d+$/.test(key),
       isAfter: (item: TableVersion, key: string) =>
         descending ? item.version < Number(key) : item.version > Number(key),
     };
-    const { items, next } = paginate(order, versions, readPageRequest(params, payload));
+    const { items, next } = paginate(listing, versions, readPageRequest(params, payload));
     return { kind: "json", value: { versions: items.map(versionEntry), ...nextPageToken(next) } };
   },
 });

@@ -9,7 +9,7 @@ export const restoreTable = operation({
   id: "RestoreTable",
   methods: ["POST"],
   path: "/v1/table/{id}/restore",
-  summary: "Make what a table held at an old version its newest version",
+  summary: "Restore an old version of a table as its latest version",
   tag: "Table",
   params: nothing,
   body: {
@@ -25,13 +25,15 @@ export const restoreTable = operation({
   handle(services, { id, payload, dialect }) {
     return changingTable(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch);
-      let wanted = payload.version;
-      if (wanted === undefined) {
-        // Older SDKs restore a table that is at its newest version without saying which that is.
-        if (dialect !== "lancedb") throw invalidInput("`version` is missing: say which to restore");
-        wanted = (await table.describe()).version;
+      let restored = payload.version;
+      if (restored === undefined) {
+        // Older SDKs restore the latest version without its number.
+        if (dialect !== "lancedb") {
+          throw invalidInput("`version` is missing: send the version to restore");
+        }
+        restored = (await table.describe()).version;
       }
-      const version = await table.restore(checkVersion(wanted));
+      const version = await table.restore(checkVersion(restored));
       return { kind: "json", value: { version }, headers: versionHeader(version) };
     });
   },

@@ -8,15 +8,15 @@ import type { ViewSource } from "../../engine/index.js";
 import { onNamedTable } from "../../tables/named-table.js";
 import { storageOptions, tableHandle } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
-import { withdraw } from "../tables/new-table.js";
+import { discardTable } from "../tables/new-table.js";
 import { enqueueRefresh } from "./view-refresh.js";
-import { viewRequest, type WantedView, wantedView } from "./view-request.js";
+import { readViewRequest, type ViewDefinition, viewRequest } from "./view-request.js";
 
 export const createMaterializedView = operation({
   id: "CreateMaterializedView",
   methods: ["POST"],
   path: "/v1/materialized_view/{id}/create",
-  summary: "Create a table whose rows are a query's result, and fill it if asked to",
+  summary: "Create a table whose rows are the result of a query, and optionally fill it",
   tag: "View",
   params: nothing,
   body: { kind: "json", schema: viewRequest },
@@ -25,26 +25,26 @@ export const createMaterializedView = operation({
   permission: "write",
   uses: ["catalog", "config", "engine", "jobs", "log"],
   async handle(services, { id, payload }) {
-    // Before the tables that it reads are looked for: no table of theirs would make the name right.
+    // First: an invalid name is an error whether or not the source tables exist.
     checkTableId(id);
-    const wanted = wantedView(payload);
-    const sources = await sourcesOf(services, wanted.sql, id.slice(0, -1));
-    const { record, version } = await create(services, id, wanted, sources);
-    if (!wanted.withData) {
+    const definition = readViewRequest(payload);
+    const sources = await resolveSources(services, definition.sql, id.slice(0, -1));
+    const { record, version } = await createView(services, id, definition, sources);
+    if (!definition.withData) {
       return { kind: "json", status: 201, value: { version }, headers: versionHeader(version) };
     }
     const job = await enqueueRefresh(services, record.key, {});
     return {
       kind: "json",
-      status: wanted.sdk ? 202 : 201,
+      status: definition.sdk ? 202 : 201,
       value: { version, job_id: job.id },
       headers: versionHeader(version),
     };
   },
 });
 
-/** The tables that a query names. @throws code 1 or 4 when one does not exist */
-async function sourcesOf(
+/** The tables that a query names. @throws code 1 or 4 if one does not exist */
+async function resolveSources(
   services: Pick<Services, "catalog" | "config" | "engine">,
   sql: string,
   namespace: readonly string[],
@@ -62,11 +62,11 @@ async function sourcesOf(
   );
 }
 
-/** As with a table, the name is taken first, and only a whole view is there to see. */
-async function create(
+/** As for a table: reserves the name, writes the view, publishes it. */
+async function createView(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   id: readonly string[],
-  { sql, schema }: WantedView,
+  { sql, schema }: ViewDefinition,
   sources: ViewSource[],
 ): Promise<{ record: TableRecord; version: number }> {
   const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
@@ -79,7 +79,7 @@ async function create(
     await services.catalog.publishTable(record.key);
     return { record, version };
   } catch (error) {
-    await withdraw(services, record, error);
+    await discardTable(services, record, error);
     throw error;
   }
 }

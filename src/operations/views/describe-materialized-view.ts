@@ -2,18 +2,18 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
-import { shared } from "./view-schemas.js";
 
 export const describeMaterializedView = operation({
-  ...shared,
   id: "DescribeMaterializedView",
   methods: ["POST"],
   path: "/v1/materialized_view/{id}/describe",
-  summary: "Tell a view's query and the tables that it reads",
+  summary: "Describe a view: its query and the tables that it reads",
+  tag: "View",
+  params: nothing,
   body: { kind: "json", schema: nothing },
   reply: Type.Object({
     query: Type.String(),
-    source_table: Type.String({ description: "the first of the tables" }),
+    source_table: Type.String({ description: "the first table" }),
     source_namespace: Type.Array(Type.String()),
     tables: Type.Array(Type.Array(Type.String())),
   }),
@@ -22,14 +22,14 @@ export const describeMaterializedView = operation({
   handle: (services, { id }) =>
     onTable(services, id, async ({ table }) => {
       const { sql, tables } = await table.view();
-      const [source = []] = tables.map((named) => named.table);
+      const [source = []] = tables.map(({ table }) => table);
       return {
         kind: "json",
         value: {
           query: sql,
           source_table: source.at(-1) ?? "",
           source_namespace: source.slice(0, -1),
-          tables: tables.map((named) => named.table),
+          tables: tables.map(({ table }) => table),
         },
       };
     }),

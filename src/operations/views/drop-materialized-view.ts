@@ -3,14 +3,14 @@ import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
 import { dropTable } from "../../tables/table-removal.js";
 import { droppedTable } from "../tables/dropped-table.js";
-import { shared } from "./view-schemas.js";
 
 export const dropMaterializedView = operation({
-  ...shared,
   id: "DropMaterializedView",
   methods: ["POST"],
   path: "/v1/materialized_view/{id}/drop",
-  summary: "Drop a view and remove its files; the tables that it reads stay",
+  summary: "Drop a view and remove its files; the tables that it reads remain",
+  tag: "View",
+  params: nothing,
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
   permission: "write",

@@ -5,14 +5,13 @@ import { nextPage, page } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
-import { shared } from "./view-schemas.js";
 
 export const listMaterializedViews = operation({
-  ...shared,
   id: "ListMaterializedViews",
   methods: ["GET", "POST"],
   path: "/v1/namespace/{id}/materialized_view/list",
-  summary: "List the views among a namespace's tables, a page of tables at a time",
+  summary: "List the views in a namespace; each page covers one page of its tables",
+  tag: "View",
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({ views: Type.Array(Type.String()), page_token: nextPage }),
@@ -21,7 +20,7 @@ export const listMaterializedViews = operation({
   async handle(services, { id, params, payload }) {
     const { items, pageToken } = await services.catalog.listTables(
       id,
-      { limit: TABLES, ...readPageRequest(params, payload) },
+      { limit: DEFAULT_LIMIT, ...readPageRequest(params, payload) },
       { declared: false },
     );
     const views: string[] = [];
@@ -30,8 +29,8 @@ export const listMaterializedViews = operation({
   },
 });
 
-/** Tables that one reply looks at: what a table is stands in its own files. */
-const TABLES = 100;
+/** How many tables one request opens by default: only the files of a table show whether it is a view. */
+const DEFAULT_LIMIT = 100;
 
 async function isView(
   services: Pick<Services, "catalog" | "config" | "engine">,
@@ -41,9 +40,9 @@ async function isView(
     await onTable(services, id, ({ table }) => table.view());
     return true;
   } catch (error) {
-    // No view, or dropped meanwhile.
-    const others = [ErrorCode.InvalidTableState, ErrorCode.TableNotFound];
-    if (others.some((code) => hasCode(error, code))) return false;
+    // A table that is not a view, or that was dropped after the listing.
+    const skipped = [ErrorCode.InvalidTableState, ErrorCode.TableNotFound];
+    if (skipped.some((code) => hasCode(error, code))) return false;
     throw error;
   }
 }

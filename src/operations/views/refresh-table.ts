@@ -1,12 +1,11 @@
 import { operation } from "../../api/operation.js";
-import { refresh, shared } from "./view-refresh.js";
+import { refreshOperation, startRefresh } from "./view-refresh.js";
 
-/** The same under the path of tables. */
 export const refreshTable = operation({
-  ...shared,
+  ...refreshOperation,
   id: "RefreshTable",
   path: "/v1/table/{id}/refresh",
-  summary: "As RefreshMaterializedView",
+  summary: "Same as RefreshMaterializedView, under the path of tables",
   uses: ["catalog", "config", "engine", "jobs"],
-  handle: (services, { id, payload }) => refresh(services, id, payload),
+  handle: (services, { id, payload }) => startRefresh(services, id, payload),
 });

@@ -13,14 +13,16 @@ import { ignoredOption, optionalInteger } from "../jobs/job-request.js";
 const request = Type.Object({
   src_version: optionalInteger(
     0,
-    "version to read of the one table that the view reads; default: latest",
+    "version of the source table; only for views of one table; default: the latest",
   ),
-  source_version: optionalInteger(0, "as src_version; the LanceDB SDKs' name of it"),
+  source_version: optionalInteger(0, "same as src_version, in LanceDB SDKs"),
   full: ignoredOption(Type.Boolean()),
-  max_rows_per_fragment: optionalInteger(1, "rows of a fragment of the view, at most"),
-  concurrency: optionalInteger(1, "parts of the query that run at the same time"),
+  max_rows_per_fragment: optionalInteger(1, "maximum number of rows in a fragment of the view"),
+  concurrency: optionalInteger(1, "number of parts of the query that run at the same time"),
   output_limit: Type.Optional(
-    Type.Union([Type.Integer(), Type.Null()], { description: "not for views of kind query" }),
+    Type.Union([Type.Integer(), Type.Null()], {
+      description: "must be absent for views of kind query",
+    }),
   ),
   intra_applier_concurrency: ignoredOption(Type.Integer()),
   source_task_size: ignoredOption(Type.Integer()),
@@ -28,7 +30,8 @@ const request = Type.Object({
   manifest: ignoredOption(Type.String()),
 });
 
-export const shared = {
+/** Members that both refresh operations have. */
+export const refreshOperation = {
   methods: ["POST"],
   tag: "View",
   params: nothing,
@@ -38,21 +41,21 @@ export const shared = {
   permission: "write",
 } as const;
 
-export function refresh(
+export function startRefresh(
   services: Pick<Services, "catalog" | "config" | "engine" | "jobs">,
   id: readonly string[],
   payload: Static<typeof request>,
 ) {
   if (payload.output_limit != null) {
-    throw invalidInput("output_limit is for views of kind chunker: leave it out");
+    throw invalidInput("output_limit is only for views of kind chunker: leave it out");
   }
   const version = payload.src_version ?? payload.source_version;
   if (payload.source_version != null && payload.source_version !== version) {
-    throw invalidInput("src_version and source_version differ: give one of them");
+    throw invalidInput("src_version and source_version differ: send one of them");
   }
   return onTable(services, id, async ({ record, table }) => {
     const { tables } = await table.view();
-    if (version != null) await checkSource(services, tables, checkVersion(version));
+    if (version != null) await checkSourceVersion(services, tables, checkVersion(version));
     const job = await enqueueRefresh(
       services,
       record.key,
@@ -66,8 +69,8 @@ export function refresh(
   });
 }
 
-/** @throws code 13 when the view reads several tables, 11 when its one table has no such version */
-async function checkSource(
+/** @throws code 13 if the view reads several tables, 11 if its one table has no such version */
+async function checkSourceVersion(
   services: Pick<Services, "catalog" | "config" | "engine">,
   tables: readonly { table: string[] }[],
   version: number,
@@ -84,9 +87,9 @@ async function checkSource(
 export function enqueueRefresh(
   { jobs }: Pick<Services, "jobs">,
   table: string,
-  wanted: RefreshSpec,
+  options: RefreshSpec,
 ): Promise<JobRecord> {
-  const spec = JSON.stringify(wanted);
+  const spec = JSON.stringify(options);
   const name = specName("refresh", spec);
   return jobs.enqueue({ kind: "refresh", table, name, spec, afresh: true });
 }

@@ -6,9 +6,9 @@ const field = Type.Recursive(
     Type.Object({
       name: Type.String(),
       type: Type.Object({
-        type: Type.String({ description: "utf8, int64, list, ... as Arrow names them" }),
-        fields: Type.Optional(Type.Array(field, { description: "of nested types" })),
-        length: Type.Optional(Type.Integer({ minimum: 0, description: "of fixed-size types" })),
+        type: Type.String({ description: "Arrow's name of the type: utf8, int64, list, ..." }),
+        fields: Type.Optional(Type.Array(field, { description: "nested types only" })),
+        length: Type.Optional(Type.Integer({ minimum: 0, description: "fixed-size types only" })),
       }),
       nullable: Type.Boolean(),
       metadata: Type.Optional(stringMap),
@@ -16,7 +16,7 @@ const field = Type.Recursive(
   { $id: "JsonArrowField" },
 );
 
-/** An Arrow schema as JSON; LanceDB SDKs get Lance's names of types. */
+/** An Arrow schema as JSON. LanceDB SDKs get Lance's names of the types. */
 export const arrowSchema = Type.Object({
   fields: Type.Array(field),
   metadata: Type.Optional(stringMap),

@@ -8,15 +8,15 @@ import { isOnlyDeclared, onDeclared, onTable, tableHandle } from "../../../table
 import type { Freshness } from "../../../tables/target.js";
 import { branchName, onBranch, readOptions } from "../../../tables/target.js";
 import { arrowSchema } from "./arrow-schema.js";
-import { recall, remember } from "./description-cache.js";
-import { declaredAs, describedAs, type Form, formNumber } from "./table-description.js";
+import { readCache, writeCache } from "./description-cache.js";
+import { declaredReply, descriptionReply, type Form, formNumber } from "./table-description.js";
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
-/** Older clients send these in the body, newer ones in the query. */
+/** Older clients send these members in the body, newer ones in the query. */
 const flags = {
   with_table_uri: flag("add table_uri, a complete URI of the location"),
-  load_detailed_metadata: flag("taken and ignored: every reply is detailed"),
+  load_detailed_metadata: flag("ignored: every reply has the detailed metadata"),
   check_declared: flag("add is_only_declared"),
 };
 
@@ -34,7 +34,7 @@ export const describeTable = operation({
       tag: Type.Optional(Type.String({ description: "name of the version to describe" })),
       branch,
       ...flags,
-      vend_credentials: flag("taken and ignored: credentials never leave the server"),
+      vend_credentials: flag("ignored: credentials never leave the server"),
     }),
   },
   reply: Type.Object({
@@ -56,9 +56,7 @@ export const describeTable = operation({
   handle(services, call) {
     const { version, tag, branch } = call.payload;
     if (tag !== undefined && (version !== undefined || branchName(branch) !== undefined)) {
-      throw invalidInput(
-        "version and tag, or branch and tag, are both given: a tag names a version and its branch",
-      );
+      throw invalidInput("tag excludes version and branch: a tag names a version and its branch");
     }
     const options = readOptions({ version }, call.fresh);
     const form: Form = {
@@ -67,33 +65,33 @@ export const describeTable = operation({
       declared: call.payload.check_declared ?? call.params.check_declared ?? false,
     };
     const latest = isLatest(call.payload);
-    if (latest && !wantsFresh(call.fresh)) {
-      const known = knownDescription(services, call.id, form);
-      if (known !== undefined) return known;
+    if (latest && !requiresFresh(call.fresh)) {
+      const cached = cachedDescription(services, call.id, form);
+      if (cached !== undefined) return cached;
     }
     if (latest) return describeLatest(services, call.id, form, options);
     return onTable(services, call.id, async ({ record, table }) => {
-      const marked = tag === undefined ? undefined : await table.tag(tag);
-      const description = await onBranch(table, marked?.branch ?? branch).describe(
-        marked === undefined ? options : { ...options, version: marked.version },
+      const tagged = tag === undefined ? undefined : await table.tag(tag);
+      const description = await onBranch(table, tagged?.branch ?? branch).describe(
+        tagged === undefined ? options : { ...options, version: tagged.version },
       );
-      return describedAs(services, record, description, form);
+      return descriptionReply(services, record, description, form);
     });
   },
 });
 
-/** Whether a request says how new its answer must be. */
-const wantsFresh = ({ minTimestampMillis, minVersion }: Freshness): boolean =>
+/** Whether a request limits how old the reported state may be. */
+const requiresFresh = ({ minTimestampMillis, minVersion }: Freshness): boolean =>
   minTimestampMillis !== undefined || minVersion !== undefined;
 
-/** Whether a request is about the newest version of the main branch. */
-const isLatest = (wanted: { version?: number; tag?: string; branch?: string }): boolean =>
-  wanted.version === undefined &&
-  wanted.tag === undefined &&
-  branchName(wanted.branch) === undefined;
+/** Whether a request reads the latest version of main. */
+const isLatest = (request: { version?: number; tag?: string; branch?: string }): boolean =>
+  request.version === undefined &&
+  request.tag === undefined &&
+  branchName(request.branch) === undefined;
 
-/** The description of the latest version without waiting for anything, if it is known. */
-function knownDescription(
+/** The cached description of the latest version, without a promise; undefined without a valid one. */
+function cachedDescription(
   services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
   form: Form,
@@ -102,10 +100,10 @@ function knownDescription(
   if (record === undefined) return undefined;
   const table = tableHandle(services, record);
   const stamp = table.peek();
-  return stamp === null ? undefined : recall(table, record, stamp, formNumber(form));
+  return stamp === null ? undefined : readCache(table, record, stamp, formNumber(form));
 }
 
-/** Of the main branch: that is what is asked for all the time, and kept. */
+/** Describes the latest version of main and caches the reply: clients request it often. */
 function describeLatest(
   services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
@@ -114,11 +112,11 @@ function describeLatest(
 ): Promise<Reply> {
   return onDeclared(services, id, async ({ record, table }) => {
     if (await isOnlyDeclared(services, { record, table })) {
-      return declaredAs(services, record, form);
+      return declaredReply(services, record, form);
     }
     const description = await table.describe(options);
-    const reply = describedAs(services, record, description, form);
-    remember(table, record, description.stamp, formNumber(form), reply);
+    const reply = descriptionReply(services, record, description, form);
+    writeCache(table, record, description.stamp, formNumber(form), reply);
     return reply;
   });
 }

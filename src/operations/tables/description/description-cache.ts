@@ -2,40 +2,40 @@ import type { Reply } from "../../../api/operation.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
 import type { Table } from "../../../engine/index.js";
 
-interface Described {
+interface CachedReplies {
   record: TableRecord;
   stamp: number;
-  /** By form. */
+  /** Index: the number of the form. */
   replies: Reply[];
 }
 
-const described = new WeakMap<Table, Described>();
+const cache = new WeakMap<Table, CachedReplies>();
 
 /**
- * The last description of a table's latest version, if it is still true: neither the table (its
- * stamp) nor the catalog's row of it has changed. `form` tells replies of different shape apart.
+ * The cached description of a table's latest version. It is valid while neither the table (its stamp) nor its record in
+ * the catalog changes. `form`: the number of the reply's form.
  */
-export function recall(
+export function readCache(
   table: Table,
   record: TableRecord,
   stamp: number,
   form: number,
 ): Reply | undefined {
-  const known = described.get(table);
-  return known?.stamp === stamp && known.record === record ? known.replies[form] : undefined;
+  const cached = cache.get(table);
+  return cached?.stamp === stamp && cached.record === record ? cached.replies[form] : undefined;
 }
 
-export function remember(
+export function writeCache(
   table: Table,
   record: TableRecord,
   stamp: number,
   form: number,
   reply: Reply,
 ): void {
-  let known = described.get(table);
-  if (known === undefined || known.stamp !== stamp || known.record !== record) {
-    known = { record, stamp, replies: [] };
-    described.set(table, known);
+  let cached = cache.get(table);
+  if (cached === undefined || cached.stamp !== stamp || cached.record !== record) {
+    cached = { record, stamp, replies: [] };
+    cache.set(table, cached);
   }
-  known.replies[form] = reply;
+  cached.replies[form] = reply;
 }

@@ -11,7 +11,7 @@ import { versionHeader } from "../../../tables/target.js";
 import { managedVersioning } from "../managed-versioning.js";
 import { publicStorageOptions } from "../storage-options.js";
 
-/** What changes the shape of a description. */
+/** The properties of a request that change the form of the reply. */
 export interface Form {
   dialect: Dialect;
   uri: boolean;
@@ -21,7 +21,7 @@ export interface Form {
 export const formNumber = (form: Form): number =>
   (form.dialect === "lancedb" ? 4 : 0) + (form.uri ? 2 : 0) + (form.declared ? 1 : 0);
 
-export const describedAs = (
+export const descriptionReply = (
   services: Pick<Services, "config">,
   record: TableRecord,
   description: TableDescription,
@@ -32,7 +32,7 @@ export const describedAs = (
   headers: versionHeader(description.version),
 });
 
-/** The engine gives schemas as JSON text; it is put into the reply as it is. */
+/** The engine returns the schema as JSON text, which the reply contains unchanged. */
 function encode(
   services: Pick<Services, "config">,
   record: TableRecord,
@@ -40,7 +40,7 @@ function encode(
   form: Form,
 ): string {
   const rest = {
-    ...place(services, record, form),
+    ...catalogMembers(services, record, form),
     version: description.version,
     stats: {
       num_deleted_rows: description.numDeletedRows,
@@ -54,7 +54,7 @@ function encode(
 }
 
 /** A table without a version has no schema. @throws code 4 for LanceDB SDKs, which need one */
-export function declaredAs(
+export function declaredReply(
   services: Pick<Services, "config">,
   record: TableRecord,
   form: Form,
@@ -62,12 +62,16 @@ export function declaredAs(
   if (form.dialect === "lancedb") throw tableNotFound(record.id);
   return {
     kind: "json",
-    value: { ...place(services, record, form), is_only_declared: true },
+    value: { ...catalogMembers(services, record, form), is_only_declared: true },
   };
 }
 
-/** What the catalog knows of a table. */
-function place(services: Pick<Services, "config">, record: TableRecord, form: Form): object {
+/** The members that the catalog knows. */
+function catalogMembers(
+  services: Pick<Services, "config">,
+  record: TableRecord,
+  form: Form,
+): object {
   const { id, location, properties } = record;
   return {
     table: id.at(-1),
@@ -80,11 +84,11 @@ function place(services: Pick<Services, "config">, record: TableRecord, form: Fo
   };
 }
 
-/** LanceDB SDKs know Lance's type names only. @throws code 0 when a column's type has none */
+/** The schema with Lance's type names, which LanceDB SDKs need. @throws code 0 if a column's type has none */
 function lanceSchema({ lanceSchema }: TableDescription): string {
   if (lanceSchema !== undefined) return lanceSchema;
   throw new JoustError(
     ErrorCode.Unsupported,
-    "a column of this table has a type that LanceDB SDKs have no name for: use a lance-namespace client",
+    "a column of this table has a type that LanceDB SDKs do not know: use a lance-namespace client",
   );
 }

@@ -8,7 +8,7 @@ export const tableExists = operation({
   id: "TableExists",
   methods: ["POST"],
   path: "/v1/table/{id}/exists",
-  summary: "Tell whether a table, or a version of it, exists: 200 or 404",
+  summary: "Check whether a table, or a version of it, exists: 200 or 404",
   tag: "Table",
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ version }) },

@@ -1,14 +1,14 @@
 import { operation } from "../../../api/operation.js";
 import { nothing } from "../../../api/schemas.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
-import { emptyLocation } from "./empty-location.js";
+import { checkEmptyLocation } from "./empty-location.js";
 import { declaration, declared, declaredEntry, isAdministrative } from "./registration-entries.js";
 
 export const declareTable = operation({
   id: "DeclareTable",
   methods: ["POST"],
   path: "/v1/table/{id}/declare",
-  summary: "Reserve a name and a location for a table that is written later",
+  summary: "Reserve a name and a location for a table whose first version follows later",
   tag: "Table",
   params: nothing,
   body: { kind: "json", schema: declaration },
@@ -20,7 +20,7 @@ export const declareTable = operation({
   },
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
-    const location = await emptyLocation(services, payload.location);
+    const location = await checkEmptyLocation(services, payload.location);
     const properties = payload.properties ?? {};
     const { declared } = await services.catalog.changeTables({
       declare: [{ id, location, properties }],

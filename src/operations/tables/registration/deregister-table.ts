@@ -8,7 +8,7 @@ export const deregisterTable = operation({
   id: "DeregisterTable",
   methods: ["POST"],
   path: "/v1/table/{id}/deregister",
-  summary: "Take a table out of its namespace; its files stay where they are",
+  summary: "Remove a table from its namespace; its files remain",
   tag: "Table",
   params: nothing,
   body: { kind: "json", schema: nothing },

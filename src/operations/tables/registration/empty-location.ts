@@ -4,35 +4,33 @@ import { clientLocation, placesAbove } from "../../../catalog/tables/client-loca
 import { invalidInput } from "../../../foundation/errors.js";
 
 /**
- * A location that a client chose for a new table: what is there would be the table's from then on.
+ * Checks that a location that a client chose for a new table is empty: existing files would become part of the table.
  *
- * @throws code 5 where a table is there or around it, 13 where anything else is
+ * @throws code 5 if a table is at or around the location, 13 if other files are
  */
-export async function emptyLocation(
+export async function checkEmptyLocation(
   services: Pick<Services, "config" | "engine">,
-  given: string | undefined,
+  requested: string | undefined,
 ): Promise<string | undefined> {
-  if (given === undefined) return undefined;
+  if (requested === undefined) return undefined;
   const { config, engine } = services;
-  const location = clientLocation(config.root, given);
+  const location = clientLocation(config.root, requested);
   await checkNotInTable(services, location);
   const contents = await engine.contents(location, config.storageOptions);
   if (contents === "table") throw locationTaken();
   if (contents === "behindLink") {
-    throw invalidInput("location lies behind a symbolic link: choose one in the root itself");
+    throw invalidInput("location is behind a symbolic link: choose one in the root itself");
   }
   if (contents === "unreadable") {
-    throw invalidInput("the server cannot read what is at that location: choose another");
+    throw invalidInput("the server cannot read that location: choose another");
   }
   if (contents !== "nothing") {
-    throw invalidInput(
-      "location holds files already: choose one that is empty, or where nothing is",
-    );
+    throw invalidInput("location contains files: choose an empty one, or one that does not exist");
   }
   return location;
 }
 
-/** The catalog knows of its own tables only. @throws code 5 for a location inside a table */
+/** Reads the storage, because the catalog does not know every table. @throws code 5 for a location inside a table */
 export async function checkNotInTable(
   { config, engine }: Pick<Services, "config" | "engine">,
   location: string,

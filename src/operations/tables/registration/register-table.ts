@@ -7,23 +7,23 @@ import { clientLocation } from "../../../catalog/tables/client-location.js";
 import { ErrorCode, hasCode, invalidInput } from "../../../foundation/errors.js";
 import { releaseTable } from "../../../tables/table-writes.js";
 import { checkNotInTable } from "./empty-location.js";
-import { location } from "./registration-entries.js";
+import { locationSchema } from "./registration-entries.js";
 
 export const registerTable = operation({
   id: "RegisterTable",
   methods: ["POST"],
   path: "/v1/table/{id}/register",
-  summary: "Give a Lance table that is in the root already a name",
+  summary: "Register a Lance table that exists in the root under a name",
   tag: "Table",
   params: nothing,
   body: {
     kind: "json",
     schema: Type.Object({
-      location,
+      location: locationSchema,
       mode: Type.Optional(
         Type.String({
           description:
-            "when a table of that name exists: Create (default) fails, Overwrite deregisters that one",
+            "effect on an existing table of that name: Create (default) fails, Overwrite deregisters it",
         }),
       ),
       properties: Type.Optional(stringMap),
@@ -42,7 +42,7 @@ export const registerTable = operation({
     await checkNotInTable(services, location);
     if (!(await holdsTable(services, location))) {
       throw invalidInput(
-        "there is no Lance table at that location: write one there first, or declare the table",
+        "that location has no Lance table: write one there first, or declare the table",
       );
     }
     const { table, replaced } = await services.catalog.registerTable(
@@ -54,7 +54,7 @@ export const registerTable = operation({
   },
 });
 
-/** @throws the engine's code when there is something that cannot be read */
+/** @throws the engine's code if the location holds something that is not readable */
 async function holdsTable(
   { engine, config }: Pick<Services, "config" | "engine">,
   location: string,

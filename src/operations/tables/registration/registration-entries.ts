@@ -7,18 +7,18 @@ import { storageOptions } from "../../../tables/open-table.js";
 import { managedVersioning } from "../managed-versioning.js";
 import { publicStorageOptions } from "../storage-options.js";
 
-export const location = Type.String({
+export const locationSchema = Type.String({
   minLength: 1,
-  description: "below the server's root: relative to it, or in full as replies show it",
+  description: "below the server's root: relative to it, or complete as in replies",
 });
 
 export const declaration = Type.Object({
   location: Type.Optional(
-    Type.String({ ...location, description: `${location.description}; nothing may be there` }),
+    Type.String({ ...locationSchema, description: `${locationSchema.description}; must be empty` }),
   ),
   properties: Type.Optional(stringMap),
   vend_credentials: Type.Optional(
-    Type.Boolean({ description: "taken and ignored: credentials never leave the server" }),
+    Type.Boolean({ description: "ignored: credentials never leave the server" }),
   ),
 });
 
@@ -37,7 +37,7 @@ export const deregistered = Type.Object({
   properties: stringMap,
 });
 
-/** Whether a declaration says more than a name: where files are, or how the server treats them. */
+/** Whether a declaration chooses the location of the files, or how the server maintains them. */
 export const isAdministrative = ({ location, properties }: Static<typeof declaration>): boolean =>
   location !== undefined || steersServer(properties);
 

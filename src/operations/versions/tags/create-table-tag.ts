@@ -1,13 +1,13 @@
 import { operation } from "../../../api/operation.js";
 import { changingReferences } from "../../../tables/table-writes.js";
 import { checkVersion, onBranch } from "../../../tables/target.js";
-import { placed } from "./tag-schemas.js";
+import { tagAssignment } from "./tag-schemas.js";
 
 export const createTableTag = operation({
-  ...placed,
+  ...tagAssignment,
   id: "CreateTableTag",
   path: "/v1/table/{id}/tags/create",
-  summary: "Name a version of a table",
+  summary: "Tag a version of a table",
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);

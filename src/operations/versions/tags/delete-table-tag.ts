@@ -8,7 +8,7 @@ export const deleteTableTag = operation({
   id: "DeleteTableTag",
   methods: ["POST"],
   path: "/v1/table/{id}/tags/delete",
-  summary: "Delete a tag; the version it names stays",
+  summary: "Delete a tag; its version remains",
   tag: "Tag",
   params: nothing,
   body: { kind: "json", schema: Type.Object({ tag }) },

@@ -9,7 +9,7 @@ export const getTableTagVersion = operation({
   id: "GetTableTagVersion",
   methods: ["POST"],
   path: "/v1/table/{id}/tags/version",
-  summary: "Tell which version a tag names",
+  summary: "Get the version of a tag",
   tag: "Tag",
   params: nothing,
   body: { kind: "json", schema: Type.Object({ tag }) },
@@ -17,8 +17,7 @@ export const getTableTagVersion = operation({
   permission: "read",
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
-    const found = await onTable(services, id, ({ table }) => table.tag(payload.tag));
-    const { version, branch } = found;
+    const { version, branch } = await onTable(services, id, ({ table }) => table.tag(payload.tag));
     return { kind: "json", value: { version, branch }, headers: versionHeader(version) };
   },
 });

@@ -12,18 +12,18 @@ export const listTableTags = operation({
   id: "ListTableTags",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/tags/list",
-  summary: "List a table's tags, whatever branch they are on",
+  summary: "List a table's tags on all branches",
   tag: "Tag",
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({
     tags: mapOf(
       Type.Object({
-        branch: Type.Optional(Type.String({ description: "absent: the main branch" })),
+        branch: Type.Optional(Type.String({ description: "absent: main" })),
         version: count,
         manifestSize: count,
-        createdAt: time("when the tag was made, RFC 3339"),
-        updatedAt: time("when the tag was last moved, RFC 3339"),
+        createdAt: time("creation time of the tag, RFC 3339"),
+        updatedAt: time("last update of the tag, RFC 3339"),
         metadata: Type.Optional(stringMap),
       }),
     ),
@@ -33,24 +33,24 @@ export const listTableTags = operation({
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const tags = await onTable(services, id, ({ table }) => table.listTags());
-    const listing = listingByName(`tags ${encodePath(id)}`, (one: TableTag) => one.name);
+    const listing = listingByName(`tags ${encodePath(id)}`, (tag: TableTag) => tag.name);
     const { items, next } = paginate(listing, tags, readPageRequest(params, payload));
-    const named = items.map((item) => [item.name, contents(item)]);
+    const entries = items.map((item) => [item.name, tagEntry(item)]);
     return {
       kind: "json",
-      value: { tags: Object.fromEntries(named), ...nextPageToken(next) },
+      value: { tags: Object.fromEntries(entries), ...nextPageToken(next) },
     };
   },
 });
 
-const contents = (found: TableTag) => ({
-  branch: found.branch,
-  version: found.version,
-  manifestSize: found.manifestSize,
-  createdAt: instant(found.createdAtMillis),
-  updatedAt: instant(found.updatedAtMillis),
-  metadata: found.metadata,
+const tagEntry = (tag: TableTag) => ({
+  branch: tag.branch,
+  version: tag.version,
+  manifestSize: tag.manifestSize,
+  createdAt: isoTime(tag.createdAtMillis),
+  updatedAt: isoTime(tag.updatedAtMillis),
+  metadata: tag.metadata,
 });
 
-const instant = (millis: number | undefined): string | undefined =>
+const isoTime = (millis: number | undefined): string | undefined =>
   millis === undefined ? undefined : new Date(millis).toISOString();

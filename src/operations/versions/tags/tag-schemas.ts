@@ -3,7 +3,8 @@ import { branch, count, nothing, transactionId } from "../../../api/schemas.js";
 
 export const tag = Type.String({ minLength: 1, description: "name of the tag" });
 
-export const placed = {
+/** Members of the operations that set the version of a tag. */
+export const tagAssignment = {
   methods: ["POST"],
   tag: "Tag",
   params: nothing,

@@ -1,10 +1,10 @@
 import { operation } from "../../../api/operation.js";
 import { changingReferences } from "../../../tables/table-writes.js";
 import { checkVersion, onBranch } from "../../../tables/target.js";
-import { placed } from "./tag-schemas.js";
+import { tagAssignment } from "./tag-schemas.js";
 
 export const updateTableTag = operation({
-  ...placed,
+  ...tagAssignment,
   id: "UpdateTableTag",
   path: "/v1/table/{id}/tags/update",
   summary: "Move a tag to another version",
