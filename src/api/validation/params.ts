@@ -65,7 +65,7 @@ function typesOf(schema: TSchema): ReadonlySet<string> {
 function convert(name: string, value: string | string[], types: ReadonlySet<string>): unknown {
   if (types.has("array")) return Array.isArray(value) ? value : [value];
   if (Array.isArray(value))
-    throw invalidInput(`\`${name}\` is given ${value.length} times: give it once`);
+    throw invalidInput(`\`${name}\` appears ${value.length} times: send it once`);
   if (types.has("boolean")) {
     if (/^true$/i.test(value)) return true;
     if (/^false$/i.test(value)) return false;

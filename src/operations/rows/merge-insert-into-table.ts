@@ -97,7 +97,7 @@ function mergeOptions(request: Static<typeof params>, timeoutHeader: string): Me
   }
   for (const [flag, filter] of conditional) {
     if (request[flag] === false && request[filter] !== undefined) {
-      throw invalidInput(`\`${filter}\` is given but \`${flag}\` is false: leave one of them out`);
+      throw invalidInput(`\`${filter}\` is set but \`${flag}\` is false: leave one of them out`);
     }
   }
   const members = {

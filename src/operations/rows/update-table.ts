@@ -40,7 +40,7 @@ export const updateTable = operation({
   }),
   permission: "write",
   administrative: {
-    to: "set properties that begin with `joust.`",
+    to: "set properties that start with `joust.`",
     includes: ({ payload }) => steersServer(payload.properties),
   },
   repeatable: true,

@@ -57,7 +57,7 @@ export const cloneTable = operation({
   async handle(services, { id, payload }) {
     const { source_location, source_version: version, source_tag: tag } = payload;
     if (version !== undefined && tag !== undefined) {
-      throw invalidInput("source_tag excludes source_version: a tag names a version");
+      throw invalidInput("source_version and source_tag cannot both be set: a tag names a version");
     }
     const { config, engine } = services;
     const location = clientLocation(config.root, source_location);

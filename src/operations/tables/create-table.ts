@@ -58,7 +58,7 @@ export const createTable = operation({
   }),
   permission: "write",
   administrative: {
-    to: "set properties that begin with `joust.`",
+    to: "set properties that start with `joust.`",
     includes: (call) => steersServer(requestedProperties(call)),
   },
   repeatable: true,

@@ -51,7 +51,9 @@ export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinitio
   if (body.query != null) {
     for (const other of ["kind", "source_query", "output_schema"] as const) {
       if (body[other] != null) {
-        throw invalidInput(`query excludes ${other}: they belong to two forms of the request`);
+        throw invalidInput(
+          `query and ${other} cannot both be set: they belong to two forms of the request`,
+        );
       }
     }
     return { sql: body.query, withData: body.with_no_data !== true, sdk: true };

@@ -56,7 +56,9 @@ export const describeTable = operation({
   handle(services, call) {
     const { version, tag, branch } = call.payload;
     if (tag !== undefined && (version !== undefined || branchName(branch) !== undefined)) {
-      throw invalidInput("tag excludes version and branch: a tag names a version and its branch");
+      throw invalidInput(
+        "version and tag cannot both be set, nor branch and tag: a tag names a version and its branch",
+      );
     }
     const options = readOptions({ version }, call.fresh);
     const form: Form = {

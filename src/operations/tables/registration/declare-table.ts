@@ -15,7 +15,7 @@ export const declareTable = operation({
   reply: declared,
   permission: "write",
   administrative: {
-    to: "choose the location, or set properties that begin with `joust.`",
+    to: "choose the location, or set properties that start with `joust.`",
     includes: ({ payload }) => isAdministrative(payload),
   },
   uses: ["catalog", "config", "engine"],
