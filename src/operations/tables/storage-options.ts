@@ -99,7 +99,9 @@ export function checkStorageOptions(
       throw invalidInput(`storage option ${quoted} must be ${option.values}`);
     }
     if ((checked[name] ?? value) !== value) {
-      throw invalidInput(`storage option ${quoted} has two values: send it once`);
+      throw invalidInput(
+        `storage option ${quoted} appears twice with different values: send it once`,
+      );
     }
     checked[name] = value;
   }
