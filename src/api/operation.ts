@@ -5,26 +5,26 @@ import type { Freshness } from "../tables/target.js";
 import type { Attempt } from "./idempotency/idempotency.js";
 import type { Services } from "./services.js";
 
-/** What a caller must be allowed to do. `read` < `write` < `admin`. */
+/** The role that a caller needs. `read` < `write` < `admin`. */
 export type Permission = "read" | "write" | "admin";
 
-/** Which clients' conventions a request follows; told by the path (see dialects/). */
+/** The clients whose conventions a request follows. The path decides (see dialects/). */
 export type Dialect = "namespace" | "lancedb";
 
-/** How a request body is taken in. */
+/** How the server reads a request body. */
 export type Body<S extends TSchema = TSchema> =
   /**
-   * Decoded and validated here; an absent body counts as `{}`. `orArrow`: or an Arrow IPC stream, which
-   * is told by its content type.
+   * The server decodes and validates JSON; an absent body counts as `{}`. With `orArrow` the content type
+   * may select an Arrow IPC stream instead.
    */
   | { kind: "json"; schema: S; orArrow?: true }
-  /** JSON whose bytes go to the engine undecoded. The schema is for the API page only. */
+  /** JSON that the engine decodes. The schema only documents it. */
   | { kind: "raw-json"; schema: TSchema }
-  /** An Arrow IPC stream, handed to the engine as it comes, or in full where it is short. */
+  /** An Arrow IPC stream. The engine reads it while it arrives, or complete if it is short. */
   | { kind: "arrow" }
   | { kind: "none" };
 
-/** What a handler is given. Names are already split; parameters are already validated. */
+/** The input of a handler. Names are already split; parameters are already validated. */
 export interface Call<Params, Payload> {
   readonly dialect: Dialect;
   readonly requestId: string;
@@ -36,37 +36,37 @@ export interface Call<Params, Payload> {
   readonly payload: Payload;
   /** `x-ns-ctx-*` headers and the body's `context`, merged. */
   readonly context: Readonly<Record<string, string>>;
-  /** How new an answer must be. */
+  /** How recent the state must be that the reply reports. */
   readonly fresh: Freshness;
-  /** Of a request that is to take effect once; see src/requests. */
+  /** Present if the request is idempotent (see idempotency/). */
   readonly attempt: Attempt | undefined;
   /** One request header, lower-case name; "" when absent. */
   header(name: string): string;
-  /** Runs `work` when the client goes away before it has the answer. */
+  /** Runs `work` if the client disconnects before it has the reply. */
   onAbort(work: () => void): void;
 }
 
-/** Where the bytes of a long answer come from. */
+/** A source of the bytes of a long reply. */
 export interface BlobSource {
   /** The bytes from `start` to before `end`. */
   read(start: number, end: number): Promise<Uint8Array>;
-  /** Nothing more is read. */
+  /** Releases the source. No read follows. */
   end(): void;
 }
 
-/** The bytes of a source that are to be sent. */
+/** The bytes of a source that the reply holds. */
 export interface BlobRange {
   readonly source: BlobSource;
   readonly start: number;
   readonly end: number;
 }
 
-/** What a handler gives back. */
+/** The result of a handler. */
 export type Reply =
   | { kind: "json"; status?: number; value: unknown; headers?: Record<string, string> }
   /** JSON text that is already encoded. */
   | { kind: "encoded"; status?: number; text: string; headers?: Record<string, string> }
-  /** Bytes that are there already. */
+  /** Bytes in memory. */
   | {
       kind: "bytes";
       status?: number;
@@ -81,7 +81,7 @@ export type Reply =
       answer: QueryAnswer;
       headers?: Record<string, string>;
     }
-  /** Bytes of a known number, at least one, that are read as the peer takes them. */
+  /** At least one byte, of a known length. The server reads the source as fast as the client receives. */
   | ({
       kind: "blob";
       status?: number;
@@ -90,71 +90,76 @@ export type Reply =
     } & BlobRange);
 
 /**
- * Requests of an operation that need `admin`, where others of it need less: those that reach beyond what tables
- * hold.
+ * The requests of an operation that need `admin` although the operation needs less: those whose effect
+ * reaches beyond the contents of tables.
  */
 export interface Administrative {
-  /** Which they are, for the error and the API page: completes "it needs admin to ...". */
+  /** Which requests they are, for the error and for OpenAPI: completes "it needs admin to ...". */
   readonly to: string;
-  /** Whether a request is one; it may look names up. */
+  /** Whether a request is one of them. It may read the catalog. */
   // biome-ignore lint/suspicious/noExplicitAny: as for Operation.handle
   includes(call: Call<any, any>, services: Services): boolean | Promise<boolean>;
 }
 
-/** One operation of the interface: everything the router, the validator, the metrics and the API page need. */
+/** The name of one service. */
+export type ServiceName = keyof Services;
+
+/** One operation: all that the router, the validator, the metrics and the OpenAPI document need. */
 export interface Operation {
-  /** The contract's operation id. */
+  /** The operation id of the Lance namespace specification. */
   readonly id: string;
-  /** Only this dialect has it, under the path as it stands. */
+  /** Present if only this dialect has the operation. Its path is then the complete path. */
   readonly dialect?: "lancedb";
   readonly methods: readonly ("GET" | "POST")[];
-  /** `/v1/table/{id}/describe`; `{id}` is the object, other names land in `path`. */
+  /** `/v1/table/{id}/describe`; `{id}` is the object, other names become members of `Call.path`. */
   readonly path: string;
   readonly summary: string;
   readonly tag: string;
   readonly params: TSchema;
   readonly body: Body;
-  /** Shape of a JSON reply, for the API page and the tests; absent when the reply is none. */
+  /** Schema of a JSON reply, for OpenAPI and the tests; absent for other replies. */
   readonly reply?: TSchema;
   readonly permission: Permission;
   readonly administrative?: Administrative;
-  /** The operation changes no table and no namespace: it leaves no transaction (see recorded.ts). */
+  /** The operation changes no table and no namespace, so it leaves no transaction record. */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
-  /** The handler, given an attempt that goes on with an earlier one, finds out what that one did. */
+  /** The handler continues an earlier attempt of the same request: it finds out what that attempt did. */
   readonly repeatable?: true;
   /**
-   * The handler has a state that the process has once: it always runs in the first thread. There it
-   * sees neither headers nor that the client goes away.
+   * The handler needs state that exists once in the process, so it always runs on the main thread. There it
+   * sees no headers, and `onAbort` never runs.
    */
   readonly mainThreadOnly?: true;
   /** Successful status (default 200). */
   readonly status?: number;
+  /** The services that the handler and `administrative` may use. */
+  readonly uses: readonly ServiceName[];
   // biome-ignore lint/suspicious/noExplicitAny: the registry holds operations of every shape
   handle(services: Services, call: Call<any, any>): Promise<Reply> | Reply;
 }
 
-/** A request's query parameters as they came: a repeated one is an array. */
+/** The query parameters as the client sent them. A repeated one is an array. */
 export type RawParams = Readonly<Record<string, string | string[]>>;
 
 /**
- * What one operation looks like in another dialect. Members left out are as in the canonical form.
- * The router adds a route for each; the rest of the pipeline sees only the canonical form.
+ * The form of one operation in another dialect. Absent members are as in the canonical form. The router
+ * adds one route for each translation; the rest of the pipeline sees only the canonical form.
  */
 export interface Translation {
-  /** Id of the operation it leads to. */
+  /** Id of the canonical operation. */
   readonly operation: string;
   /** Default: the operation's path plus "/". */
   readonly path?: string;
   /** Default: the operation's methods. */
   readonly methods?: readonly ("GET" | "POST")[];
-  /** Query parameters to canonical ones, before they are converted and validated. */
+  /** Makes the query parameters canonical, before their conversion and validation. */
   params?(params: RawParams): RawParams;
-  /** A decoded JSON body to the canonical one, before it is validated. */
+  /** Makes a decoded JSON body canonical, before its validation. */
   body?(body: Record<string, unknown>): Record<string, unknown>;
   // biome-ignore lint/suspicious/noExplicitAny: as for Operation
   reply?(reply: Reply, call: Call<any, any>): Reply;
-  /** A failure, wherever in the pipeline, to another one, or to a reply in its place. */
+  /** Replaces a failure of any step of the pipeline by another failure or by a reply. */
   failure?(error: JoustError): JoustError | Reply;
 }
 
@@ -166,16 +171,30 @@ type PayloadOf<B extends Body> = B extends { kind: "json"; schema: infer S exten
       ? ArrowBody
       : undefined;
 
-/** Declares an operation; params and payload reach the handler with the static types of their schemas. */
-export function operation<P extends TSchema, B extends Body>(
-  declaration: Omit<Operation, "handle" | "params" | "body" | "administrative"> & {
+/**
+ * Declares an operation. The static types of the handler follow from the declaration: params and payload from
+ * their schemas, the services from `uses`. At run time the handler receives all services.
+ */
+export function operation<
+  P extends TSchema,
+  B extends Body,
+  const Names extends readonly ServiceName[],
+>(
+  declaration: Omit<Operation, "handle" | "params" | "body" | "administrative" | "uses"> & {
     params: P;
     body: B;
     administrative?: {
       to: string;
-      includes(call: Call<Static<P>, PayloadOf<B>>, services: Services): boolean | Promise<boolean>;
+      includes(
+        call: Call<Static<P>, PayloadOf<B>>,
+        services: Pick<Services, Names[number]>,
+      ): boolean | Promise<boolean>;
     };
-    handle(services: Services, call: Call<Static<P>, PayloadOf<B>>): Promise<Reply> | Reply;
+    uses: Names;
+    handle(
+      services: Pick<Services, Names[number]>,
+      call: Call<Static<P>, PayloadOf<B>>,
+    ): Promise<Reply> | Reply;
   },
 ): Operation {
   return declaration as Operation;

@@ -1,12 +1,12 @@
 /** Schemas that several operations share. */
 import { type ObjectOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
 
-/** No parameters, or a JSON body with the common fields only. */
+/** No parameters, or a JSON body with no member but the common ones. */
 export const nothing = Type.Object({});
 
 /**
- * An object whose members all have one schema, whatever their names. (`Type.Record` looks at names
- * that match a pattern, which one with a line break does not.)
+ * An object whose members all have the same schema. `Type.Record` would skip names with a line break, because its
+ * pattern does not match them.
  */
 export const mapOf = <S extends TSchema>(member: S, options: ObjectOptions = {}) =>
   Type.Unsafe<Record<string, Static<S>>>(
@@ -18,14 +18,14 @@ export const stringMap = mapOf(Type.String());
 
 const textOrNull = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 
-/** Members that every JSON body may have; they are dealt with before the handler. */
+/** Members that every JSON body may have. The pipeline reads them before the handler. */
 export const commonMembers = {
-  id: Type.Optional(Type.Array(Type.String(), { description: "as in the path, or left out" })),
+  id: Type.Optional(Type.Array(Type.String(), { description: "same as in the path, or absent" })),
   context: Type.Optional(stringMap),
   identity: Type.Optional(
     Type.Object(
       { api_key: textOrNull, auth_token: textOrNull },
-      { description: "who asks, where no header says so" },
+      { description: "the caller's key, if no header has it" },
     ),
   ),
 };
@@ -46,14 +46,14 @@ const limit = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: "most items the reply may hold",
+    description: "maximum number of items in the reply",
   }),
 );
 const pageToken = Type.Optional(
   Type.String({ description: "page_token of the previous page; empty for the first" }),
 );
 
-/** Paging of a listing: the same in the query and in the body. */
+/** The paging members of a listing. The query and the body have the same. */
 export const page = Type.Object({ limit, page_token: pageToken });
 export const allTablesPage = Type.Object({
   limit,
@@ -61,12 +61,12 @@ export const allTablesPage = Type.Object({
   delimiter,
 });
 
-/** Reply members of every listing's end: no token, no more pages. */
+/** The `page_token` of every listing's reply; absent on the last page. */
 export const nextPage = Type.Optional(Type.String());
 
 export const predicate = Type.String({
   minLength: 1,
-  description: "SQL over the table's columns; true for the rows meant",
+  description: "SQL over the table's columns that selects the rows",
 });
 
 export const count = Type.Integer({ minimum: 0 });

@@ -10,7 +10,10 @@ import type { Logger } from "../telemetry/logger.js";
 import type { IdempotentRequests } from "./idempotency/idempotency.js";
 import type { Transactions } from "./transactions/transactions.js";
 
-/** What operations work with; made once at start. */
+/**
+ * All services, made once at start. Only the pipeline names this type: an operation declares the services that it
+ * uses (`Operation.uses`), and a shared function takes a `Pick` of them.
+ */
 export interface Services {
   readonly config: Config;
   readonly engine: Engine;

@@ -1,6 +1,6 @@
-import { ErrorCode, errorName, type JoustError } from "../foundation/errors.js";
+import { type ErrorCode, errorName, errorReply, type JoustError } from "../foundation/errors.js";
 
-/** The one error body: a problem object (RFC 9457) with the namespace interface's `error` and `code`. */
+/** The body of every error reply: a problem object (RFC 9457) with the `error` and `code` of the Lance namespace specification. */
 export interface Problem {
   type: string;
   title: string;
@@ -12,44 +12,17 @@ export interface Problem {
   code: number;
 }
 
-const statusOfCode: Record<ErrorCode, number> = {
-  [ErrorCode.Unsupported]: 406,
-  [ErrorCode.NamespaceNotFound]: 404,
-  [ErrorCode.NamespaceAlreadyExists]: 409,
-  [ErrorCode.NamespaceNotEmpty]: 409,
-  [ErrorCode.TableNotFound]: 404,
-  [ErrorCode.TableAlreadyExists]: 409,
-  [ErrorCode.TableIndexNotFound]: 404,
-  [ErrorCode.TableIndexAlreadyExists]: 409,
-  [ErrorCode.TableTagNotFound]: 404,
-  [ErrorCode.TableTagAlreadyExists]: 409,
-  [ErrorCode.TransactionNotFound]: 404,
-  [ErrorCode.TableVersionNotFound]: 404,
-  [ErrorCode.TableColumnNotFound]: 404,
-  [ErrorCode.InvalidInput]: 400,
-  [ErrorCode.ConcurrentModification]: 409,
-  [ErrorCode.PermissionDenied]: 403,
-  [ErrorCode.Unauthenticated]: 401,
-  [ErrorCode.ServiceUnavailable]: 503,
-  [ErrorCode.Internal]: 500,
-  [ErrorCode.InvalidTableState]: 409,
-  [ErrorCode.TableSchemaValidationError]: 400,
-  [ErrorCode.Throttling]: 429,
-  [ErrorCode.TableBranchNotFound]: 404,
-  [ErrorCode.TableBranchAlreadyExists]: 409,
-};
-
 /** `table-not-found` and `table not found` for TableNotFound. */
 const words = (code: ErrorCode, separator: string): string =>
   errorName(code)
     .replace(/(?<=[a-z])(?=[A-Z])/g, separator)
     .toLowerCase();
 
-/** HTTP status of a failure. */
+/** The HTTP status of the reply for a failure. */
 export const problemStatus = (error: JoustError): number =>
-  error.status ?? statusOfCode[error.code];
+  error.status ?? errorReply(error.code).status;
 
-/** The body that tells a client of a failure. */
+/** The body of the reply for a failure. */
 export function problem(error: JoustError, path: string): Problem {
   return {
     type: `urn:joust:error:${words(error.code, "-")}`,
@@ -62,11 +35,6 @@ export function problem(error: JoustError, path: string): Problem {
   };
 }
 
-/** Headers that a failure's status calls for. */
-export function problemHeaders(error: JoustError): Record<string, string> | undefined {
-  if (error.code === ErrorCode.Unauthenticated) return { "www-authenticate": "Bearer" };
-  if (error.code === ErrorCode.Throttling || error.code === ErrorCode.ServiceUnavailable) {
-    return { "retry-after": "1" };
-  }
-  return undefined;
-}
+/** The headers of the reply for a failure. */
+export const problemHeaders = (error: JoustError): Readonly<Record<string, string>> | undefined =>
+  errorReply(error.code).headers;

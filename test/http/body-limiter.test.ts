@@ -16,6 +16,7 @@ const hold = operation({
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ text: Type.String() }) },
   permission: "read",
+  uses: [],
   async handle(_services, { payload }) {
     await new Promise<void>((resolve) => waiting.push(resolve));
     return { kind: "json", value: payload.text.length };

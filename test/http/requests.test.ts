@@ -105,7 +105,7 @@ describe("parameters", () => {
     ["limit=ten", '`limit` must be an integer >= 0, got "ten"'],
     ["limit=-1", "`limit` must be an integer >= 0, got -1"],
     ["limit=1.5", "`limit` must be an integer >= 0, got 1.5"],
-    ["limit=1&limit=2", "`limit` is given 2 times: give it once"],
+    ["limit=1&limit=2", "`limit` appears 2 times: send it once"],
     ["deep=maybe", '`deep` must be true or false, got "maybe"'],
     ["limit=%ZZ", "the query string is not percent-encoded UTF-8"],
   ])("refuses %s", async (query, detail) => {

@@ -97,6 +97,7 @@ export function plain<P extends TSchema, B extends Body>(
     permission: "read",
     params: Type.Object({}),
     body: { kind: "json", schema: Type.Object({}) },
+    uses: [],
     ...declaration,
     handle: (_services, call) => handle(call),
   } as Parameters<typeof operation>[0]);

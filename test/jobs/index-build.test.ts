@@ -117,7 +117,7 @@ describe("index builds", () => {
     await server.client.ok("/v1/jobs/cancel", { job_id });
     expect(await job()).toMatchObject({
       job_state: "CANCELLED",
-      warning: expect.stringMatching(/graphs .* are computed to their end/),
+      warning: expect.stringMatching(/graphs .* run to their end/),
     });
     if (process.platform === "linux")
       expect(new Set(nicenesses(server.pid))).toEqual(new Set([10]));

@@ -1,55 +1,59 @@
 /**
- * What the LanceDB SDKs send and expect in remote mode, told by the slash at the end of the path.
- * The query body's form is the engine's to know.
+ * The requests and replies of LanceDB SDKs in remote mode. A slash at the end of the path selects this dialect.
+ * The engine reads both forms of a query body.
  */
 import { tablesPageToken } from "../../catalog/page-token.js";
 import { ErrorCode, JoustError } from "../../foundation/errors.js";
-import type { Operation, RawParams, Translation } from "../operation.js";
-import { changes } from "./lancedb-changes.js";
-import { onValue } from "./on-value.js";
+import type { Operation, RawParams, Reply, Translation } from "../operation.js";
 
 /**
- * Codes that are answered 400 here, because they are the same however often the request is repeated.
- * Not among them: a branch that exists, the one 409 that the SDKs do not repeat but understand.
+ * Codes whose status is 400 in this dialect, because a retry meets them again: the SDKs retry a request after 409.
+ * TableBranchAlreadyExists is not among them: it is the one 409 that the SDKs understand and do not retry.
  */
-const lasting: ReadonlySet<ErrorCode> = new Set([
+const permanentCodes: ReadonlySet<ErrorCode> = new Set([
   ErrorCode.NamespaceAlreadyExists,
   ErrorCode.NamespaceNotEmpty,
   ErrorCode.TableAlreadyExists,
   ErrorCode.TableIndexAlreadyExists,
   ErrorCode.TableTagAlreadyExists,
   ErrorCode.InvalidTableState,
-  // They read 404 as a table that is not there, and keep the text to themselves.
+  // The SDKs report every 404 as a missing table and drop the message.
   ErrorCode.TableColumnNotFound,
 ]);
 
-/** What versions and transactions are in conflict with lasts. */
-const conflictLasts = {
+/** The SDKs look for "already exists" in the message of a 400. */
+const failure = (error: JoustError): JoustError =>
+  permanentCodes.has(error.code) ? new JoustError(error.code, error.message, 400) : error;
+
+/** A conflict of versions or transactions is permanent. */
+const permanentConflict = {
   failure: (error: JoustError) =>
     error.code === ErrorCode.ConcurrentModification
       ? new JoustError(error.code, error.message, 400)
       : failure(error),
 };
 
-/** The SDKs repeat a request that was answered 409; they read "already exists" in the text of a 400. */
-function failure(error: JoustError): JoustError {
-  return lasting.has(error.code) ? new JoustError(error.code, error.message, 400) : error;
-}
+/** Maps the value of a JSON reply. */
+const mapJsonValue =
+  (change: (value: Record<string, unknown>) => unknown) =>
+  (reply: Reply): Reply =>
+    reply.kind === "json"
+      ? { ...reply, value: change(reply.value as Record<string, unknown>) }
+      : reply;
 
-/** Operations whose members have other names or forms here. */
-const different: Record<string, Omit<Translation, "operation">> = {
-  ...changes,
-  // Names of the root's tables; the token is the last of them, as it is.
+/** The operations whose members have other names or forms in this dialect. */
+const translated: Record<string, Omit<Translation, "operation">> = {
+  // Lists the tables of the root. The token is the plain name of the last one.
   ListTables: {
     path: "/v1/table/",
     params: ({ page_token, ...rest }): RawParams => ({
       ...rest,
-      // They cannot open a table without a schema.
+      // The SDKs cannot open a table without a schema.
       include_declared: "false",
       ...(typeof page_token === "string" &&
         page_token !== "" && { page_token: tablesPageToken([], page_token) }),
     }),
-    reply: onValue((value) =>
+    reply: mapJsonValue((value) =>
       value.page_token === undefined
         ? value
         : { ...value, page_token: (value.tables as string[]).at(-1) },
@@ -62,36 +66,41 @@ const different: Record<string, Omit<Translation, "operation">> = {
   RenameTable: {
     body: ({ new_namespace, ...rest }) => ({ new_namespace_id: new_namespace, ...rest }),
   },
+  // The SDKs refuse a reply that has both names.
+  UpdateTable: {
+    reply: mapJsonValue(({ updated_rows, ...rest }) => ({ rows_updated: updated_rows, ...rest })),
+  },
+  ListTableTags: { reply: mapJsonValue(({ tags }) => tags) },
   CreateTableIndex: {
     body: ({ metric_type, document_granularity, ...rest }) => {
       if (document_granularity != null && document_granularity !== "row") {
         throw new JoustError(
           ErrorCode.Unsupported,
-          "a text index of this server has a document for each row: leave document_granularity out",
+          "a text index of this server has one document for each row: leave document_granularity out",
         );
       }
       return { distance_type: metric_type, replace: true, ...rest };
     },
-    reply: onValue(({ transaction_id }) => ({ job_id: transaction_id })),
+    reply: mapJsonValue(({ transaction_id }) => ({ job_id: transaction_id })),
   },
-  AlterTransaction: conflictLasts,
-  CreateTableVersion: conflictLasts,
-  BatchCreateTableVersions: conflictLasts,
-  BatchCommitTables: conflictLasts,
-  // An index counts as built once it is listed.
+  AlterTransaction: permanentConflict,
+  CreateTableVersion: permanentConflict,
+  BatchCreateTableVersions: permanentConflict,
+  BatchCommitTables: permanentConflict,
+  // The SDKs take a listed index as built.
   ListTableIndices: {
-    reply: onValue(({ indexes, ...rest }) => ({
+    reply: mapJsonValue(({ indexes, ...rest }) => ({
       ...rest,
       indexes: (indexes as { status: string }[]).filter((index) => index.status === "Ready"),
     })),
   },
 };
 
-/** Their own listing of all tables is the root's. */
+/** In this dialect `ListTables` has the path of `ListAllTables`. */
 const absent = new Set(["ListAllTables"]);
 
-/** The translations of the operations that the LanceDB SDKs call. */
+/** The translations of the operations that LanceDB SDKs call. */
 export const lancedbTranslations = (operations: readonly Operation[]): readonly Translation[] =>
   operations
     .filter((operation) => !absent.has(operation.id))
-    .map(({ id }) => ({ failure, ...different[id], operation: id }));
+    .map(({ id }) => ({ failure, ...translated[id], operation: id }));

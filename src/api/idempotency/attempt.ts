@@ -1,8 +1,8 @@
 import type { Table } from "../../engine/index.js";
 import type { Call } from "../operation.js";
 
-/** A table as a request changes it: once, where the client asked for that. */
-export const forAttempt = (
+/** The table for a change by a request: an idempotent request stamps its commits. */
+export const tableForAttempt = (
   table: Table,
   { attempt }: Pick<Call<unknown, unknown>, "attempt">,
 ): Table => (attempt ? table.once(attempt.id, attempt.since) : table);

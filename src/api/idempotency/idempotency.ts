@@ -1,57 +1,56 @@
 /**
- * Requests that take effect once, however often they are sent.
+ * Idempotent requests: a request takes effect once, however often the client sends it.
  *
- * A row in the catalog holds what such a request was and, once it is done, what was answered. It is
- * written before the work begins, so that whoever finds it without an answer knows that the work may
- * have been done; the table that it was done on then tells (see `Table.once`).
+ * A row in the catalog stores what the request was and, once it is complete, the reply. The row is written before
+ * the work starts. A row without a reply therefore means that the work may have been done; the table then reports
+ * whether it was (see `Table.once`).
  */
 
-/** One try of a request to change something. */
+/** One attempt of an idempotent request. */
 export interface Attempt {
-  /** Unique to the request: its repetitions go on with it where an earlier one was lost. */
+  /** Unique to the request. A repetition continues with it if the outcome of an earlier attempt is unknown. */
   readonly id: string;
-  /** An earlier try, begun at this time, may have taken effect, ms since the epoch. */
+  /** Start of an earlier attempt that may have taken effect, ms since the epoch. */
   readonly since?: number;
 }
 
-/** An answer as it is kept. */
+/** A reply as the catalog stores it. */
 export interface StoredReply {
   readonly status?: number;
   readonly headers?: Record<string, string>;
-  /** JSON text; absent where there is no body. */
+  /** JSON text; absent without a body. */
   readonly text?: string;
 }
 
-/** What is known of a request that was sent before. */
+/** The stored state of a request. */
 export interface StoredRequest {
   readonly id: string;
-  /** What tells it from another one under the same key. */
+  /** Distinguishes the request from another one with the same key. */
   readonly fingerprint: string;
   readonly attempt: string;
-  readonly beganMillis: number;
+  readonly startedMillis: number;
   /**
-   * `running`: some server is at it. `doubtful`: the server that was at it is gone, or could not tell
-   * how it ended.
+   * `running`: a live server handles it. `unknown`: its server stopped, or could not determine the outcome.
    */
-  readonly state: "running" | "doubtful" | "done";
-  /** Of a request that is done. */
+  readonly state: "running" | "unknown" | "done";
+  /** Present in state `done`. */
   readonly reply?: StoredReply;
 }
 
 export interface IdempotentRequests {
-  /** What is known of a request of that id, no older than `keptMillis`. */
-  find(id: string, keptMillis: number): Promise<StoredRequest | undefined>;
-  /** Takes a request up; false when it is known already. */
+  /** The stored request of that id unless it is older than `retentionMillis`. */
+  find(id: string, retentionMillis: number): Promise<StoredRequest | undefined>;
+  /** Stores a new request; false if it is already stored. */
   begin(
     request: Pick<StoredRequest, "id" | "fingerprint" | "attempt">,
-    keptMillis: number,
+    retentionMillis: number,
   ): Promise<boolean>;
-  /** Takes a doubtful request up again; false when another server was faster. */
+  /** Continues a request in state `unknown`; false if another attempt was faster. */
   takeOver(request: StoredRequest): Promise<boolean>;
-  /** Keeps the answer for those who ask again. */
-  done(attempt: Attempt, id: string, reply: StoredReply): Promise<void>;
-  /** The request took no effect: it may be sent again as if for the first time. */
+  /** Stores the reply for repetitions. */
+  complete(attempt: Attempt, id: string, reply: StoredReply): Promise<void>;
+  /** Deletes a request that took no effect. A repetition then counts as a new request. */
   forget(attempt: Attempt, id: string): Promise<void>;
-  /** Nobody knows whether it took effect. */
-  doubt(attempt: Attempt, id: string): Promise<void>;
+  /** Sets the state `unknown`. */
+  markUnknown(attempt: Attempt, id: string): Promise<void>;
 }

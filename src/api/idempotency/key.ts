@@ -1,34 +1,35 @@
 import { createHash } from "node:crypto";
 import { invalidInput } from "../../foundation/errors.js";
 import type { Dialect, Operation } from "../operation.js";
-import { KEPT } from "./store.js";
+import { RETENTION_MILLIS } from "./store.js";
 
-/** The header that makes a request take effect once (draft-ietf-httpapi-idempotency-key-header). */
+/** The header that makes a request idempotent (draft-ietf-httpapi-idempotency-key-header). */
 export const IDEMPOTENCY_KEY = "idempotency-key";
 const REQUEST_ID = "x-request-id";
 
 /**
- * LanceDB SDKs send a request three times within what they wait for answers, 300 s each, and keep its
- * id. People who put ids of their own there may well use one for several requests later on.
+ * LanceDB SDKs send a request up to three times with the same id and wait 300 s for each reply. A longer time
+ * would match later requests of clients that set an id of their own and reuse it.
  */
-const RESENT_WITHIN = 20 * 60 * 1000;
-/** What the SDKs make unless they are given an id. */
+const RESEND_WINDOW_MILLIS = 20 * 60 * 1000;
+/** The form of the ids that the SDKs generate. */
 const UUID_V4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i;
 
-/** How a request is told from others of its caller that are to take effect once. */
+/** Identifies an idempotent request among those of its caller. */
 export interface IdempotencyKey {
   readonly id: string;
-  /** The client asked for it; else it is a guess from how the client sends again. */
-  readonly asked: boolean;
-  /** For how long its answer counts, ms. */
-  readonly keptMillis: number;
+  /** True if the client sent an idempotency key; false if the key is derived from `x-request-id`. */
+  readonly explicit: boolean;
+  /** How long the stored reply is valid, ms. */
+  readonly retentionMillis: number;
 }
 
 /**
- * The key of a request that is to take effect once; undefined for others.
+ * The key of an idempotent request; undefined for others.
  *
- * The SDKs send what has a JSON body again by themselves, with the same `x-request-id`; for rows they
- * make a new one. @throws JoustError code 13 for a key that is none
+ * The SDKs resend a request with a JSON body with the same `x-request-id`; a request with rows gets a new id.
+ *
+ * @throws code 13 for an invalid key
  */
 export function idempotencyKey(
   { permission, body }: Pick<Operation, "permission" | "body">,
@@ -37,24 +38,26 @@ export function idempotencyKey(
 ): IdempotencyKey | undefined {
   if (permission === "read") return undefined;
   if (headers.has(IDEMPOTENCY_KEY)) {
-    const key = keyIn(headers.get(IDEMPOTENCY_KEY));
-    return { id: hash(`${IDEMPOTENCY_KEY}:${key}`), asked: true, keptMillis: KEPT };
+    const key = parseKey(headers.get(IDEMPOTENCY_KEY));
+    const id = hash(`${IDEMPOTENCY_KEY}:${key}`);
+    return { id, explicit: true, retentionMillis: RETENTION_MILLIS };
   }
   const requestId = headers.get(REQUEST_ID);
   if (dialect !== "lancedb" || body.kind === "arrow" || !UUID_V4.test(requestId)) return undefined;
-  return { id: hash(`${REQUEST_ID}:${requestId}`), asked: false, keptMillis: RESENT_WITHIN };
+  const id = hash(`${REQUEST_ID}:${requestId}`);
+  return { id, explicit: false, retentionMillis: RESEND_WINDOW_MILLIS };
 }
 
-/** The key as one caller's: another caller's equal key is another one. `caller`: its identity's id. */
+/** Makes equal keys of two callers different. `caller`: the id of an identity. */
 export const scopeToCaller = (key: IdempotencyKey, caller: string): IdempotencyKey => ({
   ...key,
   id: hash(JSON.stringify([caller, key.id])),
 });
 
-/** A quoted string of structured fields, as the draft has it, or the bare text that most clients send. */
-function keyIn(given: string): string {
-  const quoted = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/.exec(given)?.[1]?.replace(/\\(.)/g, "$1");
-  const key = quoted ?? given;
+/** The draft requires a quoted string of structured fields; most clients send the text without quotes. */
+function parseKey(header: string): string {
+  const quoted = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/.exec(header)?.[1]?.replace(/\\(.)/g, "$1");
+  const key = quoted ?? header;
   if (key !== "" && key.length <= 255 && (quoted !== undefined || /^[!#-[\]-~]+$/.test(key))) {
     return key;
   }
@@ -63,5 +66,5 @@ function keyIn(given: string): string {
   );
 }
 
-/** No key is kept as it came. */
+/** The catalog stores only hashes of keys. */
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex");

@@ -5,113 +5,114 @@ import type { Reply } from "../operation.js";
 import type { Services } from "../services.js";
 import type { Attempt, StoredReply, StoredRequest } from "./idempotency.js";
 
-/** Tells an answer that was given before. */
+/** The header of a stored reply. */
 const REPLAYED = "idempotent-replayed";
-/** How long a repetition waits for the first request's answer, ms, and how often it looks. */
-const PATIENCE = 10_000;
-const LOOK_EVERY = 50;
+/** How long a repetition waits for the reply of the first request, and how often it polls, ms. */
+const MAX_WAIT_MILLIS = 10_000;
+const POLL_MILLIS = 50;
 
-/** A request's body, as far as this needs it. */
+/** The body of an idempotent request. */
 export interface IdempotentBody {
-  /** SHA-256 of all of it, once it is here. */
+  /** SHA-256 of the complete body. Resolves once the body has arrived. */
   readonly digest: Promise<Buffer>;
-  /** All of it is here before the handler starts. */
+  /** The complete body arrives before the handler starts. */
   readonly whole: boolean;
-  /** Lets the handler see the end of it: nothing is committed before. */
+  /** Lets the handler read the end of the body. The handler commits nothing before. */
   release(): void;
-  /** Nobody will read it. */
+  /** Discards the rest of the body: no reader remains. */
   ignore(): void;
 }
 
-/** A request that is to take effect once. */
 export interface IdempotentRequest {
-  /** What its repetitions have in common: made of its key. */
+  /** Derived from the key; the same for all repetitions. */
   readonly id: string;
-  /** The client asked for it; else it is a guess from how the client sends again. */
-  readonly asked: boolean;
-  /** For how long its answer counts, ms. */
-  readonly keptMillis: number;
-  /** Whether the handler finds out by itself what an earlier attempt did. */
+  /** True if the client sent an idempotency key; false if the key is derived from `x-request-id`. */
+  readonly explicit: boolean;
+  /** How long the stored reply is valid, ms. */
+  readonly retentionMillis: number;
+  /** Whether the handler can continue an earlier attempt (`Operation.repeatable`). */
   readonly repeatable: boolean;
   readonly body: IdempotentBody;
-  /** Of all that makes it this request and no other one, given its body's digest. */
+  /** A hash of everything that distinguishes this request from another one. */
   fingerprint(digest: Buffer): string;
 }
 
 type Handle = (attempt?: Attempt) => Promise<Reply> | Reply;
+type Dependencies = Pick<Services, "idempotency" | "log">;
 
 /**
- * Handles a request, or answers as the first one of its key was answered.
+ * Handles a request, or replays the reply of the first request with its key.
  *
- * Only success is kept: a request that failed changed nothing and may be sent again. After a failure
- * that leaves that open, the next attempt looks at what the table holds.
+ * Only successful replies are stored. A request that failed changed nothing, so the client may send it again. If a
+ * failure leaves the outcome unknown, the next attempt asks the table.
  *
- * @throws JoustError code 13 (status 422) when the key was another request's, code 14 when the first
- * request is still at work or when nobody can tell what it did
+ * @throws code 13 (status 422) if another request used the key; code 14 if the first request still runs, or if its
+ * outcome is unknown
  */
 export async function runIdempotent(
-  services: Services,
+  services: Dependencies,
   request: IdempotentRequest,
   handle: Handle,
 ): Promise<Reply> {
-  const { id, keptMillis, repeatable, asked, body } = request;
-  const known = await services.idempotency.find(id, keptMillis);
-  if (known === undefined) return attempt(services, request, handle, { id: randomUUID() });
-  if (known.state === "doubtful" && repeatable) {
-    if (!(await services.idempotency.takeOver(known)))
+  const { id, retentionMillis, repeatable, explicit, body } = request;
+  const stored = await services.idempotency.find(id, retentionMillis);
+  if (stored === undefined) return runAttempt(services, request, handle, { id: randomUUID() });
+  if (stored.state === "unknown" && repeatable) {
+    if (!(await services.idempotency.takeOver(stored))) {
       return runIdempotent(services, request, handle);
-    const again = { id: known.attempt, since: known.beganMillis };
-    return attempt(services, request, handle, again, known);
+    }
+    const attempt = { id: stored.attempt, since: stored.startedMillis };
+    return runAttempt(services, request, handle, attempt, stored);
   }
   body.ignore();
-  if ((await fingerprint(request)) !== known.fingerprint) {
-    if (asked) throw otherRequest();
+  if ((await fingerprint(request)) !== stored.fingerprint) {
+    if (explicit) throw keyReused();
     return handle();
   }
-  if (known.state === "doubtful") {
-    if (asked) throw unknownOutcome();
+  if (stored.state === "unknown") {
+    if (explicit) throw unknownOutcome();
     return handle();
   }
-  if (known.reply) return replayed(known.reply);
-  await firstToEnd(services, request);
-  return runIdempotent(services, request, body.whole ? handle : gone);
+  if (stored.reply) return replay(stored.reply);
+  await awaitFirst(services, request);
+  return runIdempotent(services, request, body.whole ? handle : bodyLost);
 }
 
 const fingerprint = async ({ body, fingerprint }: IdempotentRequest): Promise<string> =>
   fingerprint(await body.digest);
 
-/** Another request of this key was here first. */
-class Taken extends Error {}
+/** Another request with this key was stored first. */
+class KeyTaken extends Error {}
 
-/** `known`: what is known of the attempt that this one goes on with. */
-async function attempt(
-  services: Services,
+/** `earlier`: the stored request that this attempt continues. */
+async function runAttempt(
+  services: Dependencies,
   request: IdempotentRequest,
   handle: Handle,
   attempt: Attempt,
-  known?: StoredRequest,
+  earlier?: StoredRequest,
 ): Promise<Reply> {
   const { idempotency, log } = services;
-  const { id, body, keptMillis } = request;
+  const { id, body, retentionMillis } = request;
   let failed = false;
   let claiming = false;
-  let mine = known !== undefined;
+  let owned = earlier !== undefined;
   const claimed = fingerprint(request).then(async (fingerprint) => {
     if (failed) return;
     claiming = true;
-    if (known === undefined) {
-      mine = await idempotency.begin({ id, fingerprint, attempt: attempt.id }, keptMillis);
-      if (!mine) throw new Taken();
-    } else if (fingerprint !== known.fingerprint) throw otherRequest();
+    if (earlier === undefined) {
+      owned = await idempotency.begin({ id, fingerprint, attempt: attempt.id }, retentionMillis);
+      if (!owned) throw new KeyTaken();
+    } else if (fingerprint !== earlier.fingerprint) throw keyReused();
     body.release();
   });
-  // Ends the handler too, which waits for the end of the body.
+  // Also ends the handler, which waits for the end of the body.
   claimed.catch(() => body.ignore());
   let reply: Reply;
   try {
     if (body.whole) await claimed;
     reply = await handle(attempt);
-    // There are handlers that do not read all of it.
+    // Some handlers do not read the complete body.
     body.ignore();
     await claimed;
   } catch (error) {
@@ -122,71 +123,79 @@ async function attempt(
           (first: unknown) => first,
         )
       : error;
-    if (cause instanceof Taken) return runIdempotent(services, request, body.whole ? handle : gone);
-    if (mine) {
-      const open = known !== undefined || inDoubt.has(asJoustError(cause).code);
-      await idempotency[open ? "doubt" : "forget"](attempt, id).catch((err) => {
-        log.warn({ err }, "how a request with a key ended could not be kept");
+    if (cause instanceof KeyTaken) {
+      return runIdempotent(services, request, body.whole ? handle : bodyLost);
+    }
+    if (owned) {
+      const unknown = earlier !== undefined || ambiguousCodes.has(asJoustError(cause).code);
+      await idempotency[unknown ? "markUnknown" : "forget"](attempt, id).catch((err) => {
+        log.warn({ err }, "the outcome of an idempotent request could not be stored");
       });
     }
     throw cause;
   }
-  await idempotency.done(attempt, id, kept(reply)).catch((err) => {
-    // The work is done and the client is told so; who asks again finds it in the table.
-    log.warn({ err }, "the answer to a request with a key could not be kept");
+  await idempotency.complete(attempt, id, storable(reply)).catch((err) => {
+    // The request succeeded, and so does its reply. A repetition finds the outcome in the table.
+    log.warn({ err }, "the reply to an idempotent request could not be stored");
   });
   return reply;
 }
 
-/** Failures that the work may have been done before. */
-const inDoubt: ReadonlySet<ErrorCode> = new Set([ErrorCode.ServiceUnavailable, ErrorCode.Internal]);
+/** After a failure with one of these codes the work may have been done. */
+const ambiguousCodes: ReadonlySet<ErrorCode> = new Set([
+  ErrorCode.ServiceUnavailable,
+  ErrorCode.Internal,
+]);
 
-/** Waits until the first request of the key is not at work any more. @throws code 14 when it still is */
-async function firstToEnd({ idempotency }: Services, request: IdempotentRequest): Promise<void> {
-  for (let waited = 0; waited < PATIENCE; waited += LOOK_EVERY) {
-    const known = await idempotency.find(request.id, request.keptMillis);
-    if (known?.state !== "running") return;
-    await delay(LOOK_EVERY);
+/** Waits until the first request with the key has ended. @throws code 14 if it still runs after the maximum wait */
+async function awaitFirst(
+  { idempotency }: Dependencies,
+  { id, retentionMillis }: IdempotentRequest,
+): Promise<void> {
+  for (let waited = 0; waited < MAX_WAIT_MILLIS; waited += POLL_MILLIS) {
+    const stored = await idempotency.find(id, retentionMillis);
+    if (stored?.state !== "running") return;
+    await delay(POLL_MILLIS);
   }
   throw new JoustError(
     ErrorCode.ConcurrentModification,
-    "the first request of this key is still at work: ask again later",
+    "the first request with this idempotency key still runs: send this one again later",
   );
 }
 
-const kept = (reply: Reply): StoredReply => {
+const storable = (reply: Reply): StoredReply => {
   const { status, headers } = reply as { status?: number; headers?: Record<string, string> };
   const head = { ...(status !== undefined && { status }), ...(headers && { headers }) };
   if (reply.kind === "json") return { ...head, text: JSON.stringify(reply.value) };
   if (reply.kind === "encoded") return { ...head, text: reply.text };
   if (reply.kind === "empty") return head;
-  throw new TypeError(`an answer of kind ${reply.kind} can't be kept`);
+  throw new TypeError(`a reply of kind ${reply.kind} cannot be stored`);
 };
 
-const replayed = ({ text, headers, ...head }: StoredReply): Reply => {
-  const told = { ...head, headers: { ...headers, [REPLAYED]: "true" } };
+const replay = ({ text, headers, ...stored }: StoredReply): Reply => {
+  const head = { ...stored, headers: { ...headers, [REPLAYED]: "true" } };
   return text === undefined
-    ? { kind: "empty", ...told }
-    : { kind: "json", value: JSON.parse(text), ...told };
+    ? { kind: "empty", ...head }
+    : { kind: "json", value: JSON.parse(text), ...head };
 };
 
-/** In place of a handler whose request's body is gone. */
-const gone: Handle = () => {
+/** Replaces the handler once the body of its request is lost. */
+const bodyLost: Handle = () => {
   throw new JoustError(
     ErrorCode.ConcurrentModification,
-    "the first request of this key failed while this one waited for its answer: send it again",
+    "the first request with this idempotency key failed while this one waited for its reply: send this one again",
   );
 };
 
-const otherRequest = (): JoustError =>
+const keyReused = (): JoustError =>
   new JoustError(
     ErrorCode.InvalidInput,
-    "this idempotency key came with another request before (another operation, object, sender or body): use a new key",
+    "another request used this idempotency key before (another operation, object, caller or body): use a new key",
     422,
   );
 
 const unknownOutcome = (): JoustError =>
   new JoustError(
     ErrorCode.ConcurrentModification,
-    "the server stopped while the first request of this key was at work, and whether it took effect is not known: look, and send what is missing under another key",
+    "the server stopped during the first request with this idempotency key, and the outcome is unknown: read the state, and send what is missing with a new key",
   );

@@ -5,15 +5,15 @@ import type { RequestsRow } from "../../database/schema.js";
 import { available } from "../../database/sql-error.js";
 import type { Attempt, IdempotentRequests, StoredReply, StoredRequest } from "./idempotency.js";
 
-/** Answers are kept for this time, ms. */
-export const KEPT = 24 * 3600 * 1000;
-/** Requests begun between two looks for old ones. */
-const PRUNE_EVERY = 1_000;
+/** How long replies are stored, ms. */
+export const RETENTION_MILLIS = 24 * 3600 * 1000;
+/** How many requests start between two deletions of old rows. */
+const PRUNE_INTERVAL = 1_000;
 
-/** Requests in the catalog's database. */
+/** Idempotent requests in the catalog database. */
 export class IdempotencyStore implements IdempotentRequests {
-  #sincePruning = PRUNE_EVERY;
-  /** Attempts that this process is at. A row of ours that is not among them was lost track of. */
+  #sincePruning = PRUNE_INTERVAL;
+  /** The attempts that this process runs. A row of this process that is not among them has an unknown outcome. */
   readonly #running = new Set<string>();
 
   constructor(
@@ -21,17 +21,17 @@ export class IdempotencyStore implements IdempotentRequests {
     private readonly servers: ClusterMembers,
   ) {}
 
-  async find(id: string, keptMillis: number): Promise<StoredRequest | undefined> {
+  async find(id: string, retentionMillis: number): Promise<StoredRequest | undefined> {
     const row = await available(
       this.db.read
         .selectFrom("requests")
         .selectAll()
         .select((e) => e(e.ref("owner"), "in", this.servers.alive()).as("owned"))
         .where("id", "=", id)
-        .where("created_at", ">=", Date.now() - keptMillis)
+        .where("created_at", ">=", Date.now() - retentionMillis)
         .executeTakeFirst(),
     );
-    return row && known(row, this.#isRunning(row, Boolean(row.owned)));
+    return row && storedRequest(row, this.#isRunning(row, Boolean(row.owned)));
   }
 
   #isRunning({ owner, attempt }: Selectable<RequestsRow>, owned: boolean): boolean {
@@ -40,10 +40,10 @@ export class IdempotencyStore implements IdempotentRequests {
 
   async begin(
     { id, fingerprint, attempt }: Pick<StoredRequest, "id" | "fingerprint" | "attempt">,
-    keptMillis: number,
+    retentionMillis: number,
   ): Promise<boolean> {
     const now = Date.now();
-    // Before the row is there: it must not look lost.
+    // Before the insert: otherwise the row would have an unknown outcome for a moment.
     this.#running.add(attempt);
     try {
       const begun = await this.db.write(async (t) => {
@@ -51,7 +51,7 @@ export class IdempotencyStore implements IdempotentRequests {
         await t
           .deleteFrom("requests")
           .where("id", "=", id)
-          .where("created_at", "<", now - keptMillis)
+          .where("created_at", "<", now - retentionMillis)
           .execute();
         return t
           .insertInto("requests")
@@ -89,7 +89,7 @@ export class IdempotencyStore implements IdempotentRequests {
           .where((e) =>
             e.or([
               e("owner", "is", null),
-              // Lost track of, or a lease that nobody renews.
+              // This process does not run it, or its server stopped.
               e("owner", "=", this.servers.self),
               e("owner", "not in", this.servers.alive()),
             ]),
@@ -105,7 +105,7 @@ export class IdempotencyStore implements IdempotentRequests {
     }
   }
 
-  done(attempt: Attempt, id: string, reply: StoredReply): Promise<void> {
+  complete(attempt: Attempt, id: string, reply: StoredReply): Promise<void> {
     return this.#end(attempt, (t) =>
       t
         .updateTable("requests")
@@ -127,7 +127,7 @@ export class IdempotencyStore implements IdempotentRequests {
     );
   }
 
-  doubt(attempt: Attempt, id: string): Promise<void> {
+  markUnknown(attempt: Attempt, id: string): Promise<void> {
     return this.#end(attempt, (t) =>
       t
         .updateTable("requests")
@@ -142,27 +142,27 @@ export class IdempotencyStore implements IdempotentRequests {
     try {
       await this.db.write(change);
     } finally {
-      // Also where it failed: what the row says is not true any more.
+      // Also after a failure: this process no longer runs the attempt.
       this.#running.delete(id);
     }
   }
 
   async #prune(t: Write, now: number): Promise<void> {
-    if (++this.#sincePruning <= PRUNE_EVERY) return;
+    if (++this.#sincePruning <= PRUNE_INTERVAL) return;
     this.#sincePruning = 0;
     await t
       .deleteFrom("requests")
-      .where("created_at", "<", now - KEPT)
+      .where("created_at", "<", now - RETENTION_MILLIS)
       .execute();
   }
 }
 
-const known = (row: Selectable<RequestsRow>, running: boolean): StoredRequest => ({
+const storedRequest = (row: Selectable<RequestsRow>, running: boolean): StoredRequest => ({
   id: row.id,
   fingerprint: row.fingerprint,
   attempt: row.attempt,
-  beganMillis: row.created_at,
+  startedMillis: row.created_at,
   ...(row.reply === null
-    ? { state: running ? "running" : "doubtful" }
+    ? { state: running ? "running" : "unknown" }
     : { state: "done", reply: JSON.parse(row.reply) }),
 });

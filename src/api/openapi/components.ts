@@ -2,9 +2,9 @@ interface Document {
   components: { schemas: Record<string, unknown> };
 }
 
-/** Moves schemas that have an `$id` to the document's components, where their references lead. */
+/** Moves schemas that have an `$id` to the components of the document and replaces them by references. */
 export function withComponents<D extends Document>(document: D): D {
-  const found: Record<string, unknown> = {};
+  const components: Record<string, unknown> = {};
   const visit = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(visit);
     if (node === null || typeof node !== "object") return node;
@@ -13,11 +13,11 @@ export function withComponents<D extends Document>(document: D): D {
     const members = Object.entries(rest).map(([name, value]) => [name, visit(value)]);
     const schema = Object.fromEntries(members);
     if (typeof $id !== "string") return schema;
-    found[$id] = schema;
+    components[$id] = schema;
     return { $ref: pointer($id) };
   };
   const moved = visit(document) as D;
-  Object.assign(moved.components.schemas, found);
+  Object.assign(moved.components.schemas, components);
   return moved;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Reply } from "../operation.js";
 
-/** The page at /docs, made readable by Swagger UI, which is served from here as well. */
+/** The files of the page at /docs, which shows the OpenAPI document with Swagger UI. */
 const files: Readonly<Record<string, readonly [file: string, type: string]>> = {
   "/docs": ["index.html", "text/html; charset=utf-8"],
   "/docs/page.css": ["page.css", "text/css; charset=utf-8"],
@@ -20,17 +20,17 @@ const headers = {
   "x-content-type-options": "nosniff",
 };
 
-const read = new Map<string, Uint8Array>();
+const cache = new Map<string, Uint8Array>();
 
-/** What is served at a path of the page, undefined for any other path. Read when first asked for. */
+/** The reply at a path of the page; undefined for any other path. The first request reads the file. */
 export function docsPage(path: string): Reply | undefined {
   if (path === "/docs/") return { kind: "empty", status: 308, headers: { location: "../docs" } };
   if (!Object.hasOwn(files, path)) return undefined;
   const [file, contentType] = files[path] as readonly [string, string];
-  let bytes = read.get(file);
+  let bytes = cache.get(file);
   if (bytes === undefined) {
     bytes = readFileSync(new URL(`docs/${file}`, import.meta.url));
-    read.set(file, bytes);
+    cache.set(file, bytes);
   }
   return { kind: "bytes", contentType, bytes, headers };
 }

@@ -21,7 +21,11 @@ const sqlRows = {
         properties: { name: { type: "string" }, type: { type: "string" } },
       },
     },
-    rows: { type: "array", items: { type: "object" }, description: "at most 10,000, and 4 MiB" },
+    rows: {
+      type: "array",
+      items: { type: "object" },
+      description: "at most 10,000 rows and 4 MiB",
+    },
   },
 };
 
@@ -34,7 +38,7 @@ const problem = {
     status: { type: "integer" },
     detail: { type: "string", description: "what was wrong and what would be right" },
     instance: { type: "string", description: "path of the request" },
-    error: { type: "string", description: "as detail" },
+    error: { type: "string", description: "same as detail" },
     code: {
       type: "integer",
       description: Object.entries(ErrorCode)
@@ -50,11 +54,11 @@ const idempotencyKey = {
   required: false,
   schema: { type: "string", minLength: 1, maxLength: 255 },
   description:
-    "unique to the request: sent again within a day, it takes effect once and is answered as it was, " +
-    "with the header idempotent-replayed; with another request the key is refused (422)",
+    "unique to the request; a request that is sent again within a day takes effect once and gets the first reply, " +
+    "with the header idempotent-replayed; the key of another request is refused (422)",
 };
 
-/** The OpenAPI 3.1 description of a list of operations. */
+/** The OpenAPI 3.1 document of a list of operations. */
 export function openApiDocument(operations: readonly Operation[]): object {
   return withComponents({
     openapi: "3.1.0",
@@ -79,12 +83,12 @@ function pathItem(operation: Operation): object {
 
 function describe(operation: Operation, method: "GET" | "POST"): object {
   const body = method === "GET" ? undefined : requestBody(operation);
-  // Ids are unique in a document: the second form of an operation is told by its method.
+  // Ids are unique in a document: the id of a second method has the method as its suffix.
   const alternative = operation.methods[0] !== method;
   return {
     operationId: alternative ? `${operation.id}By${method}` : operation.id,
     summary: operation.summary,
-    description: neededRole(operation),
+    description: requiredRole(operation),
     tags: [operation.tag],
     parameters: [
       ...pathParameters(operation),
@@ -102,8 +106,8 @@ function describe(operation: Operation, method: "GET" | "POST"): object {
   };
 }
 
-/** Which key a caller needs, in words. */
-function neededRole({ permission, administrative }: Operation): string {
+/** The role that a caller needs, as a sentence. */
+function requiredRole({ permission, administrative }: Operation): string {
   const role = `Needs a key with the role \`${permission}\``;
   return administrative ? `${role}, and \`admin\` to ${administrative.to}.` : `${role}.`;
 }
@@ -116,7 +120,7 @@ function pathParameters(operation: Operation): object[] {
     required: true,
     schema: { type: "string" },
     ...(name === "id" && {
-      description: "components joined by the delimiter; the delimiter alone is the root namespace",
+      description: "components, joined by the delimiter; the delimiter alone is the root namespace",
     }),
   }));
 }
@@ -158,7 +162,7 @@ function requestBody({ body }: Operation): object | undefined {
 function success({ reply, id }: Operation): object {
   if (id === "QueryTable") {
     const content = { [ARROW_FILE]: binary, [ARROW_STREAM]: binary };
-    return { description: "rows as an Arrow IPC file, or as a stream if asked for", content };
+    return { description: "rows as an Arrow IPC file, or as a stream if Accept names it", content };
   }
   if (id === "ExecuteSql") {
     const content = {
@@ -168,7 +172,7 @@ function success({ reply, id }: Operation): object {
       "application/x-ndjson": { schema: { type: "string" } },
       "text/csv": { schema: { type: "string" } },
     };
-    return { description: "rows, in the first of these types that Accept names", content };
+    return { description: "rows, in the first type of Accept that is one of these", content };
   }
   if (reply === undefined) return { description: "success" };
   return { description: "success", content: { "application/json": { schema: reply } } };

@@ -1,15 +1,15 @@
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import type { TransactionAction, TransactionRecord, TransactionStatus } from "./transactions.js";
 
-/** Bytes of a transaction's properties, as JSON. */
-const MAX_PROPERTIES = 64 * 1024;
+/** Maximum size of a transaction's properties as JSON, bytes. */
+const MAX_PROPERTY_BYTES = 64 * 1024;
 
-/** The record after all actions, in their order. @throws code 13 or 14 for the first that cannot be */
+/** Applies the actions in their order. @throws code 13 or 14 for the first action that is not possible */
 export function applyActions(
   record: TransactionRecord,
   actions: readonly TransactionAction[],
 ): TransactionRecord {
-  // A map: keys like `__proto__` are keys like others.
+  // A map, because a key can be `__proto__`.
   const properties = new Map(Object.entries(record.properties));
   let { status } = record;
   for (const action of actions) {
@@ -18,7 +18,7 @@ export function applyActions(
         status = nextStatus(status, action.status);
         break;
       case "set":
-        set(properties, action);
+        setProperty(properties, action);
         break;
       case "unset":
         if (!properties.delete(action.key) && action.mode === "fail") {
@@ -27,13 +27,15 @@ export function applyActions(
     }
   }
   const result = { id: record.id, status, properties: Object.fromEntries(properties) };
-  if (Buffer.byteLength(JSON.stringify(result.properties)) > MAX_PROPERTIES) {
-    throw invalidInput(`the properties of a transaction may take ${MAX_PROPERTIES} bytes at most`);
+  if (Buffer.byteLength(JSON.stringify(result.properties)) > MAX_PROPERTY_BYTES) {
+    throw invalidInput(
+      `the properties of a transaction are limited to ${MAX_PROPERTY_BYTES} bytes`,
+    );
   }
   return result;
 }
 
-function set(
+function setProperty(
   properties: Map<string, string>,
   { key, value, mode }: Extract<TransactionAction, { kind: "set" }>,
 ): void {
@@ -46,15 +48,15 @@ function set(
   properties.set(key, value);
 }
 
-/** The server tells how its work ends; all that a client can do is cancel what has not ended. */
-function nextStatus(now: TransactionStatus, wanted: TransactionStatus): TransactionStatus {
-  if (wanted === now) return now;
-  const ended = now !== "Queued" && now !== "Running";
-  if (wanted === "Canceled" && !ended) return wanted;
+/** Only the server sets a final status. A client can cancel a transaction that has not ended. */
+function nextStatus(current: TransactionStatus, requested: TransactionStatus): TransactionStatus {
+  if (requested === current) return current;
+  const ended = current !== "Queued" && current !== "Running";
+  if (requested === "Canceled" && !ended) return requested;
   throw new JoustError(
     ErrorCode.ConcurrentModification,
     ended
-      ? `the transaction has ended as ${now}: its status cannot become ${wanted}`
-      : `the transaction is ${now}: a client can only set its status to Canceled`,
+      ? `the transaction has ended as ${current}: its status cannot become ${requested}`
+      : `the transaction is ${current}: a client can only set its status to Canceled`,
   );
 }

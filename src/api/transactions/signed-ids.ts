@@ -1,25 +1,25 @@
 import { native } from "../../engine/native.js";
 import { timedId, timeOf } from "../../foundation/timed-id.js";
 
-const { seal, unseal } = native;
+const { seal: sign, unseal: verify } = native;
 
 /**
- * The most that an id says, bytes: it is a part of URLs and headers, of which uWebSockets.js takes 4 KB in
- * all, and a key in Postgres, which takes 2,704 bytes.
+ * Maximum size of the text in an id, bytes. An id is part of URLs and headers, which uWebSockets.js limits to 4 KB in
+ * total, and a key in Postgres, which limits it to 2,704 bytes.
  */
-const MAX_TEXT = 1_000;
+const MAX_TEXT_BYTES = 1_000;
 const MAC_BYTES = 16;
-const MAX_LENGTH = Math.ceil(((MAC_BYTES + MAX_TEXT) * 4) / 3);
+const MAX_LENGTH = Math.ceil(((MAC_BYTES + MAX_TEXT_BYTES) * 4) / 3);
 
-/** What a sealed id says. */
-export interface Sealed {
+/** The contents of a signed id. */
+export interface SignedContents {
   readonly properties: Record<string, string>;
   readonly createdMillis: number;
 }
 
 /**
- * Ids that say themselves what was done, so that nothing has to be stored: base64url of a MAC and of the
- * JSON text that it vouches for. Everybody can read one; only who has the catalog's key can make one.
+ * Ids that contain their transaction, so the catalog stores no row: base64url of a MAC and the JSON text that it
+ * authenticates. Any client can read an id; creating one needs the catalog's key.
  */
 export class SignedIds {
   readonly #key: Buffer;
@@ -28,18 +28,18 @@ export class SignedIds {
     this.#key = key;
   }
 
-  /** A new id at each call; undefined for properties that are too long for one. */
-  seal(properties: Readonly<Record<string, string>>): string | undefined {
+  /** A new id; undefined if the properties are too long for an id. */
+  sign(properties: Readonly<Record<string, string>>): string | undefined {
     const text = JSON.stringify([timedId(), properties]);
-    return Buffer.byteLength(text) > MAX_TEXT ? undefined : seal(this.#key, text);
+    return Buffer.byteLength(text) > MAX_TEXT_BYTES ? undefined : sign(this.#key, text);
   }
 
-  /** Undefined for an id that was not sealed with this key. */
-  open(id: string): Sealed | undefined {
+  /** The contents of an id; undefined unless this key signed it. */
+  verify(id: string): SignedContents | undefined {
     if (id.length > MAX_LENGTH) return undefined;
-    const text = unseal(this.#key, id);
+    const text = verify(this.#key, id);
     if (text === null) return undefined;
-    const [made, properties] = JSON.parse(text) as [string, Record<string, string>];
-    return { properties, createdMillis: timeOf(made) };
+    const [created, properties] = JSON.parse(text) as [string, Record<string, string>];
+    return { properties, createdMillis: timeOf(created) };
   }
 }

@@ -5,21 +5,21 @@ import { ErrorCode, JoustError } from "../../foundation/errors.js";
 import { timedId } from "../../foundation/timed-id.js";
 import type { JobState } from "../../jobs/jobs.js";
 import { applyActions } from "./alter.js";
-import type { Sealed, SignedIds } from "./signed-ids.js";
+import type { SignedContents, SignedIds } from "./signed-ids.js";
 import type {
+  NewTransaction,
   TransactionAction,
   TransactionRecord,
   TransactionStatus,
   Transactions,
-  Work,
 } from "./transactions.js";
 
-/** Records are forgotten after this time, ms, and ids that say what was done are good for it. */
-const KEPT = 7 * 24 * 3600 * 1000;
-/** Rows that are kept at most. */
+/** How long records are stored and signed ids are valid, ms. */
+const RETENTION_MILLIS = 7 * 24 * 3600 * 1000;
+/** Maximum number of rows. */
 const MAX_RECORDS = 1_000_000;
-/** Rows written between two looks for old ones. */
-const PRUNE_EVERY = 1_000;
+/** How many rows are written between two deletions of old rows. */
+const PRUNE_INTERVAL = 1_000;
 
 const statusOf: Record<JobState, TransactionStatus> = {
   QUEUED: "Queued",
@@ -30,25 +30,26 @@ const statusOf: Record<JobState, TransactionStatus> = {
 };
 
 /**
- * Transactions in the catalog's database, as far as they have to be: a job's has a row, and one that was
- * altered or whose properties are long. Of every other its id says what was done.
+ * Transactions in the catalog database. A transaction has a row if it belongs to a job, if it was altered, or if its
+ * properties are long. The id of every other transaction contains it.
  */
 export class TransactionStore implements Transactions {
-  #sincePruning = PRUNE_EVERY;
+  #sincePruning = PRUNE_INTERVAL;
 
   constructor(
     private readonly db: CatalogDatabase,
-    /** `undefined`: every record has a row. */
-    private readonly sealedIds: SignedIds | undefined,
+    /** Absent: every transaction has a row. */
+    private readonly signedIds: SignedIds | undefined,
     private readonly maxRecords = MAX_RECORDS,
   ) {}
 
-  record(work: Work): Promise<string> | string {
-    const sealed = work.job === undefined ? this.sealedIds?.seal(work.properties) : undefined;
-    return sealed ?? this.#store(work);
+  record(transaction: NewTransaction): Promise<string> | string {
+    const { job, properties } = transaction;
+    const signed = job === undefined ? this.signedIds?.sign(properties) : undefined;
+    return signed ?? this.#store(transaction);
   }
 
-  async #store({ properties, job }: Work): Promise<string> {
+  async #store({ properties, job }: NewTransaction): Promise<string> {
     const id = job ?? timedId();
     const status = job === undefined ? "Succeeded" : "Queued";
     const row = rowOf(id, status, { properties, createdMillis: Date.now() });
@@ -67,9 +68,9 @@ export class TransactionStore implements Transactions {
         .executeTakeFirst(),
     );
     if (!row) {
-      const sealed = this.#sealed(id);
-      if (!sealed) throw unknown(id);
-      return { id, status: "Succeeded", properties: sealed.properties };
+      const signed = this.#verify(id);
+      if (!signed) throw notFound(id);
+      return { id, status: "Succeeded", properties: signed.properties };
     }
     return {
       id,
@@ -82,11 +83,11 @@ export class TransactionStore implements Transactions {
   }
 
   async alter(id: string, actions: readonly TransactionAction[]): Promise<TransactionRecord> {
-    const sealed = this.#sealed(id);
+    const signed = this.#verify(id);
     return this.db.write(async (t) => {
-      // What is set on it needs a row; of several who make it each then waits for the one before.
-      if (sealed) await this.#insert(t, rowOf(id, "Succeeded", sealed));
-      const record = await this.#locked(t, id);
+      // An alteration needs a row. Concurrent alterations then wait for its lock.
+      if (signed) await this.#insert(t, rowOf(id, "Succeeded", signed));
+      const record = await this.#lock(t, id);
       const altered = applyActions(record, actions);
       if (altered.status !== record.status) {
         await t
@@ -104,28 +105,28 @@ export class TransactionStore implements Transactions {
     });
   }
 
-  /** What the id itself says, as long as it is good. */
-  #sealed(id: string): Sealed | undefined {
-    const sealed = this.sealedIds?.open(id);
-    return sealed && sealed.createdMillis >= Date.now() - KEPT ? sealed : undefined;
+  /** The contents of a signed id that is still valid. */
+  #verify(id: string): SignedContents | undefined {
+    const signed = this.signedIds?.verify(id);
+    return signed && signed.createdMillis >= Date.now() - RETENTION_MILLIS ? signed : undefined;
   }
 
   async #insert(t: Write, row: TransactionsRow): Promise<void> {
-    // First: it may be older than those that are there.
-    if (++this.#sincePruning > PRUNE_EVERY) {
+    // Before the insert: the new row may be older than the existing ones.
+    if (++this.#sincePruning > PRUNE_INTERVAL) {
       this.#sincePruning = 0;
       await this.#prune(t);
     }
     await t
       .insertInto("transactions")
       .values(row)
-      // A client that sends a request again is given the same job; an altered transaction has its row.
+      // A repeated request gets the same job; an altered transaction has its row already.
       .onConflict((c) => c.doNothing())
       .execute();
   }
 
-  /** The record as it stays until the end of this SQL transaction. */
-  async #locked(t: Write, id: string): Promise<TransactionRecord> {
+  /** Reads the record and locks it until the end of the SQL transaction. */
+  async #lock(t: Write, id: string): Promise<TransactionRecord> {
     const lock = this.db.kind === "postgres";
     const row = await t
       .selectFrom("transactions")
@@ -133,7 +134,7 @@ export class TransactionStore implements Transactions {
       .where("id", "=", id)
       .$if(lock, (query) => query.forUpdate())
       .executeTakeFirst();
-    if (!row) throw unknown(id);
+    if (!row) throw notFound(id);
     const job = await t
       .selectFrom("jobs")
       .select("state")
@@ -144,7 +145,7 @@ export class TransactionStore implements Transactions {
     return { id, status, properties: JSON.parse(row.properties) };
   }
 
-  /** Forgets old records, but not those of jobs that are still there. */
+  /** Deletes old rows except those of jobs that still have their row. */
   async #prune(t: Write): Promise<void> {
     const oldest = await t
       .selectFrom("transactions")
@@ -153,7 +154,7 @@ export class TransactionStore implements Transactions {
       .offset(this.maxRecords)
       .limit(1)
       .executeTakeFirst();
-    const before = Math.max(Date.now() - KEPT, (oldest?.created_at ?? 0) + 1);
+    const before = Math.max(Date.now() - RETENTION_MILLIS, (oldest?.created_at ?? 0) + 1);
     await t
       .deleteFrom("transactions")
       .where("created_at", "<", before)
@@ -165,7 +166,7 @@ export class TransactionStore implements Transactions {
 const rowOf = (
   id: string,
   status: TransactionStatus,
-  { properties, createdMillis }: Sealed,
+  { properties, createdMillis }: SignedContents,
 ): TransactionsRow => ({
   id,
   status,
@@ -173,8 +174,8 @@ const rowOf = (
   created_at: createdMillis,
 });
 
-const unknown = (id: string): JoustError =>
+const notFound = (id: string): JoustError =>
   new JoustError(
     ErrorCode.TransactionNotFound,
-    `there is no transaction ${JSON.stringify(id.slice(0, 80))}`,
+    `transaction ${JSON.stringify(id.slice(0, 80))} does not exist`,
   );

@@ -1,15 +1,17 @@
 import { extended } from "../../foundation/extended.js";
-import type { Call, Operation, Reply } from "../operation.js";
+import type { Call, Operation, Reply, ServiceName } from "../operation.js";
 import type { Services } from "../services.js";
 
+const RECORDING = ["transactions", "log"] as const satisfies readonly ServiceName[];
+
 /**
- * An operation that leaves a record of what it changed, a transaction, where it changes anything.
+ * The same operation, which also leaves a transaction record of what it changed.
  *
- * The reply names it as `transaction_id` and in the header `x-transaction-id`.
+ * The reply names the transaction as `transaction_id` and in the header `x-transaction-id`.
  *
- * The record is made once the work is done, so that an answer names a transaction that can be
- * described. A handler that starts a job answers the job's id, as `transaction_id` or `job_id`: the
- * record then follows the job. Requests that fail change nothing and leave no record.
+ * The record follows the work, so a reply always names a transaction that can be described. A handler that
+ * enqueues a job replies with the job's id as `transaction_id` or `job_id`: the record then has the status of
+ * the job. A request that fails changes nothing and leaves no record.
  */
 export function withTransactionRecord(operation: Operation): Operation {
   const { unrecorded } = operation;
@@ -17,15 +19,16 @@ export function withTransactionRecord(operation: Operation): Operation {
   const member = operation.reply?.properties?.transaction_id;
   return {
     ...operation,
+    uses: [...new Set([...operation.uses, ...RECORDING])],
     async handle(services, call) {
       const reply = await operation.handle(services, call);
       if (typeof unrecorded === "function" && unrecorded(call, reply)) return reply;
       const id = await record(services, operation, call, reply);
       if (id === undefined || reply.kind !== "json") return reply;
       const headers = extended(reply.headers ?? {}, { "x-transaction-id": id });
-      // Where the reply has no room for it, the header tells it.
+      // A reply whose schema has no such member names the transaction in the header only.
       if (!member) return extended(reply, { headers });
-      // The interface has a list of them where what is dropped may be many things.
+      // The namespace specification has a list where one request can drop many things.
       const transaction_id = member.type === "array" ? [id] : id;
       return extended(reply, {
         headers,
@@ -35,9 +38,9 @@ export function withTransactionRecord(operation: Operation): Operation {
   };
 }
 
-/** Undefined when it could not be written: the change itself stands. */
+/** The transaction's id; undefined if the catalog did not store the record. The change stays in effect. */
 async function record(
-  { transactions, log }: Services,
+  { transactions, log }: Pick<Services, (typeof RECORDING)[number]>,
   operation: Operation,
   call: Call<unknown, unknown>,
   reply: Reply,

@@ -1,4 +1,4 @@
-/** Records of what was changed, each under the `transaction_id` that the change's reply gave. */
+/** Transaction records: what each change did. The reply to the change names the record as `transaction_id`. */
 
 export const transactionStatuses = [
   "Queued",
@@ -11,37 +11,37 @@ export type TransactionStatus = (typeof transactionStatuses)[number];
 
 export interface TransactionRecord {
   id: string;
-  /** A job's is the job's own state. */
+  /** The transaction of a job has the state of the job. */
   status: TransactionStatus;
   properties: Record<string, string>;
 }
 
-/** One step of an alteration. */
+/** One action of AlterTransaction. */
 export type TransactionAction =
   | { kind: "status"; status: TransactionStatus }
-  /** `mode`: what to do with a value that is there. */
+  /** `mode`: the effect on an existing value. */
   | { kind: "set"; key: string; value: string; mode: "overwrite" | "fail" | "skip" }
-  /** `mode`: what to do when there is none. */
+  /** `mode`: the effect if the key is not set. */
   | { kind: "unset"; key: string; mode: "fail" | "skip" };
 
-/** What is to be recorded. */
-export interface Work {
+export interface NewTransaction {
   readonly properties: Record<string, string>;
-  /** Id of the job that will do it. */
+  /** Id of the job that does the work. */
   readonly job?: string | undefined;
 }
 
 export interface Transactions {
   /**
-   * Records work that succeeded, or (`job`) that a job will do, whose id the record then has. Any other id
-   * says itself what was done, and is there without a promise.
+   * Records work that succeeded, or work that a job will do. Returns the id: that of the job, or a new one. Without a
+   * promise if the id contains the transaction (see signed-ids.ts).
    */
-  record(work: Work): Promise<string> | string;
-  /** Code 10 when unknown, also after seven days. */
+  record(transaction: NewTransaction): Promise<string> | string;
+  /** @throws code 10 if the transaction does not exist or is older than seven days */
   describe(id: string): Promise<TransactionRecord>;
   /**
-   * Applies all actions or none. Queued and running work can be canceled (the caller stops the
-   * job, whose row is canceled by then); any other change of status is code 14.
+   * Applies all actions or none. Cancelling marks the row of the job; the caller then stops the job.
+   *
+   * @throws code 14 for another change of status, or if the transaction has ended
    */
   alter(id: string, actions: readonly TransactionAction[]): Promise<TransactionRecord>;
 }

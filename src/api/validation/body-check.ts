@@ -2,10 +2,10 @@ import type { TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError } from "@sinclair/typebox/compiler";
 import { invalidInput, type JoustError } from "../../foundation/errors.js";
 
-/** Validates decoded JSON bodies of one operation; compiled once. */
+/** Validates the decoded JSON bodies of one operation. The constructor compiles the schema. */
 export class BodyCheck {
   readonly #check: TypeCheck<TSchema>;
-  /** Members that may be left out and not be null: a null of theirs counts as left out. */
+  /** Optional members whose schema refuses null: null counts as absent. */
   readonly #optional: ReadonlySet<string>;
 
   constructor(schema: TSchema) {
@@ -13,54 +13,55 @@ export class BodyCheck {
     const required = new Set<string>(schema.required ?? []);
     const members: Record<string, TSchema> = schema.properties ?? {};
     const names = Object.keys(members).filter((name) => !required.has(name));
-    this.#optional = new Set(names.filter((name) => !takesNull(members[name])));
+    this.#optional = new Set(names.filter((name) => !acceptsNull(members[name])));
   }
 
-  /** @throws JoustError (code 13) that names the first wrong member and what is right. */
+  /** @throws code 13; the message names the first invalid member and what it must be */
   validate(body: Record<string, unknown>): void {
     if (this.#check.Check(body)) return;
     for (const name of this.#optional) {
       if (body[name] === null) delete body[name];
     }
-    const wrong = this.#check.Errors(body).First();
-    if (wrong) throw mismatch(wrong);
+    const error = this.#check.Errors(body).First();
+    if (error) throw mismatch(error);
   }
 }
 
-const takesNull = (schema: TSchema | undefined): boolean =>
-  schema?.type === "null" || (schema?.anyOf ?? []).some(takesNull);
+const acceptsNull = (schema: TSchema | undefined): boolean =>
+  schema?.type === "null" || (schema?.anyOf ?? []).some(acceptsNull);
 
-/** What a validator found, as a sentence: "`k` must be an integer >= 0, got \"ten\"". */
-export function mismatch(found: ValueError): JoustError {
-  const wrong = innermost(found);
-  const name = wrong.path.slice(1).split("/").map(unescapePointer).join(".");
+/** The error of a validator as a sentence: "`k` must be an integer >= 0, got \"ten\"". */
+export function mismatch(error: ValueError): JoustError {
+  const { path, value, schema } = innermost(error);
+  const name = path.slice(1).split("/").map(unescapePointer).join(".");
   const subject = name === "" ? "the body" : `\`${name}\``;
-  if (wrong.value === undefined)
-    return invalidInput(`${subject} is missing: it must be ${expected(wrong.schema)}`);
-  return invalidInput(`${subject} must be ${expected(wrong.schema)}, got ${shown(wrong.value)}`);
+  if (value === undefined) {
+    return invalidInput(`${subject} is missing: it must be ${describeSchema(schema)}`);
+  }
+  return invalidInput(`${subject} must be ${describeSchema(schema)}, got ${abbreviate(value)}`);
 }
 
-/** Of a value that is not null where it may be null or one other thing: what makes it not that thing. */
-function innermost(found: ValueError): ValueError {
-  if (found.value === null || found.value === undefined) return found;
-  const options: TSchema[] = found.schema.anyOf ?? [];
+/** For a union of null and one other schema: why a value that is not null does not match the other schema. */
+function innermost(error: ValueError): ValueError {
+  if (error.value === null || error.value === undefined) return error;
+  const options: TSchema[] = error.schema.anyOf ?? [];
   const other = options.findIndex((schema) => schema.type !== "null");
-  if (options.length !== 2 || options[1 - other]?.type !== "null") return found;
-  const inner = found.errors[other]?.First();
-  return inner === undefined ? found : innermost(inner);
+  if (options.length !== 2 || options[1 - other]?.type !== "null") return error;
+  const inner = error.errors[other]?.First();
+  return inner === undefined ? error : innermost(inner);
 }
 
-/** `~1` and `~0` of JSON pointers. */
+/** Decodes `~1` and `~0` of JSON pointers. */
 const unescapePointer = (part: string): string => part.replaceAll("~1", "/").replaceAll("~0", "~");
 
-/** A value in a message: JSON, cut short. */
-export function shown(value: unknown): string {
+/** A value for a message: JSON of at most 80 characters. */
+export function abbreviate(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
 /** A schema in words: "an integer >= 0", "one of \"create\", \"overwrite\"". */
-export function expected(schema: TSchema): string {
+export function describeSchema(schema: TSchema): string {
   if (Array.isArray(schema.anyOf)) return alternatives(schema.anyOf);
   if (Array.isArray(schema.enum)) return oneOf(schema.enum);
   if ("const" in schema) return JSON.stringify(schema.const);
@@ -90,7 +91,7 @@ function alternatives(schemas: TSchema[]): string {
   if (schemas.every((schema) => "const" in schema)) {
     return oneOf(schemas.map((schema) => schema.const));
   }
-  return schemas.map(expected).join(" or ");
+  return schemas.map(describeSchema).join(" or ");
 }
 
 const oneOf = (values: unknown[]): string =>
@@ -107,11 +108,11 @@ function bounds(schema: TSchema): string {
 }
 
 function lengths(schema: TSchema, unit: string): string {
-  const least = schema.minLength ?? schema.minItems;
-  const most = schema.maxLength ?? schema.maxItems;
+  const minimum = schema.minLength ?? schema.minItems;
+  const maximum = schema.maxLength ?? schema.maxItems;
   const parts = [
-    least !== undefined ? `at least ${least}` : undefined,
-    most !== undefined ? `at most ${most}` : undefined,
+    minimum !== undefined ? `at least ${minimum}` : undefined,
+    maximum !== undefined ? `at most ${maximum}` : undefined,
   ].filter((part) => part !== undefined);
   return parts.length > 0 ? ` of ${parts.join(" and ")} ${unit}s` : "";
 }

@@ -1,31 +1,31 @@
 import { invalidInput } from "../../foundation/errors.js";
 
 /**
- * `ExistOk`, `exist_ok` and `EXISTOK` are one word. So is `"ExistOk"` with JSON's quotes in the string:
- * the LanceDB SDK for Node encodes its words twice.
+ * `ExistOk`, `exist_ok` and `EXISTOK` are equal. So is `"ExistOk"` with quotes in the string: the LanceDB SDK for Node
+ * encodes these words twice.
  */
-const plain = (word: string): string =>
+const normalize = (word: string): string =>
   word
     .replace(/^"(.*)"$/, "$1")
     .replaceAll(/[_-]/g, "")
     .toLowerCase();
 
 /**
- * Reads an enum-like string: letter case does not count, PascalCase and snake_case are the same.
+ * Parses a string that names one of several choices. Letter case does not matter; PascalCase and snake_case are equal.
  *
- * @throws code 13, naming what is allowed.
+ * @throws code 13; the message lists the choices
  */
-export function choice<const T extends string>(
+export function parseChoice<const T extends string>(
   field: string,
-  given: string,
-  allowed: readonly T[],
+  text: string,
+  choices: readonly T[],
 ): T {
-  const exact = allowed.find((word) => word === given);
+  const exact = choices.find((word) => word === text);
   if (exact !== undefined) return exact;
-  const wanted = plain(given);
-  const found = allowed.find((word) => plain(word) === wanted);
-  if (found !== undefined) return found;
+  const normalized = normalize(text);
+  const match = choices.find((word) => normalize(word) === normalized);
+  if (match !== undefined) return match;
   throw invalidInput(
-    `${field} ${JSON.stringify(given.slice(0, 80))} is not known: use one of ${allowed.join(", ")}`,
+    `${field} ${JSON.stringify(text.slice(0, 80))} is not known: use one of ${choices.join(", ")}`,
   );
 }

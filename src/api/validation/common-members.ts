@@ -2,9 +2,9 @@ import type { TSchema } from "@sinclair/typebox";
 import { invalidInput } from "../../foundation/errors.js";
 import { commonMembers } from "../schemas.js";
 
-/** The members that every JSON body may have beside its own: `identity` and `context`. (`id`: see identifier.ts.) */
+/** The members `identity` and `context`, which every JSON body may have. (`id`: see identifier.ts.) */
 
-/** The schema of a body, with those. */
+/** Adds the common members to the schema of a body. */
 export const withCommonMembers = (schema: TSchema): TSchema => ({
   ...schema,
   properties: { ...commonMembers, ...schema.properties },
@@ -12,7 +12,7 @@ export const withCommonMembers = (schema: TSchema): TSchema => ({
 
 const noContext: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The key in a body's `identity`, "" when there is none. */
+/** The key in a body's `identity`; "" without one. */
 export function keyOf(body: Readonly<Record<string, unknown>>): string {
   const identity = body.identity;
   if (identity === undefined || identity === null) return "";
@@ -25,14 +25,17 @@ export function keyOf(body: Readonly<Record<string, unknown>>): string {
   return key;
 }
 
-/** The body's `context` and the `x-ns-ctx-*` headers; of two entries with one key the header's counts. */
+/** The body's `context`, merged with the `x-ns-ctx-*` headers. A header overrides the entry of the body. */
 export function contextOf(
   headers: { readonly context: Readonly<Record<string, string>> | undefined },
   body: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, string>> {
   const inBody = body?.context;
   if (inBody === undefined || inBody === null) return headers.context ?? noContext;
-  if (typeof inBody !== "object" || Object.values(inBody).some((one) => typeof one !== "string")) {
+  if (
+    typeof inBody !== "object" ||
+    Object.values(inBody).some((value) => typeof value !== "string")
+  ) {
     throw invalidInput("`context` must be an object of strings");
   }
   return { ...(inBody as Record<string, string>), ...headers.context };

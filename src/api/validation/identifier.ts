@@ -1,9 +1,9 @@
 import { invalidInput } from "../../foundation/errors.js";
 
-/** Separates the components of an identifier where the request names no other. */
+/** Separates the components of an identifier unless the request names another delimiter. */
 export const defaultDelimiter = "$";
 
-/** uWebSockets.js replaces bytes of the URL that are not UTF-8 by this character. */
+/** uWebSockets.js replaces invalid UTF-8 in the URL by this character. */
 const REPLACED = "\uFFFD";
 
 /** Percent-decodes one path segment or one side of a query parameter. */
@@ -16,8 +16,8 @@ export function decode(text: string, what: string): string {
 }
 
 /**
- * Components of the identifier in a path segment: percent-decoded, then split at the delimiter.
- * The delimiter alone is the root namespace, [].
+ * The components of the identifier in a path segment: percent-decoded, then split at the delimiter. The delimiter
+ * alone is the root namespace, [].
  */
 export function parseIdentifier(segment: string, delimiter: string): string[] {
   const text = decode(segment, "the id in the path");
@@ -31,7 +31,7 @@ export function parseIdentifier(segment: string, delimiter: string): string[] {
   return id;
 }
 
-/** Refuses a body whose `id` is not the path's. An empty one is absent: the Java client always sends it. */
+/** @throws code 13 if the body's `id` differs from the path. An empty one counts as absent: the Java client always sends it. */
 export function checkBodyId(bodyId: unknown, id: readonly string[]): void {
   if (bodyId === undefined || bodyId === null) return;
   if (!Array.isArray(bodyId) || bodyId.some((component) => typeof component !== "string")) {
@@ -40,7 +40,7 @@ export function checkBodyId(bodyId: unknown, id: readonly string[]): void {
   if (bodyId.length === 0) return;
   if (bodyId.length !== id.length || bodyId.some((component, at) => component !== id[at])) {
     throw invalidInput(
-      `\`id\` in the body is ${JSON.stringify(bodyId)} but the path says ${JSON.stringify(id)}: send the same or leave it out`,
+      `\`id\` in the body is ${JSON.stringify(bodyId)} but the path has ${JSON.stringify(id)}: send the same id or leave it out`,
     );
   }
 }

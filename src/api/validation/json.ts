@@ -2,9 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { invalidInput } from "../../foundation/errors.js";
 
 /**
- * Deepest nesting of arrays and objects in a JSON body. Recursive code (`JSON.stringify`, validators)
- * overflows the stack on deeper values. The engine decodes query bodies itself with the same limit,
- * serde_json's.
+ * Maximum nesting of arrays and objects in a JSON body. Recursive code (`JSON.stringify`, validators) overflows the
+ * stack on deeper values. serde_json, with which the engine decodes query bodies, has the same limit.
  */
 export const MAX_DEPTH = 127;
 
@@ -16,8 +15,9 @@ const OBJECT = 0x7b;
 const OBJECT_END = 0x7d;
 
 /**
- * A JSON body, {} when there is none.
- * @throws JoustError (code 13) when it is no JSON object, is nested too deep, or has strings that are not Unicode.
+ * Parses a JSON body; {} for an empty one.
+ *
+ * @throws code 13 unless it is a JSON object, within the nesting limit, whose strings are valid Unicode
  */
 export function parseJson(body: Uint8Array): Record<string, unknown> {
   if (body.byteLength === 0) return {};
@@ -47,11 +47,11 @@ export function parseJson(body: Uint8Array): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Whether JSON text nests arrays and objects more than `MAX_DEPTH` deep. Undefined for text that is not JSON. */
+/** Whether JSON text exceeds the nesting limit. The result is arbitrary for text that is not JSON. */
 export function isTooDeep(json: Buffer): boolean {
   const { length } = json;
   if (length <= MAX_DEPTH) return false;
-  // Counting brackets is much faster than the scan, and most bodies have few.
+  // Counting brackets is much faster than the scan, and few bodies have more than the limit.
   if (count(json, ARRAY) + count(json, OBJECT) <= MAX_DEPTH) return false;
   let depth = 0;
   for (let at = 0; at < length; at++) {
@@ -66,16 +66,16 @@ export function isTooDeep(json: Buffer): boolean {
   return false;
 }
 
-/** How often a byte occurs; any number above `MAX_DEPTH` if it is more often. */
+/** How often a byte occurs; stops counting above `MAX_DEPTH`. */
 function count(json: Buffer, byte: number): number {
-  let found = 0;
+  let occurrences = 0;
   for (let at = json.indexOf(byte); at >= 0; at = json.indexOf(byte, at + 1)) {
-    if (++found > MAX_DEPTH) break;
+    if (++occurrences > MAX_DEPTH) break;
   }
-  return found;
+  return occurrences;
 }
 
-/** Position of a string's closing quote, -1 if it has none. `start`: behind the opening quote. */
+/** The position of a string's closing quote, or -1. `start`: the position after the opening quote. */
 function endOfString(json: Buffer, start: number): number {
   for (let end = json.indexOf(QUOTE, start); end >= 0; end = json.indexOf(QUOTE, end + 1)) {
     let escapes = 0;
@@ -85,7 +85,7 @@ function endOfString(json: Buffer, start: number): number {
   return -1;
 }
 
-/** Whether all strings of a decoded value are Unicode. Recursive: the value's depth is checked before. */
+/** Whether all strings of a decoded value are valid Unicode. Recursive: the caller has checked the depth. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (value === null || typeof value !== "object") return true;

@@ -5,17 +5,17 @@ import type { RawParams } from "../operation.js";
 import { mismatch } from "./body-check.js";
 import { decode } from "./identifier.js";
 
-const none: RawParams = Object.freeze({});
+const empty: RawParams = Object.freeze({});
 
-/** Query parameters as they came: percent-decoded, `+` for a space, a repeated one as an array. */
+/** Parses a query string: percent-decodes, reads `+` as a space, collects a repeated parameter in an array. */
 export function parseQuery(query: string): RawParams {
-  if (query === "") return none;
+  if (query === "") return empty;
   const params: Record<string, string | string[]> = Object.create(null);
   for (const pair of query.split("&")) {
     if (pair === "") continue;
     const at = pair.indexOf("=");
-    const name = text(at < 0 ? pair : pair.slice(0, at));
-    const value = at < 0 ? "" : text(pair.slice(at + 1));
+    const name = decodePart(at < 0 ? pair : pair.slice(0, at));
+    const value = at < 0 ? "" : decodePart(pair.slice(at + 1));
     const before = params[name];
     if (before === undefined) params[name] = value;
     else if (Array.isArray(before)) before.push(value);
@@ -24,9 +24,9 @@ export function parseQuery(query: string): RawParams {
   return params;
 }
 
-const text = (part: string): string => decode(part.replaceAll("+", " "), "the query string");
+const decodePart = (part: string): string => decode(part.replaceAll("+", " "), "the query string");
 
-/** Converts one operation's query parameters to the types of its schema, and validates them. Unknown ones are left out. */
+/** Converts the query parameters of one operation to the types of its schema and validates them. It drops unknown ones. */
 export class ParamReader {
   readonly #check: TypeCheck<TSchema>;
   readonly #members: readonly { name: string; types: ReadonlySet<string> }[];
@@ -37,20 +37,20 @@ export class ParamReader {
     this.#members = Object.entries((schema.properties ?? {}) as Record<string, TSchema>).map(
       ([name, member]) => ({ name, types: typesOf(member) }),
     );
-    this.#mayBeEmpty = this.#check.Check(none);
+    this.#mayBeEmpty = this.#check.Check(empty);
   }
 
-  /** @throws JoustError (code 13) that names the first wrong parameter and what is right. */
+  /** @throws code 13; the message names the first invalid parameter and what it must be */
   read(raw: RawParams): Record<string, unknown> {
-    if (raw === none && this.#mayBeEmpty) return none as Record<string, unknown>;
+    if (raw === empty && this.#mayBeEmpty) return empty as Record<string, unknown>;
     const params: Record<string, unknown> = {};
     for (const { name, types } of this.#members) {
       const value = raw[name];
       if (value !== undefined) params[name] = convert(name, value, types);
     }
     if (!this.#check.Check(params)) {
-      const wrong = this.#check.Errors(params).First();
-      if (wrong) throw mismatch(wrong);
+      const error = this.#check.Errors(params).First();
+      if (error) throw mismatch(error);
     }
     return params;
   }
@@ -58,14 +58,14 @@ export class ParamReader {
 
 function typesOf(schema: TSchema): ReadonlySet<string> {
   const schemas: TSchema[] = schema.anyOf ?? [schema];
-  return new Set(schemas.map((one) => String(one.type ?? typeof one.const)));
+  return new Set(schemas.map((option) => String(option.type ?? typeof option.const)));
 }
 
-/** Text that does not read as the wanted type stays text: the validator then says what is right. */
+/** Converts text to one of the types. Text of another form stays text: the validator then reports it. */
 function convert(name: string, value: string | string[], types: ReadonlySet<string>): unknown {
   if (types.has("array")) return Array.isArray(value) ? value : [value];
   if (Array.isArray(value))
-    throw invalidInput(`\`${name}\` is given ${value.length} times: give it once`);
+    throw invalidInput(`\`${name}\` appears ${value.length} times: send it once`);
   if (types.has("boolean")) {
     if (/^true$/i.test(value)) return true;
     if (/^false$/i.test(value)) return false;

@@ -1,8 +1,7 @@
 import { invalidInput } from "../../foundation/errors.js";
 
 /**
- * Reads a map of strings that came as JSON text in a query parameter or a header; {} when it is
- * absent or empty.
+ * Parses a map of strings that a query parameter or a header has as JSON text; {} if it is absent or empty.
  *
  * @throws code 13
  */
@@ -23,4 +22,6 @@ export function readStringMap(source: string, text: string | undefined): Record<
 }
 
 const notAMap = (source: string) =>
-  invalidInput(`${source} must be one JSON object whose values are strings, as in {"team":"eng"}`);
+  invalidInput(
+    `${source} must be one JSON object whose values are strings, such as {"team":"eng"}`,
+  );

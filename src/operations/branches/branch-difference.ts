@@ -14,7 +14,7 @@ const index = Type.Object({
   status: Type.String(),
 });
 
-/** A branch compared with the main one, as LanceDB SDKs have it. */
+/** The difference between a branch and main, in the form of LanceDB SDKs. */
 export const branchDifference = Type.Object({
   fromBranch: Type.String(),
   parentVersion: count,
@@ -39,36 +39,36 @@ export const branchDifference = Type.Object({
   errors: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
 });
 
-/** `errors` are the reasons why the branch could not be applied to the main one as it is. */
-export function differenceEntry(fromBranch: string, found: BranchDifference) {
-  const { rows } = found;
+/** `errors`: why the columns of the branch cannot be copied to main. */
+export function differenceEntry(fromBranch: string, difference: BranchDifference) {
+  const { rows } = difference;
   return {
     fromBranch,
-    parentVersion: found.parentVersion,
-    mainVersion: found.mainVersion,
-    branchVersion: found.branchVersion,
-    baseMoved: baseMoved(found),
-    rowCountMain: found.rowsOnMain,
-    rowCountBranch: found.rowsOnBranch,
+    parentVersion: difference.parentVersion,
+    mainVersion: difference.mainVersion,
+    branchVersion: difference.branchVersion,
+    baseMoved: baseMoved(difference),
+    rowCountMain: difference.rowsOnMain,
+    rowCountBranch: difference.rowsOnBranch,
     rowSummary: {
       unchanged: rows?.unchanged ?? 0,
       newOnBase: rows?.newOnMain ?? 0,
       newOnBranch: rows?.newOnBranch ?? 0,
-      // Nothing is computed again on the way from one branch to another.
+      // Copying columns between branches computes no values.
       staleRecompute: 0,
       inputsChanged: rows?.changed ?? 0,
       deltaAvailable: rows !== undefined,
     },
-    addedColumns: found.addedColumns.map(columnEntry),
-    removedColumns: found.removedColumns.map(columnEntry),
-    changedColumns: found.changedColumns.map(({ main, branch }) => ({
+    addedColumns: difference.addedColumns.map(columnEntry),
+    removedColumns: difference.removedColumns.map(columnEntry),
+    changedColumns: difference.changedColumns.map(({ main, branch }) => ({
       name: main.name,
       main: columnEntry(main),
       branch: columnEntry(branch),
     })),
-    addedIndexes: found.addedIndices.map(indexEntry),
-    removedIndexes: found.removedIndices.map(indexEntry),
-    errors: obstacles(found),
+    addedIndexes: difference.addedIndices.map(indexEntry),
+    removedIndexes: difference.removedIndices.map(indexEntry),
+    errors: obstacles(difference),
   };
 }
 
@@ -84,26 +84,28 @@ const indexEntry = ({ name, columns, indexType }: IndexDescription) => ({
   status: "Ready",
 });
 
-/** Why the branch's columns cannot be brought to the main one as they are. */
-export function obstacles(found: BranchDifference): { code: string; message: string }[] {
-  const { rows } = found;
-  const { parentBranch, parentVersion, mainVersion, rowsOnMain, rowsOnBranch } = found;
-  const removed = found.removedColumns.map((column) => column.name).join(", ");
-  const changed = found.changedColumns.map(({ main }) => main.name).join(", ");
+/** Why the columns of the branch cannot be copied to main. */
+export function obstacles(difference: BranchDifference): { code: string; message: string }[] {
+  const { rows } = difference;
+  const { parentBranch, parentVersion, mainVersion, rowsOnMain, rowsOnBranch } = difference;
+  const removed = difference.removedColumns.map((column) => column.name).join(", ");
+  const changed = difference.changedColumns.map(({ main }) => main.name).join(", ");
   const moved = (rows?.changed ?? 0) + (rows?.newOnMain ?? 0) + (rows?.newOnBranch ?? 0);
   const all = {
-    parentNotMain: parentBranch !== undefined && `the branch began on the branch ${parentBranch}`,
+    parentNotMain:
+      parentBranch !== undefined && `the parent of the branch is ${parentBranch}, not main`,
     baseMoved:
-      baseMoved(found) && `main is at version ${mainVersion}, the branch began at ${parentVersion}`,
+      baseMoved(difference) &&
+      `main is at version ${mainVersion}, the branch was created at version ${parentVersion}`,
     rowCountMismatch:
-      rowsOnMain !== rowsOnBranch && `main has ${rowsOnMain} rows, the branch ${rowsOnBranch}`,
+      rowsOnMain !== rowsOnBranch && `main has ${rowsOnMain} rows, the branch has ${rowsOnBranch}`,
     rowsChanged:
       rows === undefined
-        ? "it cannot be told which rows changed"
-        : moved > 0 && `${moved} rows are new or changed on one side`,
-    columnRemoved: removed !== "" && `the branch has no ${removed}`,
-    columnChanged: changed !== "" && `the branch has other types of ${changed}`,
-    noColumnChanges: found.addedColumns.length === 0 && "the branch has no column that main lacks",
+        ? "the server cannot determine which rows changed"
+        : moved > 0 && `${moved} rows are new or changed on one of the branches`,
+    columnRemoved: removed !== "" && `the branch lacks the columns ${removed}`,
+    columnChanged: changed !== "" && `the types of the columns ${changed} differ`,
+    noColumnChanges: difference.addedColumns.length === 0 && "the branch adds no column",
   };
   return Object.entries(all).flatMap(([code, message]) =>
     message === false ? [] : [{ code, message }],

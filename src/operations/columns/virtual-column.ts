@@ -1,6 +1,6 @@
 /**
- * Columns that a function outside the server computes. The server keeps the declaration where the
- * clients that make them look for it, in the field's metadata; it never runs or unpickles a function.
+ * Virtual columns: a function outside the server computes their values. The server stores the declaration in the field's
+ * metadata, where clients look for it. It never runs or unpickles a function.
  */
 import { createHash } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
@@ -13,7 +13,7 @@ const maybe = <T extends ReturnType<typeof Type.Unsafe>>(schema: T) =>
 const text = (description: string) =>
   Type.Optional(Type.Union([Type.String({ description }), Type.Null()]));
 
-/** A type: `{"type": "float32"}` and so on, or the name alone. */
+/** A data type: `{"type": "float32"}`, or the name alone. */
 export const dataType = Type.Union([Type.Object({ type: Type.String() }), Type.String()]);
 
 const output = Type.Object({
@@ -24,11 +24,11 @@ const output = Type.Object({
   metadata: Type.Optional(stringMap),
 });
 
-/** What a declaration may say of the function, beside what it computes. */
-const described = {
-  image: text("image the function runs in"),
+/** Members that describe the function. */
+const functionMembers = {
+  image: text("container image of the function"),
   udf_version: text("version of the function"),
-  udf_backend: text("how the function is packed"),
+  udf_backend: text("packaging of the function"),
   auto_backfill: maybe(Type.Boolean()),
   manifest: text("environment of the function, JSON"),
   manifest_checksum: text("SHA-256 of the manifest, hex"),
@@ -36,7 +36,7 @@ const described = {
 };
 
 export const virtualColumn = Type.Object({
-  ...described,
+  ...functionMembers,
   input_columns: Type.Array(Type.String({ minLength: 1 }), { description: "field paths" }),
   udf: Type.String({ minLength: 1, description: "the function, base64" }),
   udf_name: Type.String({ minLength: 1 }),
@@ -45,7 +45,7 @@ export const virtualColumn = Type.Object({
 });
 
 export const virtualColumnChange = Type.Object({
-  ...described,
+  ...functionMembers,
   input_columns: maybe(Type.Array(Type.String({ minLength: 1 }))),
   udf: text("the function, base64"),
   udf_name: text("name of the function"),
@@ -56,19 +56,22 @@ type Change = Static<typeof virtualColumnChange>;
 const KEY = "virtual_column";
 
 /** The columns that a declaration adds: one, or one for each output. */
-export async function declare(
+export async function planVirtualColumn(
   table: Table,
   name: string,
   column: Static<typeof virtualColumn>,
 ): Promise<NewColumn[]> {
   const outputs = column.outputs ?? [];
+  // Exactly one of the two.
   if (outputs.length > 0 === (column.data_type != null)) {
     throw invalidInput(`virtual column ${JSON.stringify(name)} needs outputs or a data_type`);
   }
   if (outputs.some((output) => output.nullable === false)) {
-    throw invalidInput("a virtual column is null until it is filled: its outputs must be nullable");
+    throw invalidInput(
+      "the values of a virtual column are null until a backfill: its outputs must be nullable",
+    );
   }
-  const shared = { [KEY]: "true", ...(await metadataOf(table, column)) };
+  const shared = { [KEY]: "true", ...(await virtualColumnMetadata(table, column)) };
   if (column.data_type != null) {
     return [
       {
@@ -79,8 +82,8 @@ export async function declare(
       },
     ];
   }
-  return outputs.map(({ column: of, struct_field, data_type, metadata }) => ({
-    name: of,
+  return outputs.map(({ column: output, struct_field, data_type, metadata }) => ({
+    name: output,
     dataType: JSON.stringify(data_type),
     inputs: column.input_columns,
     metadata: {
@@ -92,11 +95,14 @@ export async function declare(
   }));
 }
 
-/** Metadata that says what the members given say. The function itself is kept in a file of the table. */
-export async function metadataOf(table: Table, column: Change): Promise<Record<string, string>> {
+/** The metadata of a declaration. The function itself is stored in a file of the table. */
+export async function virtualColumnMetadata(
+  table: Table,
+  column: Change,
+): Promise<Record<string, string>> {
   checkManifest(column);
   const members = {
-    udf: column.udf == null ? undefined : await keep(table, column.udf),
+    udf: column.udf == null ? undefined : await storeFunction(table, column.udf),
     udf_name: column.udf_name,
     udf_version: column.udf_version,
     udf_backend: column.udf_backend,
@@ -115,13 +121,13 @@ const sha256 = (data: string | Uint8Array): string =>
 
 function checkManifest({ manifest, manifest_checksum }: Change): void {
   if (manifest_checksum == null) return;
-  if (manifest == null) throw invalidInput("manifest_checksum is given without a manifest");
+  if (manifest == null) throw invalidInput("manifest_checksum needs a manifest");
   if (manifest_checksum.toLowerCase() !== sha256(manifest)) {
     throw invalidInput("manifest_checksum is not the SHA-256 of the manifest");
   }
 }
 
-async function keep(table: Table, udf: string): Promise<string> {
+async function storeFunction(table: Table, udf: string): Promise<string> {
   const payload = fromBase64("udf", udf);
   checkEnvelope(payload);
   return table.keepFunction(sha256(payload), payload);
@@ -133,7 +139,7 @@ function fromBase64(member: string, encoded: string): Buffer {
   throw invalidInput(`${member} must be base64`);
 }
 
-/** A payload may be a JSON envelope that holds the pickle and its checksum: they must agree. */
+/** If the payload is a JSON envelope with a pickle and a checksum, the two must match. */
 function checkEnvelope(payload: Buffer): void {
   let envelope: { udf_pickle?: unknown; udf_checksum?: unknown } | null;
   try {

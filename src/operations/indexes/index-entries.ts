@@ -1,9 +1,9 @@
-import { compareNames } from "../../api/page-of.js";
+import { compareNames } from "../../api/paging.js";
 import type { IndexDescription } from "../../engine/index.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import type { IndexSpec } from "./index-request.js";
 
-/** An entry of an index listing, as the contract has it. */
+/** An entry of an index listing. */
 export interface IndexEntry {
   index_name: string;
   index_uuid: string;
@@ -30,16 +30,18 @@ const statusOf = {
 export const isActive = (job: JobRecord): boolean =>
   job.state === "QUEUED" || job.state === "RUNNING";
 
-/** The index builds of one branch among a table's jobs. */
-export const buildsOn = (jobs: readonly JobRecord[], branch: string | undefined): JobRecord[] =>
-  jobs.filter((job) => job.kind === "index_build" && specOf(job).branch === branch);
+/** Filters a table's jobs: the index builds on one branch. */
+export const buildsOnBranch = (
+  jobs: readonly JobRecord[],
+  branch: string | undefined,
+): JobRecord[] => jobs.filter((job) => job.kind === "index_build" && specOf(job).branch === branch);
 
-/** What a build was asked for. */
+/** The parsed spec of an index build. */
 export const specOf = (build: JobRecord): IndexSpec => JSON.parse(build.spec) as IndexSpec;
 
 /**
- * The table's indexes and those that are to become some, by name. An index that is being replaced
- * shows the progress of its successor; a replacement that failed leaves the index as it was.
+ * The entries of a table's indexes and index builds, by name. If a build replaces an index, the entry reports the
+ * progress of the build. A failed replacement does not change the entry of the index.
  */
 export function indexEntries(
   indexes: readonly IndexDescription[],
@@ -82,7 +84,7 @@ function buildEntry(job: JobRecord): IndexEntry {
   const spec = specOf(job);
   return {
     index_name: spec.name,
-    // An index has a uuid of its own once it exists; until then the job's id stands for it.
+    // The index has no uuid before the build ends.
     index_uuid: job.id,
     columns: [spec.column],
     index_type: spec.index_type,
@@ -91,7 +93,7 @@ function buildEntry(job: JobRecord): IndexEntry {
   };
 }
 
-/** State of a build and, as JSON text, how far it is or why it failed. */
+/** The status of a build; its progress or its error as JSON text. */
 function progressOf(job: JobRecord): Pick<IndexEntry, "status" | "index_details"> {
   const state = job.state as keyof typeof statusOf;
   const details = state === "FAILED" ? { error: job.error } : { progress: job.progress };

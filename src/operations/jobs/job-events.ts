@@ -10,7 +10,7 @@ interface JobEvent {
   message: string | null;
 }
 
-/** What a job's record tells of its course, oldest first: when it was queued, how far it is or how it ended. */
+/** The events that follow from a job's record, oldest first: queued, then its progress or its end. */
 function eventsOf(job: JobRecord): JobEvent[] {
   const none = { stage: null, completed: null, total: null, message: null };
   const queued: JobEvent = { ...none, millis: job.createdMillis, event: "QUEUED" };
@@ -33,7 +33,7 @@ function eventsOf(job: JobRecord): JobEvent[] {
 
 /** The events as an Arrow IPC stream. */
 export async function jobEvents(job: JobRecord, limit = Number.POSITIVE_INFINITY): Promise<Reply> {
-  // Loaded at first use: it is large, and nothing else of the server needs it.
+  // Loaded at first use: the package is large, and only this operation needs it.
   const arrow = await import("apache-arrow");
   const events = eventsOf(job).slice(0, limit);
   const column = <T extends import("apache-arrow").DataType>(
@@ -47,27 +47,27 @@ export async function jobEvents(job: JobRecord, limit = Number.POSITIVE_INFINITY
     ),
     timestamp: column(
       new arrow.TimestampMillisecond(),
-      events.map((one) => one.millis),
+      events.map((event) => event.millis),
     ),
     event: column(
       new arrow.Utf8(),
-      events.map((one) => one.event),
+      events.map(({ event }) => event),
     ),
     stage: column(
       new arrow.Utf8(),
-      events.map((one) => one.stage),
+      events.map((event) => event.stage),
     ),
     completed: column(
       new arrow.Float64(),
-      events.map((one) => one.completed),
+      events.map((event) => event.completed),
     ),
     total: column(
       new arrow.Float64(),
-      events.map((one) => one.total),
+      events.map((event) => event.total),
     ),
     message: column(
       new arrow.Utf8(),
-      events.map((one) => one.message),
+      events.map((event) => event.message),
     ),
   });
   return {

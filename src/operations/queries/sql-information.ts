@@ -1,4 +1,4 @@
-/** `information_schema`: what the catalog knows, as SQL shows it. */
+/** `information_schema`: the names in the catalog as SQL tables. */
 
 import type { Catalog, NamespacePath, Page, PageRequest, TableId } from "../../catalog/catalog.js";
 import type { SqlListed, SqlSource } from "../../engine/index.js";
@@ -7,58 +7,60 @@ import { ROOT_SCHEMA } from "../../tables/named-table.js";
 import { storageOptions, type TableDependencies } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
 
-/** What a listing for a statement takes. */
-export interface Listing extends TableDependencies {
+/** The services that `information_schema` needs. */
+export interface ListingServices extends TableDependencies {
   readonly catalog: TableDependencies["catalog"] &
     Pick<Catalog, "listAllTables" | "listNamespaces">;
 }
 
 const PAGE = 1_000;
-/** Names of the catalog that a statement may have listed. */
-const MOST_NAMES = 100_000;
-/** Tables of a catalog whose columns a statement may have listed. */
-const MOST_OPENED = 10_000;
+/** Maximum number of names in the catalog that a statement may list. */
+const MAX_NAMES = 100_000;
+/** Maximum number of tables whose columns a statement may list. */
+const MAX_OPENED = 10_000;
 
-/** The table of `information_schema` that a name is, in lower case; undefined for other names. */
-export function informationName([schema, table, ...more]: readonly string[]): string | undefined {
+/** The table of `information_schema` that a name refers to, in lower case; undefined for other names. */
+export function informationSchemaTable([schema, table, ...more]: readonly string[]):
+  | string
+  | undefined {
   if (schema?.toLowerCase() !== "information_schema" || more.length > 0) return undefined;
   return table?.toLowerCase();
 }
 
-/** What the tables of `information_schema` among some sources show. */
-export async function listingFor(
-  services: Listing,
+/** The rows of the `information_schema` tables among the sources of a statement. */
+export async function listInformation(
+  services: ListingServices,
   sources: readonly SqlSource[],
   fresh: Freshness,
 ): Promise<{ schemata?: string[]; tables?: SqlListed[] }> {
-  const wanted = new Set(sources.map((source) => source.information));
-  wanted.delete(undefined);
-  if (wanted.size === 0) return {};
+  const requested = new Set(sources.map((source) => source.information));
+  requested.delete(undefined);
+  if (requested.size === 0) return {};
   const namespaces = await allNamespaces(services, fresh);
   const root = namespaces.some((path) => path.length === 1 && path[0] === ROOT_SCHEMA)
     ? ""
     : ROOT_SCHEMA;
   const schema = (path: NamespacePath) => (path.length === 0 ? root : path.join("$"));
   const schemata = namespaces.map(schema);
-  if (!wanted.has("tables") && !wanted.has("columns")) return { schemata };
+  if (!requested.has("tables") && !requested.has("columns")) return { schemata };
   const tables = await allTables(services, fresh);
-  const isOpened = wanted.has("columns");
-  if (isOpened && tables.length > MOST_OPENED) {
+  const withColumns = requested.has("columns");
+  if (withColumns && tables.length > MAX_OPENED) {
     throw invalidInput(
-      `information_schema.columns opens every table, and there are more than ${MOST_OPENED}: use DescribeTable, POST /v1/table/{id}/describe`,
+      `information_schema.columns opens every table, and the catalog has more than ${MAX_OPENED} tables: use DescribeTable, POST /v1/table/{id}/describe`,
     );
   }
   const listed: SqlListed[] = [];
   for (const id of tables) {
     const entry = { schema: schema(id.slice(0, -1)), name: id.at(-1) as string };
-    const place = isOpened ? await placeOf(services, id) : {};
-    if (place) listed.push({ ...entry, ...place });
+    const location = withColumns ? await locate(services, id) : {};
+    if (location) listed.push({ ...entry, ...location });
   }
   return { schemata, tables: listed };
 }
 
-/** Undefined for a table that was dropped meanwhile. */
-async function placeOf(
+/** Where the engine finds a table; undefined if it was dropped after the listing. */
+async function locate(
   services: TableDependencies,
   id: TableId,
 ): Promise<Pick<SqlListed, "location" | "storageOptions"> | undefined> {
@@ -66,33 +68,36 @@ async function placeOf(
     const record = services.catalog.tableSync(id) ?? (await services.catalog.table(id));
     return { location: record.location, storageOptions: storageOptions(services, record) };
   } catch (error) {
-    const gone = [ErrorCode.TableNotFound, ErrorCode.NamespaceNotFound];
-    if (gone.some((code) => hasCode(error, code))) return undefined;
+    const missing = [ErrorCode.TableNotFound, ErrorCode.NamespaceNotFound];
+    if (missing.some((code) => hasCode(error, code))) return undefined;
     throw error;
   }
 }
 
-/** The root first, each namespace before those inside it. */
-async function allNamespaces({ catalog }: Listing, fresh: Freshness): Promise<NamespacePath[]> {
-  const found: NamespacePath[] = [[]];
-  for (let at = 0; at < found.length; at++) {
-    const parent = found[at] as NamespacePath;
+/** The root first; each namespace before its children. */
+async function allNamespaces(
+  { catalog }: ListingServices,
+  fresh: Freshness,
+): Promise<NamespacePath[]> {
+  const namespaces: NamespacePath[] = [[]];
+  for (let at = 0; at < namespaces.length; at++) {
+    const parent = namespaces[at] as NamespacePath;
     try {
-      const names = await every((page) => catalog.listNamespaces(parent, page), fresh);
-      found.push(...names.map((name) => [...parent, name]));
+      const names = await allPages((page) => catalog.listNamespaces(parent, page), fresh);
+      namespaces.push(...names.map((name) => [...parent, name]));
     } catch (error) {
-      // Dropped meanwhile.
+      // The namespace was dropped after the listing.
       if (!hasCode(error, ErrorCode.NamespaceNotFound)) throw error;
     }
-    checkCount(found.length);
+    checkCount(namespaces.length);
   }
-  return found;
+  return namespaces;
 }
 
-const allTables = ({ catalog }: Listing, fresh: Freshness): Promise<TableId[]> =>
-  every((page) => catalog.listAllTables(page, { declared: true }), fresh);
+const allTables = ({ catalog }: ListingServices, fresh: Freshness): Promise<TableId[]> =>
+  allPages((page) => catalog.listAllTables(page, { declared: true }), fresh);
 
-async function every<T>(
+async function allPages<T>(
   list: (page: PageRequest) => Promise<Page<T>>,
   { minTimestampMillis }: Freshness,
 ): Promise<T[]> {
@@ -112,8 +117,8 @@ async function every<T>(
 }
 
 function checkCount(names: number): void {
-  if (names <= MOST_NAMES) return;
+  if (names <= MAX_NAMES) return;
   throw invalidInput(
-    `the catalog has more than ${MOST_NAMES} names: list them in pages, GET /v1/namespace/{id}/table/list`,
+    `the catalog has more than ${MAX_NAMES} names: list them in pages, GET /v1/namespace/{id}/table/list`,
   );
 }

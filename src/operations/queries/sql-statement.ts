@@ -14,43 +14,47 @@ import {
   type TableDependencies,
 } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
-import { queryNumber } from "./query-number.js";
-import { informationName, type Listing, listingFor } from "./sql-information.js";
+import { nextQueryNumber } from "./query-number.js";
+import {
+  informationSchemaTable,
+  type ListingServices,
+  listInformation,
+} from "./sql-information.js";
 
-/** How the rows of a statement are written. */
+/** The encoding of the result rows. */
 export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
 
 export interface SqlRun {
   readonly format: SqlFormat;
   readonly fresh: Freshness;
-  /** Runs `work` when nobody waits for the answer any more. */
+  /** Runs `work` if the client disconnects. */
   onAbort(work: () => void): void;
 }
 
 /**
  * Runs the statement of a JSON body `{query, parameters, limit}` over the catalog's tables.
  *
- * @throws code 13 for what is no query, 0 for another statement, 1 or 4 for a table that does not exist
+ * @throws code 13 for an invalid query, 0 for a statement that is not a query, 1 or 4 for a table that does not exist
  */
 export async function runStatement(
-  services: Listing,
+  services: ListingServices,
   body: Uint8Array,
   { format, fresh, onAbort }: SqlRun,
 ): Promise<QueryAnswer> {
   const { engine } = services;
   const tables = await engine.sqlTables(body);
   const records: OpenTable["record"][] = [];
-  const sources = await Promise.all(tables.map((table) => source(services, table, records)));
-  const listing = await listingFor(services, sources, fresh);
-  const number = queryNumber();
+  const sources = await Promise.all(tables.map((table) => resolve(services, table, records)));
+  const listing = await listInformation(services, sources, fresh);
+  const number = nextQueryNumber();
   const options = extended({ sources, format, number, ...listing }, fresh);
   try {
     const answer = engine.sql(body, options);
-    // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
+    // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
     onAbort(() => cancelQuery(number));
     return await answer;
   } catch (error) {
-    // Files that vanish under a query are no fault of the server's if somebody dropped the table.
+    // Missing files are not an internal error if the table was dropped during the query.
     if (hasCode(error, ErrorCode.Internal)) {
       for (const record of records) await checkLive(services, record);
     }
@@ -58,23 +62,23 @@ export async function runStatement(
   }
 }
 
-/** What a name stands for. Adds the table to `records`. */
-async function source(
+/** The source that a name in the statement refers to. Adds its table to `records`. */
+async function resolve(
   services: TableDependencies,
   { name, version, tag }: SqlTable,
   records: OpenTable["record"][],
 ): Promise<SqlSource> {
-  const information = informationName(name);
+  const information = informationSchemaTable(name);
   if (information !== undefined) return { information };
   return onNamedTable(services, name, [], async ({ record, table }) => {
     records.push(record);
     const tagged = tag === undefined ? undefined : await table.tag(tag);
-    const wanted = version ?? tagged?.version;
+    const readVersion = version ?? tagged?.version;
     return {
       location: record.location,
       storageOptions: storageOptions(services, record),
       ...(tagged?.branch !== undefined && { branch: tagged.branch }),
-      ...(wanted !== undefined && { version: wanted }),
+      ...(readVersion !== undefined && { version: readVersion }),
     };
   });
 }

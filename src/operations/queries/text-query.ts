@@ -1,6 +1,6 @@
 /**
- * What to search text for, in the forms of the namespace interface and of the LanceDB SDKs. The
- * engine reads it (`crates/joust-text/src/query/form.rs`); a test holds the two together.
+ * Text queries, in the forms of the namespace specification and of LanceDB SDKs. The engine decodes them
+ * (`crates/joust-text/src/query/form.rs`); a test compares this schema with the engine.
  */
 import { type TSchema, Type } from "@sinclair/typebox";
 
@@ -15,7 +15,7 @@ const column = optional(
 );
 const columns = Type.Array(Type.String());
 const count = (maximum: number) => Type.Integer({ minimum: 0, maximum });
-/** What a 32-bit float holds. */
+/** Rounds to a finite 32-bit float. */
 const weight = Type.Number({ minimum: 0, exclusiveMaximum: 2 ** 128 - 2 ** 103 });
 const operator = optional(
   Type.String({ pattern: "^([aA][nN][dD]|[oO][rR])$" }),
@@ -24,7 +24,7 @@ const operator = optional(
 const boosts = optional(Type.Array(weight), "one for each column");
 const documents = optional(
   Type.Union([Type.Literal("row"), Type.Literal("list_element")]),
-  "what counts as a document of a column of lists",
+  "the document unit of a list column",
 );
 
 const match = Type.Object({
@@ -33,18 +33,24 @@ const match = Type.Object({
   boost: optional(weight, "default: 1"),
   fuzziness: optional(
     Type.Union([count(5), Type.String({ pattern: "^[aA][uU][tT][oO]$" })]),
-    "edits that a word may be away, or auto: by its length; default: 0. Null is auto in the form of " +
-      "LanceDB SDKs (`query`) and 0 in a `structured_query`",
+    "maximum edit distance, or auto: by the length of the word; default: 0. Null is auto in the form " +
+      "of LanceDB SDKs (`query`) and 0 in a `structured_query`",
   ),
-  max_expansions: optional(count(1_000), "words that a fuzzy one may stand for; default: 50"),
+  max_expansions: optional(
+    count(1_000),
+    "maximum number of words that a fuzzy word matches; default: 50",
+  ),
   operator,
-  prefix_length: optional(count(65_535), "characters at the beginning that must agree; default: 0"),
+  prefix_length: optional(
+    count(65_535),
+    "number of leading characters that must match exactly; default: 0",
+  ),
   document_granularity: documents,
 });
 const phrase = Type.Object({
   column,
   terms: Type.String(),
-  slop: optional(count(100), "words that may stand between; default: 0"),
+  slop: optional(count(100), "maximum number of words between the words of the phrase; default: 0"),
   document_granularity: documents,
 });
 const multiMatch = Type.Union([
@@ -63,7 +69,7 @@ const multiMatch = Type.Union([
       boost: boosts,
       operator,
     },
-    { description: "of LanceDB SDKs" },
+    { description: "the form of LanceDB SDKs" },
   ),
 ]);
 const combinedFields = Type.Object({
@@ -73,7 +79,7 @@ const combinedFields = Type.Object({
   operator,
 });
 
-/** One kind of query; some hold others. */
+/** One kind of query. Some kinds contain other queries. */
 const structuredQuery = Type.Recursive(
   (query) => {
     const clauses = optional(Type.Array(query));

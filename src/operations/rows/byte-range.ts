@@ -1,11 +1,11 @@
 import { invalidInput } from "../../foundation/errors.js";
 
 /**
- * The bytes, from the first to before the second, that a `Range` header asks of a value of `size`
- * bytes; undefined when there is no such header. @throws code 13 when it does not name one range of
- * bytes
+ * The range of a `Range` header for a value of `size` bytes: from `start` to before `end`; undefined without a header.
+ *
+ * @throws code 13 unless the header names one range of bytes
  */
-export function byteRange(
+export function readByteRange(
   header: string,
   size: number,
 ): [start: number, end: number] | "unsatisfiable" | undefined {
@@ -13,7 +13,7 @@ export function byteRange(
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header.trim()) ?? [];
   if (first === "" && last === "") {
     throw invalidInput(
-      `the Range header is ${JSON.stringify(header.slice(0, 80))}: ask for one range, such as bytes=0-99`,
+      `the Range header is ${JSON.stringify(header.slice(0, 80))}: request one range, such as bytes=0-99`,
     );
   }
   if (first === "") {
@@ -24,7 +24,7 @@ export function byteRange(
   const end = last === "" ? size : Math.min(Number(last) + 1, size);
   if (last !== "" && Number(last) < start) {
     throw invalidInput(
-      `the Range header ${JSON.stringify(header.slice(0, 80))} ends before it begins`,
+      `the Range header ${JSON.stringify(header.slice(0, 80))} ends before it starts`,
     );
   }
   return start >= size ? "unsatisfiable" : [start, end];

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
@@ -22,12 +22,12 @@ export const updateTable = operation({
       ),
       updates: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
         minItems: 1,
-        description: "pairs of a field path and a SQL expression over the row as it was",
+        description: "pairs of a field path and a SQL expression over the old row",
       }),
       branch,
       properties: Type.Optional(
         mapOf(Type.String(), {
-          description: "properties of the table to set; others stay",
+          description: "properties of the table to set; others do not change",
         }),
       ),
     }),
@@ -40,22 +40,23 @@ export const updateTable = operation({
   }),
   permission: "write",
   administrative: {
-    to: "set properties that begin with `joust.`",
+    to: "set properties that start with `joust.`",
     includes: ({ payload }) => hasServerProperties(payload.properties),
   },
   repeatable: true,
+  uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {
     const { id, payload } = call;
     const { predicate, updates } = payload;
     if (predicate?.trim() === "") {
-      throw invalidInput("predicate is blank: to update all rows leave it out");
+      throw invalidInput("predicate is blank: leave it out to update all rows");
     }
     if (new Set(updates.map(([path]) => path)).size < updates.length) {
       throw invalidInput("updates name a field twice: give each field one expression");
     }
     return changingTable(services, id, undefined, async ({ record, table }) => {
       const { version, numUpdatedRows } = await onBranch(
-        forAttempt(table, call),
+        tableForAttempt(table, call),
         payload.branch,
       ).update({
         updates,

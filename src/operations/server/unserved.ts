@@ -1,6 +1,6 @@
 /**
- * What LanceDB SDKs can ask of products beside a table server. Each answer says so, in a way that no
- * SDK repeats the request for (406, code 0).
+ * Requests of LanceDB SDKs to other products than a table server. Each reply names the reason, with a status after which
+ * no SDK retries (406, code 0).
  */
 import { Type } from "@sinclair/typebox";
 import { type Operation, operation } from "../../api/operation.js";
@@ -23,9 +23,9 @@ const authorization = [
   "group",
 ];
 
-/** Methods and paths, by the sentence that answers them. */
+/** Methods and paths by error message. */
 const routes: Record<string, readonly string[]> = {
-  "this server keeps no secrets: give storage options when it is started": object("secret", [
+  "this server stores no secrets: set storage options when you start it": object("secret", [
     "create",
     "alter",
     "drop",
@@ -37,7 +37,7 @@ const routes: Record<string, readonly string[]> = {
     "view",
     ["create", "describe", "drop"],
   ),
-  "this server has no real-time engine: every write is visible when it is answered": ofTable([
+  "this server has no real-time engine: a write is visible when its reply arrives": ofTable([
     "flush_rte",
     "compact_rte",
     "enable_rte",
@@ -47,14 +47,14 @@ const routes: Record<string, readonly string[]> = {
     "set_lsm_write_spec",
     "unset_lsm_write_spec",
   ]),
-  "this server grants rights through keys: use `joust key`": authorization.flatMap((path) => [
+  "this server grants permissions through keys: use `joust key`": authorization.flatMap((path) => [
     `GET /admin/authz/${path}`,
     `POST /admin/authz/${path}`,
   ]),
 };
 
 /** `PostV1SecretIdCreate` for `POST /v1/secret/{id}/create`. */
-const words = (text: string): string =>
+const pascalCase = (text: string): string =>
   text
     .toLowerCase()
     .split(/[^a-z0-9]+/)
@@ -65,15 +65,16 @@ const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths])
   paths.map((route) => {
     const [method = "POST", path = ""] = route.split(" ");
     return operation({
-      id: `Unserved${words(route)}`,
+      id: `Unserved${pascalCase(route)}`,
       dialect: "lancedb",
       methods: [method as "GET" | "POST"],
       path,
-      summary: "Of another product: refused",
+      summary: "Refuse a request to another product",
       tag: "Table",
       params: nothing,
       body: { kind: "none" },
       permission: "read",
+      uses: [],
       handle() {
         throw new JoustError(ErrorCode.Unsupported, sentence);
       },
@@ -81,26 +82,27 @@ const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths])
   }),
 );
 
-/** A table without a real-time engine has none of its statistics, which is an answer and no failure. */
-const absent: Operation[] = Object.entries({
+/** The settings and statistics of a real-time engine are null, which is not an error. */
+const nullReplies: Operation[] = Object.entries({
   get_rte_stats: "rte_stats",
   get_rte_spec: "rte_spec",
   get_lsm_stats: "lsm_stats",
   get_lsm_write_spec: "lsm_write_spec",
 }).map(([call, member]) =>
   operation({
-    id: words(call),
+    id: pascalCase(call),
     dialect: "lancedb",
     methods: ["POST"],
     path: `/v1/table/{id}/${call}/`,
-    summary: "Tell that the table has no real-time engine",
+    summary: "Report that the table has no real-time engine",
     tag: "Table",
     params: nothing,
     body: { kind: "none" },
     reply: Type.Object({ [member]: Type.Null() }),
     permission: "read",
+    uses: [],
     handle: () => ({ kind: "json", value: { [member]: null } }),
   }),
 );
 
-export const unserved: readonly Operation[] = [...refusals, ...absent];
+export const unserved: readonly Operation[] = [...refusals, ...nullReplies];

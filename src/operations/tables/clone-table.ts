@@ -5,16 +5,16 @@ import { clientLocation } from "../../catalog/tables/client-location.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { tableHandle } from "../../tables/open-table.js";
 import { checkVersion } from "../../tables/target.js";
-import { createAt } from "./new-table.js";
+import { reserveAndWrite } from "./new-table.js";
 
 const optional = Type.Optional;
 
 /**
- * Copies a table that lies in the root.
+ * Copies a table in the root.
  *
- * A shallow clone, one that refers to the files of its source, is asked for and not made: it would be
- * broken as soon as the source is dropped, overwritten and cleaned up, or compacted, which its owner may
- * do at any time without knowing of it. Every clone is a copy of its own.
+ * Clients may request a shallow clone, which refers to the files of its source. The server always copies the files: a
+ * shallow clone would break when the source is dropped, compacted, or overwritten and cleaned up, and the owner of the
+ * source does not know of its clones.
  */
 export const cloneTable = operation({
   id: "CloneTable",
@@ -27,11 +27,14 @@ export const cloneTable = operation({
   body: {
     kind: "json",
     schema: Type.Object({
-      source_location: Type.String({ minLength: 1, description: "as describe shows it" }),
-      source_version: optional(Type.Integer({ minimum: 0, description: "default: the newest" })),
-      source_tag: optional(Type.String({ description: "name of the version to copy" })),
+      source_location: Type.String({
+        minLength: 1,
+        description: "location that DescribeTable reports",
+      }),
+      source_version: optional(Type.Integer({ minimum: 0, description: "default: the latest" })),
+      source_tag: optional(Type.String({ description: "tag of the version to copy" })),
       is_shallow: optional(
-        Type.Boolean({ description: "taken and ignored: a clone shares no files with its source" }),
+        Type.Boolean({ description: "ignored: a clone shares no files with its source" }),
       ),
     }),
   },
@@ -44,16 +47,17 @@ export const cloneTable = operation({
   }),
   permission: "write",
   administrative: {
-    to: "copy files that no table of the catalog has",
+    to: "copy files that belong to no table of the catalog",
     includes: async ({ payload }, { catalog, config }) => {
       const location = clientLocation(config.root, payload.source_location);
       return (await catalog.tableAt(location)) === undefined;
     },
   },
+  uses: ["catalog", "config", "engine", "log"],
   async handle(services, { id, payload }) {
     const { source_location, source_version: version, source_tag: tag } = payload;
     if (version !== undefined && tag !== undefined) {
-      throw invalidInput("source_version and source_tag are both given: a tag names a version");
+      throw invalidInput("source_version and source_tag cannot both be set: a tag names a version");
     }
     const { config, engine } = services;
     const location = clientLocation(config.root, source_location);
@@ -61,13 +65,13 @@ export const cloneTable = operation({
     const source = record
       ? tableHandle(services, record)
       : engine.table(location, config.storageOptions);
-    // Before a name is taken: a source that is not there is the most likely mistake.
+    // Before the name is reserved: a missing source is the most likely mistake.
     await source.describe();
     const state = {
       ...(version !== undefined && { version: checkVersion(version) }),
       ...(tag !== undefined && { tag }),
     };
-    const wanted = { id, properties: {}, storageOptions: {} };
-    return createAt(services, wanted, (table) => table.cloneFrom(source, state));
+    const clone = { id, properties: {}, storageOptions: {} };
+    return reserveAndWrite(services, clone, (table) => table.cloneFrom(source, state));
   },
 });

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import type { Attempt } from "../../api/idempotency/idempotency.js";
 import { type Call, operation, type Reply } from "../../api/operation.js";
 import { count, stringMap, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import { readStringMap } from "../../api/validation/string-map.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import type { ArrowBody } from "../../engine/index.js";
@@ -16,13 +16,13 @@ import { findDeclared, writeFirstVersion } from "./declared-table.js";
 import { createdReply, writeReserved } from "./new-table.js";
 import { checkStorageOptions } from "./storage-options.js";
 
-interface Wanted {
+interface CreateRequest {
   id: readonly string[];
   attempt: Attempt | undefined;
   payload: ArrowBody;
   properties: Record<string, string>;
   storageOptions: Record<string, string>;
-  /** Where the client expects the table; "" when it leaves that to the server. */
+  /** The location that the client expects; "" for any. */
   location: string;
 }
 
@@ -30,22 +30,22 @@ export const createTable = operation({
   id: "CreateTable",
   methods: ["POST"],
   path: "/v1/table/{id}/create",
-  summary: "Create a table from an Arrow IPC stream; a stream without rows makes an empty table",
+  summary: "Create a table from an Arrow IPC stream; a stream without rows creates an empty table",
   tag: "Table",
   params: Type.Object({
     mode: Type.Optional(
       Type.String({
         description:
-          "what to do when it exists: Create (default) fails, ExistOk keeps it, Overwrite replaces it",
+          "effect on an existing table: Create (default) fails, ExistOk leaves it unchanged, Overwrite replaces it",
       }),
     ),
     properties: Type.Optional(
       Type.String({
-        description: 'JSON map of strings; also as header "x-lance-table-properties"',
+        description: 'JSON map of strings; also as the header "x-lance-table-properties"',
       }),
     ),
     storage_options: Type.Optional(
-      Type.String({ description: "JSON map of strings: how this table's files are written" }),
+      Type.String({ description: "JSON map of strings: storage options for this table's files" }),
     ),
   }),
   body: { kind: "arrow" },
@@ -58,37 +58,42 @@ export const createTable = operation({
   }),
   permission: "write",
   administrative: {
-    to: "set properties that begin with `joust.`",
-    includes: (call) => hasServerProperties(givenProperties(call)),
+    to: "set properties that start with `joust.`",
+    includes: (call) => hasServerProperties(requestedProperties(call)),
   },
   repeatable: true,
+  uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
   async handle(services, call) {
-    const mode = choice("mode", call.params.mode ?? "create", ["create", "exist_ok", "overwrite"]);
-    const wanted: Wanted = {
+    const mode = parseChoice("mode", call.params.mode ?? "create", [
+      "create",
+      "exist_ok",
+      "overwrite",
+    ]);
+    const request: CreateRequest = {
       id: call.id,
       attempt: call.attempt,
       payload: call.payload,
-      properties: givenProperties(call),
+      properties: requestedProperties(call),
       storageOptions: checkStorageOptions(
         services.config.root,
         readStringMap("storage_options", call.params.storage_options),
       ),
       location: call.header("x-lance-table-location"),
     };
-    const made = await madeBefore(services, wanted);
-    if (made) return made;
-    const existing = mode === "create" ? undefined : await find(services, call.id);
-    if (existing === undefined) return create(services, wanted, mode);
-    checkLocation(wanted.location, existing.location);
+    const earlier = await replyOfEarlierAttempt(services, request);
+    if (earlier) return earlier;
+    const existing = mode === "create" ? undefined : await findTable(services, call.id);
+    if (existing === undefined) return createNew(services, request, mode);
+    checkLocation(request.location, existing.location);
     if (await findDeclared(services, call.id)) {
-      return fill(services, wanted, existing);
+      return createDeclared(services, request, existing);
     }
-    return mode === "overwrite" ? overwrite(services, wanted) : keep(services, call.id);
+    return mode === "overwrite" ? overwrite(services, request) : replyExisting(services, call.id);
   },
 });
 
-/** The properties that a request sets, by header and by parameter. */
-function givenProperties(
+/** The properties in the header and in the parameter of a request. */
+function requestedProperties(
   call: Pick<Call<{ properties?: string }, unknown>, "params" | "header">,
 ): Record<string, string> {
   const inHeader = call.header("x-lance-table-properties");
@@ -98,14 +103,20 @@ function givenProperties(
   };
 }
 
-/** The answer to a request whose earlier attempt has made the table. */
-async function madeBefore(services: Services, { attempt }: Wanted): Promise<Reply | undefined> {
+/** The reply if an earlier attempt of the request created the table. */
+async function replyOfEarlierAttempt(
+  services: Pick<Services, "catalog" | "config">,
+  { attempt }: CreateRequest,
+): Promise<Reply | undefined> {
   if (attempt?.since === undefined) return undefined;
   const record = await services.catalog.tableByKey(attempt.id);
   return record && createdReply(services, record, 1);
 }
 
-async function find(services: Services, id: readonly string[]): Promise<TableRecord | undefined> {
+async function findTable(
+  services: Pick<Services, "catalog">,
+  id: readonly string[],
+): Promise<TableRecord | undefined> {
   try {
     return await services.catalog.table(id);
   } catch (error) {
@@ -114,70 +125,80 @@ async function find(services: Services, id: readonly string[]): Promise<TableRec
   }
 }
 
-async function create(
-  services: Services,
-  wanted: Wanted,
+async function createNew(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance">,
+  request: CreateRequest,
   mode: "create" | "exist_ok" | "overwrite",
 ): Promise<Reply> {
   let record: TableRecord;
   try {
-    // An attempt that goes on with an earlier one has found that it made no table.
-    const { id: key, since } = wanted.attempt ?? {};
-    const named = key !== undefined && since === undefined ? { ...wanted, key } : wanted;
-    record = await services.catalog.reserveTable(wanted.id, named);
+    // If the attempt continues an earlier one, that one created no table, and the key is a new one.
+    const { id: key, since } = request.attempt ?? {};
+    const keyed = key !== undefined && since === undefined ? { ...request, key } : request;
+    record = await services.catalog.reserveTable(request.id, keyed);
   } catch (error) {
     if (!hasCode(error, ErrorCode.TableAlreadyExists)) throw error;
-    const declared = await findDeclared(services, wanted.id);
-    if (declared) return fill(services, wanted, declared);
-    if (mode === "create" && (await find(services, wanted.id))) throw error;
-    // It was not there a moment ago, or is not there yet: what makes it may fail.
+    const declared = await findDeclared(services, request.id);
+    if (declared) return createDeclared(services, request, declared);
+    if (mode === "create" && (await findTable(services, request.id))) throw error;
+    // Another request has reserved the name. It may still fail.
     throw new JoustError(
       ErrorCode.ConcurrentModification,
-      "another request creates a table of that name right now: try again",
+      "another request is creating a table of that name: try again",
     );
   }
   return writeReserved(services, record, async (table) => {
-    checkLocation(wanted.location, record.location);
-    return (await table.create(wanted.payload, false)).version;
+    checkLocation(request.location, record.location);
+    return (await table.create(request.payload, false)).version;
   });
 }
 
-/** A declared table keeps what it was declared with. */
-async function fill(services: Services, wanted: Wanted, declared: TableRecord): Promise<Reply> {
-  checkLocation(wanted.location, declared.location);
-  const { version } = await writeFirstVersion(services, wanted, (table) =>
-    table.create(wanted.payload, false),
+/** Writes the first version of a declared table. Its declared properties remain. */
+async function createDeclared(
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
+  request: CreateRequest,
+  declared: TableRecord,
+): Promise<Reply> {
+  checkLocation(request.location, declared.location);
+  const { version } = await writeFirstVersion(services, request, (table) =>
+    table.create(request.payload, false),
   );
   const properties =
-    Object.keys(wanted.properties).length === 0
+    Object.keys(request.properties).length === 0
       ? declared.properties
-      : await services.catalog.mergeTableProperties(declared.key, wanted.properties);
+      : await services.catalog.mergeTableProperties(declared.key, request.properties);
   return createdReply(services, { ...declared, properties }, version);
 }
 
-/** Content and schema are replaced in one commit; builds on what was there are of no more use. */
-function overwrite(services: Services, wanted: Wanted): Promise<Reply> {
-  const { id, properties, payload } = wanted;
+/** Replaces rows and schema in one commit, and cancels the jobs of the table: their input is gone. */
+function overwrite(
+  services: Pick<Services, "catalog" | "config" | "engine" | "jobs" | "maintenance">,
+  request: CreateRequest,
+): Promise<Reply> {
+  const { id, properties, payload } = request;
   return changingTable(services, id, payload, async ({ record, table }) => {
-    const { version } = await forAttempt(table, wanted).create(payload, true);
+    const { version } = await tableForAttempt(table, request).create(payload, true);
     await services.jobs.cancelTable(record.key);
     await services.catalog.setTableProperties(record.key, properties);
     return createdReply(services, { ...record, properties }, version);
   });
 }
 
-function keep(services: Services, id: readonly string[]): Promise<Reply> {
+function replyExisting(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  id: readonly string[],
+): Promise<Reply> {
   return onTable(services, id, async ({ record, table }) => {
     const { version } = await table.describe();
     return createdReply(services, record, version);
   });
 }
 
-/** The server chooses locations; a client may only name the one it would choose anyway. */
+/** The server chooses locations. @throws code 13 if the client expects another one */
 function checkLocation(expected: string, actual: string): void {
-  const plain = (location: string) => location.replace(/^file:\/\//, "").replace(/\/+$/, "");
-  if (expected === "" || plain(expected) === plain(actual)) return;
+  const normalize = (location: string) => location.replace(/^file:\/\//, "").replace(/\/+$/, "");
+  if (expected === "" || normalize(expected) === normalize(actual)) return;
   throw invalidInput(
-    "x-lance-table-location names another place than the one where this server keeps the table: leave it out",
+    "x-lance-table-location differs from the location that this server chose for the table: leave it out",
   );
 }

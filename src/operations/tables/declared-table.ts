@@ -1,4 +1,4 @@
-import { forAttempt } from "../../api/idempotency/attempt.js";
+import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import type { Call } from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
@@ -7,17 +7,17 @@ import { ErrorCode, hasCode, JoustError } from "../../foundation/errors.js";
 import { isOnlyDeclared, onDeclared, tableHandle } from "../../tables/open-table.js";
 import { changingTable } from "../../tables/table-writes.js";
 
-/** The table of that name if it is only declared; undefined when it has a version or does not exist. */
+/** The table of that name if it is only declared; undefined if it has a version or does not exist. */
 export function findDeclared(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
 ): Promise<TableRecord | undefined> | undefined {
   const record = services.catalog.tableSync(id);
-  return record && !record.declared ? undefined : stillDeclared(services, id);
+  return record && !record.declared ? undefined : readDeclared(services, id);
 }
 
-async function stillDeclared(
-  services: Services,
+async function readDeclared(
+  services: Pick<Services, "catalog" | "config" | "engine">,
   id: readonly string[],
 ): Promise<TableRecord | undefined> {
   const record = await services.catalog.table(id).catch((error) => {
@@ -29,9 +29,9 @@ async function stillDeclared(
   return (await isOnlyDeclared(services, { record, table })) ? record : undefined;
 }
 
-/** Writes a declared table's first version. @throws code 14 when somebody else does at the same time */
+/** Writes the first version of a declared table. @throws code 14 if another request does the same */
 export function writeFirstVersion<T>(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   call: Pick<Call<unknown, ArrowBody>, "id" | "payload" | "attempt">,
   write: (table: Table) => Promise<T>,
 ): Promise<T> {
@@ -42,23 +42,23 @@ export function writeFirstVersion<T>(
     payload,
     async ({ record, table }) => {
       const { catalog } = services;
-      // Two first versions at the same time would both be answered, and one of them be lost.
-      if (!(await catalog.claimFirstVersion(record.key))) throw writtenMeanwhile();
+      // Of two concurrent first versions one would be lost although both requests succeed.
+      if (!(await catalog.claimFirstVersion(record.key))) throw concurrentWrite();
       try {
-        const written = await write(forAttempt(table, call));
+        const written = await write(tableForAttempt(table, call));
         await catalog.confirmTable(record.key);
         return written;
       } catch (error) {
         await catalog.releaseFirstVersion(record.key);
-        throw hasCode(error, ErrorCode.TableAlreadyExists) ? writtenMeanwhile() : error;
+        throw hasCode(error, ErrorCode.TableAlreadyExists) ? concurrentWrite() : error;
       }
     },
     onDeclared,
   );
 }
 
-const writtenMeanwhile = (): JoustError =>
+const concurrentWrite = (): JoustError =>
   new JoustError(
     ErrorCode.ConcurrentModification,
-    "another request writes the first version of this table: try again",
+    "another request is writing the first version of this table: try again",
   );

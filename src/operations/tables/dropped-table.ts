@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { stringMap, transactionId } from "../../api/schemas.js";
 
-/** What a dropped table was. */
+/** The reply to an operation that drops a table. */
 export const droppedTable = Type.Object({
   transaction_id: transactionId,
   id: Type.Array(Type.String()),

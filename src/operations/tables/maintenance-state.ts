@@ -7,14 +7,14 @@ import { type JobRecord, VERSION_CLEAN_UP } from "../../jobs/jobs.js";
 import { maintenanceKinds } from "../../maintenance/maintenance-jobs.js";
 import { settingsOf } from "../../maintenance/settings.js";
 
-/** How a table's maintenance stands, as its statistics tell. */
+/** The state of a table's maintenance, a part of its statistics. */
 export const maintenanceSchema = Type.Object({
   state: Type.Union(
     ["off", "idle", "due", "queued", "running", "failed"].map((state) => Type.Literal(state)),
-    { description: "due: noticed soon; failed: the last attempt, there will be others" },
+    { description: "due: a job starts soon; failed: the last job failed, others follow" },
   ),
   compaction_due: Type.Boolean({
-    description: "small fragments or deleted rows are worth a rewrite",
+    description: "small fragments or deleted rows make a rewrite worthwhile",
   }),
   num_unindexed_rows: count,
   keep_versions_ms: count,
@@ -22,7 +22,7 @@ export const maintenanceSchema = Type.Object({
   last_cleaned_up_millis: Type.Optional(count),
 });
 
-/** Reads it off the table's main branch and its jobs. */
+/** Derives the state from the main branch and the jobs of the table. */
 export async function maintenanceState(
   { config, jobs }: Pick<Services, "config" | "jobs">,
   record: TableRecord,
@@ -30,13 +30,13 @@ export async function maintenanceState(
 ): Promise<Static<typeof maintenanceSchema>> {
   const { on, keepVersionsMs } = settingsOf(record, config.maintenance);
   const [due, all] = await Promise.all([table.upkeep(), jobs.list(record.key)]);
-  const own = all.filter(({ kind }) => maintenanceKinds.has(kind));
+  const maintenanceJobs = all.filter(({ kind }) => maintenanceKinds.has(kind));
   const compaction_due = due.compactBelow !== undefined;
   const last = (kind: string) =>
-    own.filter((job) => job.kind === kind && job.state === "DONE").at(-1);
+    maintenanceJobs.filter((job) => job.kind === kind && job.state === "DONE").at(-1);
   const [maintained, cleaned] = [last("maintenance"), last(VERSION_CLEAN_UP)];
   return {
-    state: on ? stateOf(own, compaction_due || due.unindexedRows > 0) : "off",
+    state: on ? stateOf(maintenanceJobs, compaction_due || due.unindexedRows > 0) : "off",
     compaction_due,
     num_unindexed_rows: due.unindexedRows,
     keep_versions_ms: keepVersionsMs,

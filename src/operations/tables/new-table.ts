@@ -8,7 +8,7 @@ import { forgetHandle, storageOptions, tableHandle } from "../../tables/open-tab
 import { versionHeader } from "../../tables/target.js";
 import { publicStorageOptions } from "./storage-options.js";
 
-/** A table to make. */
+/** A table to create. */
 export interface NewTable {
   readonly id: readonly string[];
   readonly properties: Record<string, string>;
@@ -16,21 +16,21 @@ export interface NewTable {
 }
 
 /**
- * The name is taken first, the files are written, and only then is there a table to see.
- * `write` makes the first version and gives its number.
+ * Creates a table in three steps: reserves the name, writes the files, publishes the table. `write` writes the first
+ * version and returns its number.
  */
-export async function createAt(
-  services: Services,
-  wanted: NewTable,
+export async function reserveAndWrite(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
+  newTable: NewTable,
   write: (table: Table) => Promise<number>,
 ): Promise<Reply> {
-  const record = await services.catalog.reserveTable(wanted.id, wanted);
+  const record = await services.catalog.reserveTable(newTable.id, newTable);
   return writeReserved(services, record, write);
 }
 
-/** Writes a table whose name is taken already; gives the name up when that fails. */
+/** Writes and publishes a table whose name is reserved. Releases the name after a failure. */
 export async function writeReserved(
-  services: Services,
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
   write: (table: Table) => Promise<number>,
 ): Promise<Reply> {
@@ -39,23 +39,23 @@ export async function writeReserved(
     await services.catalog.publishTable(record.key);
     return createdReply(services, record, version);
   } catch (error) {
-    await withdraw(services, record, error);
+    await discardTable(services, record, error);
     throw error;
   }
 }
 
-/** Leaves neither name nor files of a table that could not be created; one that can be seen is left. */
-export async function withdraw(
-  services: Services,
+/** Removes the name and the files of a table whose creation failed, unless the table is published. */
+export async function discardTable(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
   cause: unknown,
 ): Promise<void> {
   forgetHandle(services, record.key);
   services.engine.closeTable(record.location);
   try {
-    // The name goes first: files of a table that is to be seen must stay.
+    // The name first: the files of a published table must remain.
     if (!(await services.catalog.withdrawTable(record.key))) return;
-    // What the engine found at the location is somebody else's table.
+    // After TableAlreadyExists the files at the location belong to another table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {
       await removeFiles(services, record, services.config.storageOptions);
     }
@@ -66,8 +66,12 @@ export async function withdraw(
   }
 }
 
-/** What is told of a table that was created or replaced. */
-export function createdReply(services: Services, record: TableRecord, version: number): Reply {
+/** The reply after a table was created or replaced. */
+export function createdReply(
+  services: Pick<Services, "config">,
+  record: TableRecord,
+  version: number,
+): Reply {
   const options = publicStorageOptions(storageOptions(services, record));
   return {
     kind: "json",

@@ -1,37 +1,37 @@
 import { isRemote } from "../../foundation/addresses.js";
 import { invalidInput } from "../../foundation/errors.js";
 
-/** What a client may know of the operator's options; it needs them to open a table's location itself. */
+/** The operator's options that a client may see. It needs them to open a table's location itself. */
 const PUBLIC =
   /^((aws|azure_storage|google)_)?(default_)?(region|endpoint|endpoint_url|allow_http|virtual_hosted_style_request|account_name)$/;
 
-/** An option that a client may set for a table of its own. */
-interface Allowed {
-  /** What its values are, for the error. */
+/** An option that a client may set for one table. */
+interface AllowedOption {
+  /** The valid values, for the error message. */
   readonly values: string;
-  takes(value: string): boolean;
+  isValid(value: string): boolean;
 }
 
-const matching = (values: string, pattern: RegExp): Allowed => ({
+const matching = (values: string, pattern: RegExp): AllowedOption => ({
   values,
-  takes: (value) => pattern.test(value),
+  isValid: (value) => pattern.test(value),
 });
 
-const LEAST_SECONDS = 1;
-const MOST_SECONDS = 600;
+const MIN_SECONDS = 1;
+const MAX_SECONDS = 600;
 
-/** How long a request to the store may take. A client that may set it may neither break nor block its table. */
-const duration: Allowed = {
-  values: `a time from ${LEAST_SECONDS}s to ${MOST_SECONDS / 60}m, such as 30s`,
-  takes(value) {
+/** The timeout of a request to the store. The limits keep a client from breaking or blocking its table. */
+const duration: AllowedOption = {
+  values: `a time from ${MIN_SECONDS}s to ${MAX_SECONDS / 60}m, such as 30s`,
+  isValid(value) {
     const [, number, minutes] =
       /^(\d{1,4}) ?(?:s|secs?|seconds?|(m|mins?|minutes?))$/.exec(value) ?? [];
     const seconds = Number(number) * (minutes === undefined ? 1 : 60);
-    return seconds >= LEAST_SECONDS && seconds <= MOST_SECONDS;
+    return seconds >= MIN_SECONDS && seconds <= MAX_SECONDS;
   },
 };
 
-/** Becomes a part of a host name of the store's: one label, which nothing can be put behind. */
+/** Becomes a part of the store's host name: the pattern allows one label and no suffix. */
 const region = matching(
   "a region such as us-east-1: at most 40 lower-case letters, digits and hyphens",
   /^(?=.{1,40}$)[a-z0-9]+(-[a-z0-9]+)*$/,
@@ -39,11 +39,14 @@ const region = matching(
 
 const flag = matching("true or false", /^(true|false)$/);
 
-/** Every store's. */
-const common: Readonly<Record<string, Allowed>> = { timeout: duration, connect_timeout: duration };
+/** Options of every store. */
+const common: Readonly<Record<string, AllowedOption>> = {
+  timeout: duration,
+  connect_timeout: duration,
+};
 
-/** Sent to the store in headers, which name no other place. */
-const encryption: Readonly<Record<string, Allowed>> = {
+/** Sent to the store in headers; they cannot select another location. */
+const encryption: Readonly<Record<string, AllowedOption>> = {
   aws_server_side_encryption: matching(
     "AES256, aws:kms or aws:kms:dsse",
     /^(AES256|aws:kms|aws:kms:dsse)$/,
@@ -55,13 +58,13 @@ const encryption: Readonly<Record<string, Allowed>> = {
   aws_sse_bucket_key_enabled: flag,
 };
 
-/** By the scheme of the root; of other stores only the common ones. */
-const ofKind: Readonly<Record<string, Readonly<Record<string, Allowed>>>> = {
+/** By the scheme of the root. Other stores have only the common options. */
+const byScheme: Readonly<Record<string, Readonly<Record<string, AllowedOption>>>> = {
   s3: { ...common, aws_region: region, ...encryption },
 };
 
-/** Other names that the stores take for the same options. */
-const names: Readonly<Record<string, string>> = {
+/** Other names of the same options. */
+const aliases: Readonly<Record<string, string>> = {
   region: "aws_region",
   aws_default_region: "aws_region",
   default_region: "aws_region",
@@ -71,10 +74,10 @@ const names: Readonly<Record<string, string>> = {
 };
 
 /**
- * A client's options for the files of one table in `root`, under one name each. Options that are not listed here
- * belong to the operator: they say where the server's stores are, as whom it works there, or how.
+ * Checks a client's options for the files of one table in `root`, and replaces aliases. All other options belong to the
+ * operator: they select the store, its credentials and its behaviour.
  *
- * @throws code 13 for any other option, and for a value that is not of its kind
+ * @throws code 13 for another option or an invalid value
  */
 export function checkStorageOptions(
   root: string,
@@ -82,37 +85,40 @@ export function checkStorageOptions(
 ): Record<string, string> {
   const allowed = allowedIn(root);
   const checked: Record<string, string> = {};
-  for (const [given, value] of Object.entries(options)) {
-    const lower = given.toLowerCase();
-    const name = Object.hasOwn(names, lower) ? (names[lower] as string) : lower;
+  for (const [key, value] of Object.entries(options)) {
+    const lower = key.toLowerCase();
+    const name = Object.hasOwn(aliases, lower) ? (aliases[lower] as string) : lower;
     const option = Object.hasOwn(allowed, name) ? allowed[name] : undefined;
-    const shown = JSON.stringify(given.slice(0, 80));
+    const quoted = JSON.stringify(key.slice(0, 80));
     if (!option) {
       throw invalidInput(
-        `storage option ${shown} is set by the server's operator: leave it out; a client may set ${Object.keys(allowed).join(", ")}`,
+        `only the operator of the server sets the storage option ${quoted}: leave it out; a client may set ${Object.keys(allowed).join(", ")}`,
       );
     }
-    if (!option.takes(value))
-      throw invalidInput(`storage option ${shown} must be ${option.values}`);
+    if (!option.isValid(value)) {
+      throw invalidInput(`storage option ${quoted} must be ${option.values}`);
+    }
     if ((checked[name] ?? value) !== value) {
-      throw invalidInput(`storage option ${shown} is given twice, with two values: give it once`);
+      throw invalidInput(
+        `storage option ${quoted} appears twice with different values: send it once`,
+      );
     }
     checked[name] = value;
   }
   return checked;
 }
 
-/** A local root has no store that would read them: clients send the same ones everywhere. */
-function allowedIn(root: string): Readonly<Record<string, Allowed>> {
-  if (!isRemote(root)) return Object.assign({}, ...Object.values(ofKind));
+/** A local root allows all options: clients send the same ones to every server, and no store reads them. */
+function allowedIn(root: string): Readonly<Record<string, AllowedOption>> {
+  if (!isRemote(root)) return Object.assign({}, ...Object.values(byScheme));
   const [scheme = ""] = root.toLowerCase().split("://");
-  return ofKind[scheme] ?? common;
+  return byScheme[scheme] ?? common;
 }
 
-/** The options that a reply may show, undefined when there are none. */
+/** The options that a reply may contain; undefined if there are none. */
 export function publicStorageOptions(
   options: Record<string, string>,
 ): Record<string, string> | undefined {
-  const shown = Object.entries(options).filter(([name]) => PUBLIC.test(name.toLowerCase()));
-  return shown.length > 0 ? Object.fromEntries(shown) : undefined;
+  const visible = Object.entries(options).filter(([name]) => PUBLIC.test(name.toLowerCase()));
+  return visible.length > 0 ? Object.fromEntries(visible) : undefined;
 }

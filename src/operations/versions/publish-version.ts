@@ -1,35 +1,39 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { branch, mapOf } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { choice } from "../../api/validation/choice.js";
+import { parseChoice } from "../../api/validation/choice.js";
 import type { Table, TableVersion } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { type OpenTable, onDeclared } from "../../tables/open-table.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, checkVersion, onBranch } from "../../tables/target.js";
 
-/** Members of a request for one version. */
+/** The members of a request to create one version. */
 export const newVersion = {
   branch,
-  version: Type.Integer({ minimum: 0, description: "the version the manifest is of" }),
+  version: Type.Integer({ minimum: 0, description: "version number of the manifest" }),
   manifest_path: Type.String({
     minLength: 1,
-    description: "where the client wrote the manifest: a path in the table's store, in the table",
+    description:
+      "path of the manifest that the client wrote: in the table's store, inside the table",
   }),
   manifest_size: Type.Optional(
-    Type.Integer({ minimum: 0, description: "bytes of the manifest; must be true" }),
+    Type.Integer({
+      minimum: 0,
+      description: "size of the manifest in bytes; the server checks it",
+    }),
   ),
   e_tag: Type.Optional(
-    Type.String({ description: "taken and ignored: what the manifest holds is compared" }),
+    Type.String({ description: "ignored: the server compares the contents of the manifest" }),
   ),
   metadata: Type.Optional(
     mapOf(Type.String(), {
-      description: "taken and ignored: what the manifest says of the version counts",
+      description: "ignored: the manifest contains the metadata of the version",
     }),
   ),
   naming_scheme: Type.Optional(
     Type.String({
-      description: "V1 or V2: how the manifest is named; default: as the table's are",
+      description: "V1 or V2: naming scheme of the manifest; default: that of the table",
     }),
   ),
 };
@@ -37,114 +41,122 @@ export const newVersion = {
 const newVersionObject = Type.Object(newVersion);
 export type NewVersion = Static<typeof newVersionObject> & { id: readonly string[] };
 
-/** Makes one version. @throws code 14 when it exists with another manifest, whatever the client's is */
+/** Publishes one version. @throws code 14 if it exists with another manifest */
 export async function publishVersion(
-  services: Services,
-  wanted: NewVersion,
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
+  request: NewVersion,
 ): Promise<TableVersion> {
-  return changing(services, wanted.id, async ({ record, table }) => {
-    const made = await publishOn({ record, table }, wanted);
+  return changeTable(services, request.id, async ({ record, table }) => {
+    const version = await publishOn({ record, table }, request);
     if (record.declared) await services.catalog.confirmTable(record.key);
-    return made;
+    return version;
   });
 }
 
 /**
- * Makes several versions, or none. Everything that can be checked is checked before anything is
- * made; then they are made one after the other (others see them one by one), and when one fails,
- * those before it are taken back. What cannot be taken back is a version on which somebody else has
- * built the next one meanwhile: then the failure is answered, and that version stays.
+ * Publishes several versions, or none. The server checks all of them first. Then it publishes one after the other (each
+ * is visible at once). If one fails, the server withdraws those before it. It cannot withdraw a version on which
+ * another writer has built the next one: that version remains, and the reply reports the failure.
  *
- * `next` is what has to succeed as well; its failure takes the versions back.
+ * `next` must also succeed; if it fails, the server withdraws the versions.
  */
 export async function publishVersions<T>(
-  services: Services,
-  wanted: readonly NewVersion[],
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance">,
+  requests: readonly NewVersion[],
   next: () => Promise<T>,
-): Promise<{ made: TableVersion[]; result: T }> {
-  checkDistinct(wanted);
-  const known = new Set<NewVersion>();
-  for (const one of wanted) if (await isPublished(services, one)) known.add(one);
-  const made: TableVersion[] = [];
+): Promise<{ published: TableVersion[]; result: T }> {
+  checkDistinct(requests);
+  const existing = new Set<NewVersion>();
+  for (const request of requests) {
+    if (await isPublished(services, request)) existing.add(request);
+  }
+  const published: TableVersion[] = [];
   try {
-    for (const one of wanted) {
-      made.push(await changing(services, one.id, (open) => publishOn(open, one)));
+    for (const request of requests) {
+      const publish = (open: OpenTable) => publishOn(open, request);
+      published.push(await changeTable(services, request.id, publish));
     }
     const result = await next();
-    await confirm(services, wanted);
-    return { made, result };
+    await confirmTables(services, requests);
+    return { published, result };
   } catch (error) {
-    for (const one of wanted.slice(0, made.length).reverse()) {
-      if (!known.has(one)) await withdraw(services, one);
+    for (const request of requests.slice(0, published.length).reverse()) {
+      if (!existing.has(request)) await withdrawVersion(services, request);
     }
     throw error;
   }
 }
 
-const changing = <T>(
-  services: Services,
+const changeTable = <T>(
+  services: Pick<Services, "catalog" | "config" | "engine" | "maintenance">,
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> => changingTable(services, id, undefined, work, onDeclared);
 
-function publishOn(open: OpenTable, wanted: NewVersion): Promise<TableVersion> {
-  return onVersion(open, wanted, (table, ...version) => table.publishVersion(...version));
+function publishOn(open: OpenTable, request: NewVersion): Promise<TableVersion> {
+  return onVersion(open, request, (table, ...version) => table.publishVersion(...version));
 }
 
 /**
- * Whether a version has the client's manifest already. @throws what making it would fail with: code 1, 4, 22
- * where there is nothing that could get a version, 14 when the version has another manifest
+ * Whether the version exists with the client's manifest. @throws the errors of its creation: code 1, 4 or 22 if the
+ * table or branch does not exist, 14 if the version has another manifest
  */
-function isPublished(services: Services, wanted: NewVersion): Promise<boolean> {
-  return onDeclared(services, wanted.id, (open) =>
-    onVersion(open, wanted, (table, ...version) => table.isPublished(...version)),
+function isPublished(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  request: NewVersion,
+): Promise<boolean> {
+  return onDeclared(services, request.id, (open) =>
+    onVersion(open, request, (table, ...version) => table.isPublished(...version)),
   );
 }
 
-/** Calls the engine for a new version. */
+/** Calls the engine with the arguments of a new version. */
 async function onVersion<T>(
   open: OpenTable,
   { branch, version, manifest_path, manifest_size, naming_scheme: scheme }: NewVersion,
   call: (table: Table, ...version: Parameters<Table["publishVersion"]>) => Promise<T>,
 ): Promise<T> {
   const v1 =
-    scheme === undefined ? undefined : choice("naming_scheme", scheme, ["V1", "V2"]) === "V1";
+    scheme === undefined ? undefined : parseChoice("naming_scheme", scheme, ["V1", "V2"]) === "V1";
   const table = onBranch(open.table, branch);
-  // A version must not be what makes a branch.
+  // Fails if the branch does not exist: publishing a version must not create a branch.
   if (branchName(branch) !== undefined) await table.describe();
   return call(table, checkVersion(version), manifest_path, manifest_size, v1);
 }
 
-function checkDistinct(wanted: readonly NewVersion[]): void {
+function checkDistinct(requests: readonly NewVersion[]): void {
   const seen = new Set<string>();
-  for (const { id, branch, version } of wanted) {
+  for (const { id, branch, version } of requests) {
     const name = JSON.stringify([id, branchName(branch) ?? null, version]);
     if (seen.has(name)) {
       throw invalidInput(
-        `version ${version} of ${JSON.stringify(id.join("$"))} is asked for twice`,
+        `version ${version} of ${JSON.stringify(id.join("$"))} appears twice: send it once`,
       );
     }
     seen.add(name);
   }
 }
 
-async function confirm(services: Services, wanted: readonly NewVersion[]): Promise<void> {
-  for (const { id } of wanted) {
+async function confirmTables(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  requests: readonly NewVersion[],
+): Promise<void> {
+  for (const { id } of requests) {
     await onDeclared(services, id, async ({ record }) => {
       if (record.declared) await services.catalog.confirmTable(record.key);
     });
   }
 }
 
-async function withdraw(
-  services: Services,
+async function withdrawVersion(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log" | "maintenance">,
   { id, branch, version, manifest_path }: NewVersion,
 ): Promise<void> {
   try {
-    await changing(services, id, ({ table }) =>
+    await changeTable(services, id, ({ table }) =>
       onBranch(table, branch).withdrawVersion(version, manifest_path),
     );
   } catch (err) {
-    services.log.warn({ err, table: id, version }, "a version could not be taken back");
+    services.log.warn({ err, table: id, version }, "a version could not be withdrawn");
   }
 }

@@ -2,20 +2,20 @@ import { Type } from "@sinclair/typebox";
 import { count, stringMap } from "../../api/schemas.js";
 import type { TableVersion } from "../../engine/index.js";
 
-/** A version as replies show it. */
+/** A version in a reply. */
 export const tableVersion = Type.Object({
   version: count,
   manifest_path: Type.String({ description: "path of the manifest in the table's store" }),
   manifest_size: count,
   e_tag: Type.Optional(Type.String()),
-  timestamp_millis: Type.Integer({ description: "when the version was made, since the epoch" }),
+  timestamp_millis: Type.Integer({ description: "creation time, ms since the epoch" }),
   metadata: Type.Optional(stringMap),
 });
 
-export const versionEntry = (found: TableVersion) => ({
-  version: found.version,
-  manifest_path: found.manifestPath,
-  manifest_size: found.manifestSize,
-  ...(found.eTag !== undefined && { e_tag: found.eTag }),
-  timestamp_millis: found.timestampMillis,
+export const versionEntry = (version: TableVersion) => ({
+  version: version.version,
+  manifest_path: version.manifestPath,
+  manifest_size: version.manifestSize,
+  ...(version.eTag !== undefined && { e_tag: version.eTag }),
+  timestamp_millis: version.timestampMillis,
 });

@@ -5,49 +5,54 @@ const maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
 /**
- * Body of CreateMaterializedView: the interface's form (`kind`, `source_query`, `output_schema`), or
- * the LanceDB SDKs' (`query`).
+ * The body of CreateMaterializedView: in the form of the namespace specification (`kind`, `source_query`,
+ * `output_schema`), or in that of LanceDB SDKs (`query`).
  */
 export const viewRequest = Type.Object({
   kind: maybe(
-    Type.String({ description: "query; udtf and chunker need a Python executor: code 0" }),
+    Type.String({
+      description:
+        "query; udtf and chunker are not supported, because they need a Python executor: code 0",
+    }),
   ),
   source_query: maybe(
     Type.String({ description: 'one SELECT, or JSON: {"kind": "query", "query": SELECT}' }),
   ),
   output_schema: maybe(
-    Type.String({ description: "Arrow schema of the view in base64; its columns are the query's" }),
+    Type.String({
+      description: "Arrow schema of the view in base64; must have the columns of the query",
+    }),
   ),
-  query: maybe(Type.String({ description: "one SELECT, in place of the three above" })),
-  udtf_spec: Type.Optional(Type.Unknown({ description: "not for kind query" })),
+  query: maybe(Type.String({ description: "one SELECT, instead of the three members above" })),
+  udtf_spec: Type.Optional(Type.Unknown({ description: "must be absent for kind query" })),
   with_no_data: maybe(
-    Type.Boolean({ description: "leave the view empty; default true, with `query` false" }),
+    Type.Boolean({ description: "leave the view empty; default: true, with `query`: false" }),
   ),
-  auto_refresh: maybe(Type.Boolean({ description: "true is not served: code 0" })),
+  auto_refresh: maybe(Type.Boolean({ description: "true is not supported: code 0" })),
 });
 
-/** What a request asks for. */
-export interface WantedView {
+/** The view that a request defines. */
+export interface ViewDefinition {
   sql: string;
   schema?: Buffer;
   withData: boolean;
-  /** The SDKs await a job's id and status 202 whenever there are to be data. */
+  /** The request has the SDKs' form. They expect a job's id and status 202 if the view is filled. */
   sdk: boolean;
 }
 
-/** @throws code 13 for what is missing or wrong, 0 for what needs an executor that is not there */
-export function wantedView(body: Static<typeof viewRequest>): WantedView {
+/** @throws code 13 for a missing or invalid member, 0 for a view that needs a Python executor */
+export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinition {
   if (body.auto_refresh === true) {
     throw new JoustError(
       ErrorCode.Unsupported,
-      "this server does not refresh views by itself: leave auto_refresh out and call refresh",
+      "this server refreshes views only on request: leave auto_refresh out and call refresh",
     );
   }
   if (body.query != null) {
     for (const other of ["kind", "source_query", "output_schema"] as const) {
       if (body[other] != null) {
         throw invalidInput(
-          `query and ${other} are both given: one form of the request has only one`,
+          `query and ${other} cannot both be set: they belong to two forms of the request`,
         );
       }
     }
@@ -69,12 +74,12 @@ function required(name: string, value: string | null | undefined): string {
 }
 
 function checkKind(kind: string | null | undefined): void {
-  if (kind == null) throw invalidInput("`kind` is missing: it is query");
+  if (kind == null) throw invalidInput("`kind` is missing: it must be query");
   if (kind === "query") return;
   if (kind === "udtf" || kind === "chunker") {
     throw new JoustError(
       ErrorCode.Unsupported,
-      `a view of kind ${kind} is computed by a Python function, and this server has no executor for Python functions`,
+      `a view of kind ${kind} needs a Python executor, which this server does not have: use kind query`,
     );
   }
   throw invalidInput(
@@ -82,21 +87,21 @@ function checkKind(kind: string | null | undefined): void {
   );
 }
 
-/** Clients send the query as it is, or in the form in which a view's metadata keeps it. */
+/** Clients send plain SQL, or the JSON form of a view's metadata. */
 function sqlOf(source: string): string {
   if (!source.trimStart().startsWith("{")) return source;
   let definition: { kind?: unknown; query?: unknown } | null;
   try {
     definition = JSON.parse(source);
   } catch {
-    throw invalidInput("source_query begins as JSON and is none");
+    throw invalidInput("source_query starts with { but is not valid JSON");
   }
   const { kind, query } = definition ?? {};
   if (kind !== undefined && kind !== "query") {
-    throw invalidInput("source_query is JSON of another kind than query");
+    throw invalidInput("source_query has a kind other than query");
   }
   if (typeof query === "string") return query;
-  throw invalidInput('source_query is JSON without a SELECT in "query"');
+  throw invalidInput('source_query has no SELECT in "query"');
 }
 
 function fromBase64(encoded: string): Buffer {

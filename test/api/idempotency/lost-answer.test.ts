@@ -87,7 +87,7 @@ describe("a server that was killed between a commit and its answer", () => {
   it("says so where nobody can tell", async () => {
     const { key } = answers.get("namespace") as { key: string };
     const answer = await keyed(server.client, key, "/v1/namespace/space/create", {});
-    expectFailure(answer, 409, 14, /not known/);
+    expectFailure(answer, 409, 14, /unknown/);
   });
 });
 

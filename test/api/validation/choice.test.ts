@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { choice } from "../../../src/api/validation/choice.js";
+import { parseChoice } from "../../../src/api/validation/choice.js";
 import { JoustError } from "../../../src/foundation/errors.js";
 
 describe("an enum-like string", () => {
   it.each(["exist_ok", "ExistOk", "EXIST_OK", "existok", "Exist_Ok", '"ExistOk"'])(
     "may be spelled %s",
     (word) => {
-      expect(choice("mode", word, ["create", "exist_ok"])).toBe("exist_ok");
+      expect(parseChoice("mode", word, ["create", "exist_ok"])).toBe("exist_ok");
     },
   );
 
   it.each(["", "exist", "exist ok", "creat", "cre\u0131te", "__proto__", '"exist_ok', '""'])(
     "may not be %j",
     (word) => {
-      expect(() => choice("mode", word, ["create", "exist_ok"])).toThrow(JoustError);
-      expect(() => choice("mode", word, ["create", "exist_ok"])).toThrow(
+      expect(() => parseChoice("mode", word, ["create", "exist_ok"])).toThrow(JoustError);
+      expect(() => parseChoice("mode", word, ["create", "exist_ok"])).toThrow(
         /use one of create, exist_ok/,
       );
     },

@@ -180,7 +180,7 @@ describe("virtual columns", () => {
       await alter("changing", { path: "id", virtual_column: change }),
       400,
       13,
-      /no virtual/,
+      /not a virtual/,
     );
     expectFailure(
       await alter("changing", { path: "nope", virtual_column: change }),

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Services } from "../../../src/api/services.js";
 import type { Upload } from "../../../src/engine/index.js";
 import { ErrorCode, JoustError } from "../../../src/foundation/errors.js";
-import { writePart } from "../../../src/operations/rows/multipart-part.js";
+import { writePart } from "../../../src/operations/rows/write-part.js";
 
 /** How often the files of a part are removed that could not be kept. */
 async function removals(error: Error): Promise<number> {

@@ -276,8 +276,8 @@ describe("a create that fails leaves nothing", () => {
     await eventually("the name is reserved", () =>
       catalog.prepare("select key from tables where name = 'slow'").get(),
     );
-    expectFailure(await create("slow", body, {}, key), 409, 14, /right now/);
-    expectFailure(await create("slow", items(1)), 409, 14, /right now/);
+    expectFailure(await create("slow", body, {}, key), 409, 14, /is creating/);
+    expectFailure(await create("slow", items(1)), 409, 14, /is creating/);
     socket.destroy();
     await eventually("the repetition makes it", async () => {
       const reply = await create("slow", body, {}, key);

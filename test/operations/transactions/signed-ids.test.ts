@@ -22,7 +22,7 @@ const properties = fc.dictionary(
   },
 );
 const short = properties.filter((one) => size(one) <= LIMIT);
-const sealed = (one: Record<string, string>): string => ids.seal(one) as string;
+const sealed = (one: Record<string, string>): string => ids.sign(one) as string;
 
 describe(`a sealed id (TEST_SEED=${seed})`, () => {
   it("says what it was made of, and when", () => {
@@ -31,7 +31,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
         const before = Date.now();
         const id = sealed(one);
         expect(id).toMatch(/^[\w-]{1,1355}$/);
-        const opened = ids.open(id);
+        const opened = ids.verify(id);
         expect(Object.entries(opened?.properties ?? {})).toEqual(Object.entries(one));
         expect(opened?.createdMillis).toBeGreaterThanOrEqual(before);
         expect(opened?.createdMillis).toBeLessThanOrEqual(Date.now());
@@ -45,9 +45,9 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     const filled = (bytes: number) => ({ a: "x".repeat(bytes - size({ a: "" })) });
     const longest = sealed(filled(LIMIT));
     expect(longest).toHaveLength(1355);
-    expect(ids.open(longest)?.properties).toEqual(filled(LIMIT));
-    expect(ids.seal(filled(LIMIT + 1))).toBeUndefined();
-    expect(ids.seal({ a: "ü".repeat(LIMIT / 2) }), "in bytes").toBeUndefined();
+    expect(ids.verify(longest)?.properties).toEqual(filled(LIMIT));
+    expect(ids.sign(filled(LIMIT + 1))).toBeUndefined();
+    expect(ids.sign({ a: "ü".repeat(LIMIT / 2) }), "in bytes").toBeUndefined();
   });
 
   it("is what its form says, so that ids of other versions of the server can be read", () => {
@@ -55,8 +55,8 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     const text = JSON.stringify([timedId(), { a: "ü" }]);
     const mac = createHmac("sha256", key).update(text).digest().subarray(0, 16);
     const id = Buffer.concat([mac, Buffer.from(text)]).toString("base64url");
-    expect(new SignedIds(key).open(id)?.properties).toEqual({ a: "ü" });
-    const own = Buffer.from(new SignedIds(key).seal({ a: "b" }) as string, "base64url");
+    expect(new SignedIds(key).verify(id)?.properties).toEqual({ a: "ü" });
+    const own = Buffer.from(new SignedIds(key).sign({ a: "b" }) as string, "base64url");
     const said = createHmac("sha256", key).update(own.subarray(16)).digest();
     expect(own.subarray(0, 16)).toEqual(said.subarray(0, 16));
   });
@@ -68,10 +68,10 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
         const id = sealed(one);
         const at = where % id.length;
         const [head, tail] = [id.slice(0, at), id.slice(at + 1)];
-        if (other !== id[at]) expect(ids.open(head + other + tail)).toBeUndefined();
-        expect(ids.open(head + tail)).toBeUndefined();
-        expect(ids.open(head + other + id.slice(at))).toBeUndefined();
-        expect(ids.open(id + other)).toBeUndefined();
+        if (other !== id[at]) expect(ids.verify(head + other + tail)).toBeUndefined();
+        expect(ids.verify(head + tail)).toBeUndefined();
+        expect(ids.verify(head + other + id.slice(at))).toBeUndefined();
+        expect(ids.verify(id + other)).toBeUndefined();
       }),
       { seed, numRuns: 500 },
     );
@@ -81,7 +81,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     const others = new SignedIds(randomBytes(32));
     fc.assert(
       fc.property(short, (one) => {
-        expect(others.open(sealed(one))).toBeUndefined();
+        expect(others.verify(sealed(one))).toBeUndefined();
       }),
       { seed },
     );
@@ -96,7 +96,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     );
     fc.assert(
       fc.property(made, (text) => {
-        expect(ids.open(text)).toBeUndefined();
+        expect(ids.verify(text)).toBeUndefined();
       }),
       { seed, numRuns: 500 },
     );

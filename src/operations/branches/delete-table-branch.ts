@@ -1,0 +1,30 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { nothing, transactionId } from "../../api/schemas.js";
+import { changingReferences } from "../../tables/table-writes.js";
+import { buildsOnBranch } from "../indexes/index-entries.js";
+import { branchNameSchema } from "./branch-name.js";
+
+export const deleteTableBranch = operation({
+  id: "DeleteTableBranch",
+  methods: ["POST"],
+  path: "/v1/table/{id}/branches/delete",
+  summary: "Delete a branch and the files that only it refers to",
+  tag: "Branch",
+  params: nothing,
+  body: { kind: "json", schema: Type.Object({ name: branchNameSchema }) },
+  reply: Type.Object({ transaction_id: transactionId }),
+  permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "maintenance", "multipart"],
+  async handle(services, { id, payload }) {
+    await changingReferences(services, id, async ({ record, table }) => {
+      // An index build would write files of the deleted branch.
+      const builds = buildsOnBranch(await services.jobs.list(record.key), payload.name);
+      for (const build of builds) await services.jobs.discard(record.key, build.name);
+      await table.deleteBranch(payload.name);
+      // A later branch may have the same name: it must not get the parts of uploads to this one.
+      await services.multipart.endBranch(record.key, payload.name, Date.now());
+    });
+    return { kind: "json", value: {} };
+  },
+});

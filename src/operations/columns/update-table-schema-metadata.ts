@@ -1,0 +1,42 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { branch, stringMap } from "../../api/schemas.js";
+import { checkBodyId } from "../../api/validation/identifier.js";
+import { parseJson } from "../../api/validation/json.js";
+import { invalidInput } from "../../foundation/errors.js";
+import { changingTable } from "../../tables/table-writes.js";
+import { onBranch, versionHeader } from "../../tables/target.js";
+
+export const updateTableSchemaMetadata = operation({
+  id: "UpdateTableSchemaMetadata",
+  methods: ["POST"],
+  path: "/v1/table/{id}/schema_metadata/update",
+  summary: "Replace the metadata of a table's schema",
+  tag: "Column",
+  params: Type.Object({ branch }),
+  // The body is the metadata, so a key of it can be `identity`, `context` or `id`.
+  body: { kind: "raw-json", schema: stringMap },
+  reply: stringMap,
+  permission: "write",
+  uses: ["catalog", "config", "engine", "maintenance"],
+  async handle(services, { id, params, payload }) {
+    const metadata = readMetadata(payload, id);
+    const version = await changingTable(services, id, undefined, ({ table }) =>
+      onBranch(table, params.branch).replaceSchemaMetadata(metadata),
+    );
+    return { kind: "json", value: metadata, headers: versionHeader(version) };
+  },
+});
+
+/** A string is an entry of the metadata. Another value is a common member of bodies. */
+function readMetadata(body: Uint8Array, id: readonly string[]): Record<string, string> {
+  const metadata: [string, string][] = [];
+  for (const [key, value] of Object.entries(parseJson(body))) {
+    if (typeof value === "string") metadata.push([key, value]);
+    else if (key === "id") checkBodyId(value, id);
+    else if (key !== "identity" && key !== "context") {
+      throw invalidInput(`the value of \`${key.slice(0, 80)}\` must be a string`);
+    }
+  }
+  return Object.fromEntries(metadata);
+}

@@ -1,0 +1,20 @@
+import { openApiDocument } from "../../api/openapi/document.js";
+import { type Operation, operation } from "../../api/operation.js";
+import { nothing } from "../../api/schemas.js";
+
+/** The operation that returns the OpenAPI document of `operations`. */
+export function getOpenApiDocument(operations: readonly Operation[]): Operation {
+  const text = JSON.stringify(openApiDocument(operations));
+  return operation({
+    id: "GetOpenApiDocument",
+    methods: ["GET"],
+    path: "/openapi.json",
+    summary: "Get the OpenAPI 3.1 document of this server",
+    tag: "Server",
+    params: nothing,
+    body: { kind: "none" },
+    permission: "read",
+    uses: [],
+    handle: () => ({ kind: "encoded", text }),
+  });
+}

@@ -1,0 +1,18 @@
+import { operation } from "../../api/operation.js";
+import { nothing } from "../../api/schemas.js";
+import { dropTable as removeTable } from "../../tables/table-removal.js";
+import { droppedTable } from "./dropped-table.js";
+
+export const dropTable = operation({
+  id: "DropTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/drop",
+  summary: "Drop a table and remove its files",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: nothing },
+  reply: droppedTable,
+  permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
+  handle: (services, { id }) => removeTable(services, id),
+});

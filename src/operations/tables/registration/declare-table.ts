@@ -1,0 +1,30 @@
+import { operation } from "../../../api/operation.js";
+import { nothing } from "../../../api/schemas.js";
+import type { TableRecord } from "../../../catalog/catalog.js";
+import { checkEmptyLocation } from "./empty-location.js";
+import { declaration, declared, declaredEntry, isAdministrative } from "./registration-entries.js";
+
+export const declareTable = operation({
+  id: "DeclareTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/declare",
+  summary: "Reserve a name and a location for a table whose first version follows later",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: declaration },
+  reply: declared,
+  permission: "write",
+  administrative: {
+    to: "choose the location, or set properties that start with `joust.`",
+    includes: ({ payload }) => isAdministrative(payload),
+  },
+  uses: ["catalog", "config", "engine"],
+  async handle(services, { id, payload }) {
+    const location = await checkEmptyLocation(services, payload.location);
+    const properties = payload.properties ?? {};
+    const { declared } = await services.catalog.changeTables({
+      declare: [{ id, location, properties }],
+    });
+    return { kind: "json", value: declaredEntry(services, declared[0] as TableRecord) };
+  },
+});

@@ -1,0 +1,24 @@
+import { operation } from "../../../api/operation.js";
+import { nothing } from "../../../api/schemas.js";
+import type { TableRecord } from "../../../catalog/catalog.js";
+import { releaseTable } from "../../../tables/table-writes.js";
+import { deregistered, deregisteredEntry } from "./registration-entries.js";
+
+export const deregisterTable = operation({
+  id: "DeregisterTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/deregister",
+  summary: "Remove a table from its namespace; its files remain",
+  tag: "Table",
+  params: nothing,
+  body: { kind: "json", schema: nothing },
+  reply: deregistered,
+  permission: "admin",
+  uses: ["catalog", "engine", "jobs", "threads"],
+  async handle(services, { id }) {
+    const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
+    const record = deregistered[0] as TableRecord;
+    await releaseTable(services, record);
+    return { kind: "json", value: deregisteredEntry(record) };
+  },
+});

@@ -1,0 +1,51 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { delimiter, transactionId } from "../../api/schemas.js";
+import { defaultDelimiter } from "../../api/validation/identifier.js";
+import { checkName } from "../../catalog/names.js";
+
+export const renameTable = operation({
+  id: "RenameTable",
+  methods: ["POST"],
+  path: "/v1/table/{id}/rename",
+  summary: "Rename a table or move it to another namespace; its files do not move",
+  tag: "Table",
+  params: Type.Object({ delimiter }),
+  body: {
+    kind: "json",
+    schema: Type.Object({
+      id: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+      new_table_name: Type.String({ minLength: 1 }),
+      new_namespace_id: Type.Optional(
+        Type.Array(Type.String(), {
+          description: "new namespace; [] is the root; default: the current one",
+        }),
+      ),
+    }),
+  },
+  reply: Type.Object({ transaction_id: transactionId }),
+  permission: "write",
+  uses: ["catalog"],
+  async handle({ catalog }, { id, params, payload }) {
+    const namespace = targetNamespace(payload) ?? id.slice(0, -1);
+    const separator = params.delimiter ?? defaultDelimiter;
+    for (const [depth, name] of namespace.entries()) {
+      checkName("namespace", name, { delimiter: separator, root: depth === 0 });
+    }
+    checkName("table", payload.new_table_name, {
+      delimiter: separator,
+      root: namespace.length === 0,
+    });
+    await catalog.renameTable(id, [...namespace, payload.new_table_name]);
+    return { kind: "json", value: {} };
+  },
+});
+
+/**
+ * The requested namespace; undefined: the current one. The Java client sends every unset list as an empty one, also
+ * `id`: in such a body an empty namespace is not the root.
+ */
+function targetNamespace(payload: { id?: string[] | null; new_namespace_id?: string[] }) {
+  const unset = payload.id?.length === 0 && payload.new_namespace_id?.length === 0;
+  return unset ? undefined : payload.new_namespace_id;
+}

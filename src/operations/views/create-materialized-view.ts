@@ -1,0 +1,85 @@
+import { Type } from "@sinclair/typebox";
+import { operation } from "../../api/operation.js";
+import { count, nothing } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import type { TableRecord } from "../../catalog/catalog.js";
+import { checkTableId } from "../../catalog/names.js";
+import type { ViewSource } from "../../engine/index.js";
+import { onNamedTable } from "../../tables/named-table.js";
+import { storageOptions, tableHandle } from "../../tables/open-table.js";
+import { versionHeader } from "../../tables/target.js";
+import { discardTable } from "../tables/new-table.js";
+import { enqueueRefresh } from "./view-refresh.js";
+import { readViewRequest, type ViewDefinition, viewRequest } from "./view-request.js";
+
+export const createMaterializedView = operation({
+  id: "CreateMaterializedView",
+  methods: ["POST"],
+  path: "/v1/materialized_view/{id}/create",
+  summary: "Create a table whose rows are the result of a query, and optionally fill it",
+  tag: "View",
+  params: nothing,
+  body: { kind: "json", schema: viewRequest },
+  reply: Type.Object({ version: count, job_id: Type.Optional(Type.String()) }),
+  status: 201,
+  permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "log"],
+  async handle(services, { id, payload }) {
+    // First: an invalid name is an error whether or not the source tables exist.
+    checkTableId(id);
+    const definition = readViewRequest(payload);
+    const sources = await resolveSources(services, definition.sql, id.slice(0, -1));
+    const { record, version } = await createView(services, id, definition, sources);
+    if (!definition.withData) {
+      return { kind: "json", status: 201, value: { version }, headers: versionHeader(version) };
+    }
+    const job = await enqueueRefresh(services, record.key, {});
+    return {
+      kind: "json",
+      status: definition.sdk ? 202 : 201,
+      value: { version, job_id: job.id },
+      headers: versionHeader(version),
+    };
+  },
+});
+
+/** The tables that a query names. @throws code 1 or 4 if one does not exist */
+async function resolveSources(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  sql: string,
+  namespace: readonly string[],
+): Promise<ViewSource[]> {
+  const names = await services.engine.viewTables(sql);
+  return Promise.all(
+    names.map((name) =>
+      onNamedTable(services, name, namespace, async ({ record }) => ({
+        name,
+        table: record.id,
+        location: record.location,
+        storageOptions: storageOptions(services, record),
+      })),
+    ),
+  );
+}
+
+/** As for a table: reserves the name, writes the view, publishes it. */
+async function createView(
+  services: Pick<Services, "catalog" | "config" | "engine" | "log">,
+  id: readonly string[],
+  { sql, schema }: ViewDefinition,
+  sources: ViewSource[],
+): Promise<{ record: TableRecord; version: number }> {
+  const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
+  try {
+    const version = await tableHandle(services, record).createView({
+      sql,
+      sources,
+      ...(schema && { schema }),
+    });
+    await services.catalog.publishTable(record.key);
+    return { record, version };
+  } catch (error) {
+    await discardTable(services, record, error);
+    throw error;
+  }
+}

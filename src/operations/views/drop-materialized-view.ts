@@ -1,0 +1,25 @@
+import { operation } from "../../api/operation.js";
+import { nothing } from "../../api/schemas.js";
+import { onTable } from "../../tables/open-table.js";
+import { dropTable } from "../../tables/table-removal.js";
+import { droppedTable } from "../tables/dropped-table.js";
+
+export const dropMaterializedView = operation({
+  id: "DropMaterializedView",
+  methods: ["POST"],
+  path: "/v1/materialized_view/{id}/drop",
+  summary: "Drop a view and remove its files; the tables that it reads remain",
+  tag: "View",
+  params: nothing,
+  body: { kind: "json", schema: nothing },
+  reply: droppedTable,
+  permission: "write",
+  uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
+  async handle(services, { id }) {
+    const key = await onTable(services, id, async ({ record, table }) => {
+      await table.view();
+      return record.key;
+    });
+    return dropTable(services, id, key);
+  },
+});

@@ -1,0 +1,95 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { nothing } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import { invalidInput } from "../../foundation/errors.js";
+import type { JobRecord } from "../../jobs/jobs.js";
+import { specName } from "../../jobs/spec-name.js";
+import type { RefreshSpec } from "../../jobs/view-refresh.js";
+import { withoutNulls } from "../../jobs/without-nulls.js";
+import { onTable } from "../../tables/open-table.js";
+import { checkVersion } from "../../tables/target.js";
+import { ignoredOption, optionalInteger } from "../jobs/job-request.js";
+
+const request = Type.Object({
+  src_version: optionalInteger(
+    0,
+    "version of the source table; only for views of one table; default: the latest",
+  ),
+  source_version: optionalInteger(0, "same as src_version, in LanceDB SDKs"),
+  full: ignoredOption(Type.Boolean()),
+  max_rows_per_fragment: optionalInteger(1, "maximum number of rows in a fragment of the view"),
+  concurrency: optionalInteger(1, "number of parts of the query that run at the same time"),
+  output_limit: Type.Optional(
+    Type.Union([Type.Integer(), Type.Null()], {
+      description: "must be absent for views of kind query",
+    }),
+  ),
+  intra_applier_concurrency: ignoredOption(Type.Integer()),
+  source_task_size: ignoredOption(Type.Integer()),
+  cluster: ignoredOption(Type.String()),
+  manifest: ignoredOption(Type.String()),
+});
+
+/** Members that both refresh operations have. */
+export const refreshOperation = {
+  methods: ["POST"],
+  tag: "View",
+  params: nothing,
+  body: { kind: "json", schema: request },
+  reply: Type.Object({ job_id: Type.String() }),
+  status: 202,
+  permission: "write",
+} as const;
+
+export function startRefresh(
+  services: Pick<Services, "catalog" | "config" | "engine" | "jobs">,
+  id: readonly string[],
+  payload: Static<typeof request>,
+) {
+  if (payload.output_limit != null) {
+    throw invalidInput("output_limit is only for views of kind chunker: leave it out");
+  }
+  const version = payload.src_version ?? payload.source_version;
+  if (payload.source_version != null && payload.source_version !== version) {
+    throw invalidInput("src_version and source_version differ: send one of them");
+  }
+  return onTable(services, id, async ({ record, table }) => {
+    const { tables } = await table.view();
+    if (version != null) await checkSourceVersion(services, tables, checkVersion(version));
+    const job = await enqueueRefresh(
+      services,
+      record.key,
+      withoutNulls<RefreshSpec>({
+        src_version: version,
+        max_rows_per_fragment: payload.max_rows_per_fragment,
+        concurrency: payload.concurrency,
+      }),
+    );
+    return { kind: "json", status: 202, value: { job_id: job.id } } as const;
+  });
+}
+
+/** @throws code 13 if the view reads several tables, 11 if its one table has no such version */
+async function checkSourceVersion(
+  services: Pick<Services, "catalog" | "config" | "engine">,
+  tables: readonly { table: string[] }[],
+  version: number,
+): Promise<void> {
+  const [source, ...others] = tables;
+  if (source === undefined || others.length > 0) {
+    throw invalidInput(
+      `src_version needs a view that reads one table; this one reads ${tables.length}`,
+    );
+  }
+  await onTable(services, source.table, ({ table }) => table.describe({ version }));
+}
+
+export function enqueueRefresh(
+  { jobs }: Pick<Services, "jobs">,
+  table: string,
+  options: RefreshSpec,
+): Promise<JobRecord> {
+  const spec = JSON.stringify(options);
+  const name = specName("refresh", spec);
+  return jobs.enqueue({ kind: "refresh", table, name, spec, freshRun: true });
+}
