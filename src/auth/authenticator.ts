@@ -19,7 +19,7 @@ export interface Authenticator {
 }
 
 /** Keys whose hash is remembered. */
-const MOST_REMEMBERED = 1_000;
+const MAX_CACHED_HASHES = 1_000;
 
 /** Knows the keys of the store, and one from outside that is not stored and is an admin's. */
 export class KeyAuthenticator implements Authenticator {
@@ -38,30 +38,32 @@ export class KeyAuthenticator implements Authenticator {
     if (key === "") return undefined;
     const hash = this.#hashes.get(key) ?? hashKey(key);
     if (this.#outside && timingSafeEqual(hash, this.#outside)) {
-      return this.#valid(key, hash, outsideIdentity);
+      return this.#valid(key, hash, configuredIdentity);
     }
     if (!looksLikeKey(key)) return undefined;
     const record = this.keys.findByHashSync(hash);
     if (record === undefined) {
-      return this.keys.findByHash(hash).then((found) => matching(hash, found));
+      return this.keys.findByHash(hash).then((found) => verifiedRecord(hash, found));
     }
-    return this.#valid(key, hash, matching(hash, record));
+    return this.#valid(key, hash, verifiedRecord(hash, record));
   }
 
   /** Remembers the hash of a key that somebody has; whether the key still holds is asked each time. */
   #valid(key: string, hash: Buffer, identity: Identity | undefined): Identity | undefined {
-    if (identity && !this.#hashes.has(key) && this.#hashes.size < MOST_REMEMBERED) {
+    if (identity && !this.#hashes.has(key) && this.#hashes.size < MAX_CACHED_HASHES) {
       this.#hashes.set(key, hash);
     }
     return identity;
   }
 }
 
-const outsideIdentity: Identity = { id: "--api-key", name: "--api-key", role: "admin" };
+const configuredIdentity: Identity = { id: "--api-key", name: "--api-key", role: "admin" };
 
 /** The store looks up by index, which may tell by its timing how much of a hash is right; this does not. */
-const matching = (hash: Buffer, record: KeyRecord | null | undefined): Identity | undefined =>
-  record && timingSafeEqual(hash, record.hash) ? record : undefined;
+const verifiedRecord = (
+  hash: Buffer,
+  record: KeyRecord | null | undefined,
+): Identity | undefined => (record && timingSafeEqual(hash, record.hash) ? record : undefined);
 
 /** `--auth none`: whoever connects may do everything. */
 export const allowAll: Authenticator = {

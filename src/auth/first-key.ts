@@ -9,7 +9,7 @@ import { hashKey, newKey } from "./key.js";
  *
  * @throws the file system's error when the file cannot be written; no key is made then
  */
-export async function makeFirstKey(keys: KeyStore, file: string): Promise<string | undefined> {
+export async function createFirstKey(keys: KeyStore, file: string): Promise<string | undefined> {
   if ((await keys.count()) > 0) return undefined;
   const key = newKey();
   const path = write(file, `${key}\n`);
@@ -23,7 +23,7 @@ export async function makeFirstKey(keys: KeyStore, file: string): Promise<string
 }
 
 /** Names that are tried where files of other servers are in the way. */
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 
 /** Writes a file that is not there yet; one of another server, whose key may still be good, stays. */
 function write(file: string, content: string): string {
@@ -40,7 +40,7 @@ function write(file: string, content: string): string {
       }
       return path;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || n === MOST_NAMES) throw error;
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || n === MAX_NAMES) throw error;
     }
   }
 }

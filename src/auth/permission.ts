@@ -6,7 +6,8 @@ import { allows } from "./roles.js";
 
 /** @throws code 15 when the caller's role does not cover an operation */
 export function checkPermission({ id, permission }: Operation, identity: Identity): void {
-  if (!allows(identity.role, permission)) throw refused(identity, `${id} needs ${permission}`);
+  if (!allows(identity.role, permission))
+    throw permissionDenied(identity, `${id} needs ${permission}`);
 }
 
 /**
@@ -21,11 +22,11 @@ export function checkAdministrative(
 ): void | Promise<void> {
   if (!administrative || allows(identity.role, "admin")) return undefined;
   const check = (included: boolean): void => {
-    if (included) throw refused(identity, `${id} needs admin to ${administrative.to}`);
+    if (included) throw permissionDenied(identity, `${id} needs admin to ${administrative.to}`);
   };
   const included = administrative.includes(call, services);
   return included instanceof Promise ? included.then(check) : check(included);
 }
 
-const refused = ({ name, role }: Identity, needed: string): JoustError =>
+const permissionDenied = ({ name, role }: Identity, needed: string): JoustError =>
   new JoustError(ErrorCode.PermissionDenied, `the key \`${name}\` has the role ${role}; ${needed}`);

@@ -20,9 +20,9 @@ import { createLogger } from "../telemetry/logger.js";
 import { takeFlag } from "./flag.js";
 
 const PAGE = 1_000;
-const LOOK_EVERY = 50;
+const POLL_INTERVAL = 50;
 /** Rewrites of one table, each of which leaves larger fragments. */
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 /** A signal's usual share of an exit code. */
 const INTERRUPTED = 130;
 
@@ -71,7 +71,7 @@ export async function maintain(args: readonly string[]): Promise<void> {
   }
 }
 
-interface Room {
+interface MaintainDependencies {
   readonly config: Config;
   readonly engine: Engine;
   readonly catalog: Catalog;
@@ -79,7 +79,7 @@ interface Room {
 }
 
 /** @throws when there is no such table, or when a table could not be maintained in full */
-async function maintainTables(room: Room, name: string | undefined): Promise<void> {
+async function maintainTables(room: MaintainDependencies, name: string | undefined): Promise<void> {
   const failed: string[] = [];
   const ids = name === undefined ? allTables(room.catalog) : [name.split("$")];
   for await (const id of ids) {
@@ -111,7 +111,7 @@ async function* allTables(catalog: Catalog): AsyncGenerator<readonly string[]> {
 
 /** What was done, in words. `asked`: the table was named, so that it is done whatever its property says. */
 async function maintainTable(
-  { config, engine, jobs }: Room,
+  { config, engine, jobs }: MaintainDependencies,
   record: TableRecord,
   asked: boolean,
 ): Promise<string> {
@@ -121,14 +121,14 @@ async function maintainTable(
   const table = engine.table(record.location, options);
   const done: string[] = [];
   let due = true;
-  for (let round = 0; due && round < MOST_ROUNDS; round++) {
-    const job = await ended(jobs, await queueMaintenance(jobs, record));
+  for (let round = 0; due && round < MAX_ROUNDS; round++) {
+    const job = await waitForJob(jobs, await queueMaintenance(jobs, record));
     const result = job.result as Rewritten;
     done.push(...rewritten(result));
     // What a job that changed nothing leaves, another one would leave too.
     due = result.published_version !== undefined && (await isDue(table));
   }
-  const cleaned = await ended(jobs, await queueCleanUp(jobs, record, settings.keepVersionsMs));
+  const cleaned = await waitForJob(jobs, await queueCleanUp(jobs, record, settings.keepVersionsMs));
   done.push(...removed(cleaned.result as CleanUpResult));
   return done.length > 0 ? done.join("; ") : "nothing to do";
 }
@@ -139,13 +139,13 @@ const isDue = async (table: Table): Promise<boolean> => {
 };
 
 /** A job that is done. @throws when it is not, with what it says of that */
-async function ended(jobs: Pick<Jobs, "describe">, { id }: JobRecord): Promise<JobRecord> {
+async function waitForJob(jobs: Pick<Jobs, "describe">, { id }: JobRecord): Promise<JobRecord> {
   for (;;) {
     const job = await jobs.describe(id);
     if (job.state === "DONE") return job;
     if (job.state === "FAILED") throw new Error(job.error?.message ?? "the job failed");
     if (job.state === "CANCELLED") throw new Error("the job was cancelled");
-    await delay(LOOK_EVERY);
+    await delay(POLL_INTERVAL);
   }
 }
 

@@ -18,7 +18,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
   // Without TLS the signal keeps its meaning: the terminal is gone.
   if (config.tls) process.on("SIGHUP", () => void running.reloadTls());
-  const signal = await stopSignal(() => running.giveUp());
+  const signal = await stopSignal(() => running.forceClose());
   log.info({ signal }, "stopping: answering what is in flight");
   await running.stop();
   process.exit(0);

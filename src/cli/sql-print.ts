@@ -3,7 +3,7 @@ import { csvRows } from "./csv.js";
 import type { Parts } from "./sql-source.js";
 
 /** Letters of a value in one line that a table shows. */
-const WIDEST = 100;
+const MAX_WIDTH = 100;
 
 /** Writes the rows as they come, no faster than stdout takes them. */
 export async function printAs(format: "csv" | "json" | "arrow", parts: Parts): Promise<void> {
@@ -90,7 +90,7 @@ function cellLines(value: string | null): string[] {
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
   if (plain.includes("\n")) return plain.split("\n");
   const letters = [...plain];
-  return [letters.length > WIDEST ? `${letters.slice(0, WIDEST - 1).join("")}…` : plain];
+  return [letters.length > MAX_WIDTH ? `${letters.slice(0, MAX_WIDTH - 1).join("")}…` : plain];
 }
 
 const widthOf = (text: string): number => [...text].length;

@@ -34,7 +34,7 @@ export async function sql(args: readonly string[]): Promise<void> {
   }
   const { value: shown, rest: withoutRows } = takeFlag(withoutFormat, "--rows");
   const { value: most, rest: withoutLimit } = takeFlag(withoutRows, "--limit");
-  const { values, rest: withoutParameters } = takeAll(withoutLimit, "--param");
+  const { values, rest: withoutParameters } = takeFlags(withoutLimit, "--param");
   const { value: url, rest } = takeFlag(withoutParameters, "--url");
 
   const rows = count("--rows", shown) ?? ROWS;
@@ -73,7 +73,7 @@ function asJson(text: string): string {
   }
 }
 
-function takeAll(
+function takeFlags(
   args: readonly string[],
   flag: string,
 ): { values: readonly string[]; rest: readonly string[] } {

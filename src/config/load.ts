@@ -6,9 +6,9 @@ import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
-import { environmentSource, fileSource, flagSource, type Source } from "./sources.js";
+import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
 
-export interface Surroundings {
+export interface ConfigContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Working directory: what relative paths are relative to. */
   readonly cwd: string;
@@ -21,7 +21,7 @@ export interface Surroundings {
  */
 export function loadConfig(
   args: readonly string[],
-  { env, cwd, platform = process.platform }: Surroundings,
+  { env, cwd, platform = process.platform }: ConfigContext,
 ): Config {
   const flags = flagSource(args);
   const file = fileSource(cwd, flags.configFile ?? env.JOUST_CONFIG);
@@ -90,7 +90,7 @@ export function loadConfig(
 const present = <Key extends string, T>(key: Key, value: T | undefined) =>
   (value === undefined ? {} : { [key]: value }) as { [K in Key]?: T };
 
-function valuesOf(sources: readonly Source[]): OptionValues {
+function valuesOf(sources: readonly OptionSource[]): OptionValues {
   const entries = (Object.keys(serverOptions) as OptionName[]).map((name) => [
     name,
     read(name, serverOptions[name], sources),
@@ -98,8 +98,12 @@ function valuesOf(sources: readonly Source[]): OptionValues {
   return Object.fromEntries(entries);
 }
 
-function read(name: OptionName, option: Option<unknown>, sources: readonly Source[]): unknown {
-  const from = (source: Source) =>
+function read(
+  name: OptionName,
+  option: Option<unknown>,
+  sources: readonly OptionSource[],
+): unknown {
+  const from = (source: OptionSource) =>
     source.get(name)?.map((text) => {
       try {
         return option.type.parse(text);

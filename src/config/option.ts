@@ -23,13 +23,13 @@ export interface Option<T> {
   readonly repeatable?: true;
 }
 
-const wrong = (right: string, text: string): ConfigError =>
+const invalid = (right: string, text: string): ConfigError =>
   new ConfigError(`must be ${right}, got "${text}"`);
 
 export const text = (placeholder: string): OptionType<string> => ({
   placeholder,
   parse(text) {
-    if (text === "") throw wrong("not empty", text);
+    if (text === "") throw invalid("not empty", text);
     return text;
   },
 });
@@ -40,7 +40,7 @@ export const hostName: OptionType<string> = {
   parse(text) {
     const name = text.replace(/^\[(.*)\]$/, "$1");
     if (!isIPv6(name) && !/^[\w.-]+$/.test(name)) {
-      throw wrong("a host's name without scheme and port, such as tables.example", text);
+      throw invalid("a host's name without scheme and port, such as tables.example", text);
     }
     return name;
   },
@@ -50,7 +50,7 @@ export const choice = <const T extends string>(values: readonly T[]): OptionType
   placeholder: values.join("|"),
   parse(text) {
     const value = values.find((one) => one === text);
-    if (value === undefined) throw wrong(`one of ${values.join(", ")}`, text);
+    if (value === undefined) throw invalid(`one of ${values.join(", ")}`, text);
     return value;
   },
 });
@@ -60,7 +60,7 @@ export const integer = (min: number, max: number): OptionType<number> => ({
   parse(text) {
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < min || value > max) {
-      throw wrong(`an integer from ${min} to ${max}`, text);
+      throw invalid(`an integer from ${min} to ${max}`, text);
     }
     return value;
   },
@@ -82,7 +82,7 @@ export const size: OptionType<number> = {
   placeholder: "SIZE",
   parse(text) {
     const parts = /^(\d+(?:\.\d+)?) ?(?:([kmgt])(?:i?b)?|b)?$/i.exec(text);
-    if (!parts) throw wrong("a size such as 512MiB", text);
+    if (!parts) throw invalid("a size such as 512MiB", text);
     return Math.round(Number(parts[1]) * (sizes[(parts[2] ?? "").toLowerCase()] ?? 1));
   },
 };
@@ -93,11 +93,11 @@ export const memory: OptionType<number> = {
   parse(text) {
     const part = /^(\d+(?:\.\d+)?) ?%$/.exec(text);
     if (!part && !/^[\d.]+ ?[a-z]*$/i.test(text)) {
-      throw wrong("a size such as 4GiB or a part such as 60%", text);
+      throw invalid("a size such as 4GiB or a part such as 60%", text);
     }
-    if (Number(part?.[1]) > 100) throw wrong("at most 100%", text);
+    if (Number(part?.[1]) > 100) throw invalid("at most 100%", text);
     const bytes = part ? (machineMemory() * Number(part[1])) / 100 : size.parse(text);
-    if (bytes < leastMemory) throw wrong(`at least ${leastMemory / 2 ** 20}MiB`, text);
+    if (bytes < leastMemory) throw invalid(`at least ${leastMemory / 2 ** 20}MiB`, text);
     return Math.floor(bytes);
   },
 };
@@ -116,7 +116,7 @@ export const duration: OptionType<number> = {
   placeholder: "TIME",
   parse(text) {
     const parts = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$/.exec(text);
-    if (!parts) throw wrong("a time such as 500ms, 30s or 7d", text);
+    if (!parts) throw invalid("a time such as 500ms, 30s or 7d", text);
     return Math.round(Number(parts[1]) * (units[parts[2] ?? ""] ?? 1));
   },
 };
@@ -127,7 +127,7 @@ export const table: OptionType<readonly string[]> = {
   parse(text) {
     const id = text.split("$");
     if (id.includes(""))
-      throw wrong("a table's name, after its namespaces and `$` if it has any", text);
+      throw invalid("a table's name, after its namespaces and `$` if it has any", text);
     return id;
   },
 };
@@ -136,7 +136,7 @@ export const pair: OptionType<readonly [string, string]> = {
   placeholder: "KEY=VALUE",
   parse(text) {
     const at = text.indexOf("=");
-    if (at < 1) throw wrong("of the form key=value", text);
+    if (at < 1) throw invalid("of the form key=value", text);
     return [text.slice(0, at), text.slice(at + 1)];
   },
 };

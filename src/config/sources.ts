@@ -5,7 +5,7 @@ import { ConfigError, type Option } from "./option.js";
 import { type OptionName, serverOptions } from "./options.js";
 
 /** Option texts from one place. */
-export interface Source {
+export interface OptionSource {
   /** Every value given; usually one. */
   get(name: OptionName): readonly string[] | undefined;
   /** What the operator calls the option here: `--port`, `JOUST_PORT`, `port in joust.toml`. */
@@ -18,7 +18,9 @@ const isRepeatable = (name: OptionName): boolean =>
   (serverOptions[name] as Option<unknown>).repeatable === true;
 
 /** Command line: `--name value`, `--name=value`, and ROOT on its own. */
-export function flagSource(args: readonly string[]): Source & { readonly configFile?: string } {
+export function flagSource(
+  args: readonly string[],
+): OptionSource & { readonly configFile?: string } {
   const given = new Map<string, string[]>();
   const add = (name: string, value: string, label: string) => {
     const before = given.get(name);
@@ -52,7 +54,7 @@ export function flagSource(args: readonly string[]): Source & { readonly configF
 }
 
 /** Environment: `JOUST_` and the name in capitals; several values are separated by commas. */
-export function environmentSource(env: Readonly<Record<string, string | undefined>>): Source {
+export function environmentSource(env: Readonly<Record<string, string | undefined>>): OptionSource {
   const label = (name: OptionName) => `JOUST_${name.toUpperCase().replaceAll("-", "_")}`;
   return {
     label,
@@ -68,12 +70,12 @@ export function environmentSource(env: Readonly<Record<string, string | undefine
  * A TOML file with a key per option; `storage-option` is a table.
  * Without a name `joust.toml` of the working directory, if there is one.
  */
-export function fileSource(cwd: string, named: string | undefined): Source | undefined {
+export function fileSource(cwd: string, named: string | undefined): OptionSource | undefined {
   const file = named ?? "joust.toml";
   const text = read(resolve(cwd, file), named);
   if (text === undefined) return undefined;
   const given = new Map<string, string[]>();
-  for (const [key, value] of Object.entries(parsed(text, file))) {
+  for (const [key, value] of Object.entries(parseToml(text, file))) {
     if (!isName(key)) throw new ConfigError(`${key} in ${file} is no option${suggestion(key, "")}`);
     given.set(key, texts(value, `${key} in ${file}`, isRepeatable(key)));
   }
@@ -92,7 +94,7 @@ function read(path: string, named: string | undefined): string | undefined {
   }
 }
 
-function parsed(text: string, file: string): Record<string, unknown> {
+function parseToml(text: string, file: string): Record<string, unknown> {
   try {
     return parse(text);
   } catch (error) {

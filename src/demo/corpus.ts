@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { requireHere } from "../foundation/platform.js";
 
-const LONGEST = 1200;
-const SHORTEST = 60;
+const MAX_LENGTH = 1200;
+const MIN_LENGTH = 60;
 
 /** One description of a package, or one section of its markdown. */
 export interface Row {
@@ -56,8 +56,8 @@ function sections(markdown: string, file: string): { title: string; text: string
       const [first = "", ...rest] = section.split("\n");
       return at === 0 ? { title: file, text: section } : { title: first, text: rest.join("\n") };
     })
-    .map(({ title, text }) => ({ title: plain(title), text: plain(text).slice(0, LONGEST) }))
-    .filter(({ text }) => text.length >= SHORTEST);
+    .map(({ title, text }) => ({ title: plain(title), text: plain(text).slice(0, MAX_LENGTH) }))
+    .filter(({ text }) => text.length >= MIN_LENGTH);
 }
 
 function plain(markdown: string): string {

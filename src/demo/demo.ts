@@ -10,7 +10,7 @@ import { arrowStream } from "./table.js";
 
 const TABLE = "demo$packages";
 /** Product quantisation learns from at least so many vectors. */
-const FEWEST_TO_QUANTISE = 256;
+const MIN_ROWS_FOR_PQ = 256;
 
 /**
  * A real server on a free port, with real text, from loading to querying. `stay`: it keeps serving until a
@@ -27,7 +27,7 @@ export async function demo({ stay }: { stay: boolean }): Promise<void> {
   try {
     const server = await startServer(join(directory, "data"));
     try {
-      const shown = show(server, directory).then(() => {
+      const shown = runDemo(server, directory).then(() => {
         if (!stay) return;
         console.log("\nserving until Ctrl-C");
         return signalled;
@@ -41,7 +41,7 @@ export async function demo({ stay }: { stay: boolean }): Promise<void> {
   }
 }
 
-async function show(server: DemoServer, directory: string): Promise<void> {
+async function runDemo(server: DemoServer, directory: string): Promise<void> {
   console.log(`joust is listening on ${server.url}\n`);
 
   const rows = readCorpus();
@@ -54,7 +54,7 @@ async function show(server: DemoServer, directory: string): Promise<void> {
   console.log(`  version ${version} after ${Math.round(performance.now() - started)} ms`);
 
   console.log("\n2. a vector index, two scalar indexes");
-  const vectorIndex = rows.length < FEWEST_TO_QUANTISE ? "IVF_FLAT" : "IVF_PQ";
+  const vectorIndex = rows.length < MIN_ROWS_FOR_PQ ? "IVF_FLAT" : "IVF_PQ";
   await buildIndexes(server, TABLE, [
     { column: "vector", index_type: vectorIndex, distance_type: "cosine", name: "by_vector" },
     { column: "words", index_type: "BTREE", name: "by_words" },
@@ -82,15 +82,19 @@ async function show(server: DemoServer, directory: string): Promise<void> {
     filter: "kind = 'markdown' AND words > 40",
     prefilter: true,
   };
-  await ask(server, '3. nearest to "a fast logger"', vectorQuery);
-  await ask(server, `4. where ${filteredQuery.filter}`, filteredQuery);
-  await ask(server, `5. nearest to "type safe sql queries" where ${mixedQuery.filter}`, mixedQuery);
+  await printQuery(server, '3. nearest to "a fast logger"', vectorQuery);
+  await printQuery(server, `4. where ${filteredQuery.filter}`, filteredQuery);
+  await printQuery(
+    server,
+    `5. nearest to "type safe sql queries" where ${mixedQuery.filter}`,
+    mixedQuery,
+  );
   printCommands(server, directory, vectorQuery);
 }
 
 const searchText = ({ title, text }: Row): string => `${title} ${text}`;
 
-async function ask(server: DemoServer, headline: string, query: object): Promise<void> {
+async function printQuery(server: DemoServer, headline: string, query: object): Promise<void> {
   const started = performance.now();
   const answer = tableFromIPC(await post(server, `/v1/table/${TABLE}/query`, query));
   console.log(`\n${headline} (${(performance.now() - started).toFixed(1)} ms)`);

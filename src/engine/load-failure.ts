@@ -1,5 +1,5 @@
 /** What decides why the compiled engine does not load. */
-export interface Host {
+export interface HostPlatform {
   /** As the platform packages are named: `linux-x64-gnu`. */
   readonly platform: string;
   /** Undefined where there is no glibc. */
@@ -15,7 +15,7 @@ const compile =
  * Why the engine does not load, and what to do, in one sentence. The loader that napi makes calls every
  * failure a bug of npm; the errors that it met are a chain of causes.
  */
-export function loadFailure(error: unknown, { platform, glibc, published }: Host): string {
+export function loadFailure(error: unknown, { platform, glibc, published }: HostPlatform): string {
   const messages = causes(error);
   const dlopen = messages.find((message) => !isMissing(message));
   const versions = messages.join("\n").match(/(?<=GLIBC_)\d+\.\d+/g);

@@ -1,12 +1,12 @@
 import { ErrorCode, errorName, type JoustError } from "../foundation/errors.js";
 
-/** The one error body: a problem object (RFC 9457) with the namespace interface's `error` and `code`. */
+/** The body of every error reply: a problem object (RFC 9457) with the namespace interface's `error` and `code`. */
 export interface Problem {
   type: string;
   title: string;
   status: number;
   detail: string;
-  /** The request's path, as sent. */
+  /** The path as the client sent it. */
   instance: string;
   error: string;
   code: number;
@@ -39,21 +39,21 @@ const statusOfCode: Record<ErrorCode, number> = {
   [ErrorCode.TableBranchAlreadyExists]: 409,
 };
 
-/** `table-not-found` and `table not found` for TableNotFound. */
-const words = (code: ErrorCode, separator: string): string =>
+/** `table-not-found` or `table not found` for TableNotFound. */
+const separatedName = (code: ErrorCode, separator: string): string =>
   errorName(code)
     .replace(/(?<=[a-z])(?=[A-Z])/g, separator)
     .toLowerCase();
 
-/** HTTP status of a failure. */
+/** HTTP status of an error. */
 export const problemStatus = (error: JoustError): number =>
   error.status ?? statusOfCode[error.code];
 
-/** The body that tells a client of a failure. */
+/** The body of an error reply. */
 export function problem(error: JoustError, path: string): Problem {
   return {
-    type: `urn:joust:error:${words(error.code, "-")}`,
-    title: words(error.code, " "),
+    type: `urn:joust:error:${separatedName(error.code, "-")}`,
+    title: separatedName(error.code, " "),
     status: problemStatus(error),
     detail: error.message,
     instance: path,
@@ -62,7 +62,7 @@ export function problem(error: JoustError, path: string): Problem {
   };
 }
 
-/** Headers that a failure's status calls for. */
+/** Headers that the status of an error requires. */
 export function problemHeaders(error: JoustError): Record<string, string> | undefined {
   if (error.code === ErrorCode.Unauthenticated) return { "www-authenticate": "Bearer" };
   if (error.code === ErrorCode.Throttling || error.code === ErrorCode.ServiceUnavailable) {

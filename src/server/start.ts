@@ -1,7 +1,7 @@
 import { docsPage } from "../api/openapi/docs.js";
 import type { Services } from "../api/services.js";
 import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
-import { makeFirstKey } from "../auth/first-key.js";
+import { createFirstKey } from "../auth/first-key.js";
 import { adoptTables } from "../catalog/discovery/adoption.js";
 import { removeOrphanedTables, watchOrphanedTables } from "../catalog/tables/orphaned-tables.js";
 import type { Config } from "../config/config.js";
@@ -12,7 +12,7 @@ import { drain } from "../http/drain.js";
 import { ReplyLimiter } from "../http/reply-limiter.js";
 import { Server } from "../http/server.js";
 import { transportOf } from "../http/transport/open.js";
-import { readPair, watchPair } from "../http/transport/tls.js";
+import { readCertificate, watchCertificate } from "../http/transport/tls.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
@@ -31,7 +31,7 @@ import { watchRemovals } from "../tables/table-removal.js";
 import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import { mainThreadHandler } from "../threads/forwarded-operations.js";
-import { Shared } from "../threads/shared.js";
+import { SharedState } from "../threads/shared-state.js";
 import type { Targets } from "../threads/thread-rpc.js";
 import { type OpenCatalog, openCatalog } from "./open-catalog.js";
 import { openRoot } from "./open-root.js";
@@ -39,26 +39,26 @@ import { WarmUp } from "./warm-up.js";
 import { Workers } from "./workers.js";
 
 /** A server that takes requests. */
-export interface Running {
+export interface RunningServer {
   readonly port: number;
   /** Reads the certificate and its key again; logs what prevents it. Nothing to do without TLS. */
   reloadTls(): Promise<void>;
   /** Answers what is in flight, then closes everything. */
   stop(): Promise<void>;
   /** In place of it, or while it waits: the process may exit when this is done. */
-  giveUp(): Promise<void>;
+  forceClose(): Promise<void>;
 }
 
 /** Opens the root and the catalog, cleans up after a crash, adopts what other tools wrote, and listens. */
-export async function start(config: Config, log: Logger): Promise<Running> {
+export async function start(config: Config, log: Logger): Promise<RunningServer> {
   // What cannot work is reported before anything is made in the root.
   transportOf(config.http);
-  if (config.tls) readPair(config.tls);
+  if (config.tls) readCertificate(config.tls);
   const engine = new Engine(config);
   await openRoot(engine, config);
   if (isRemote(config.root))
-    log.info({ catalog: place(config.catalog) }, "the catalog of this remote root");
-  const shared = new Shared();
+    log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
+  const shared = new SharedState();
   const { root, storageOptions, catalog: url } = config;
   const onLease = (leftMs: number) => engine.renewLease(leftMs);
   const opened = await openCatalog({
@@ -85,8 +85,8 @@ async function startOn(
   log: Logger,
   engine: Engine,
   store: OpenCatalog,
-  shared: Shared,
-): Promise<Running> {
+  shared: SharedState,
+): Promise<RunningServer> {
   const { root, storageOptions } = config;
   const unfinished = { catalog: store.catalog, engine, storageOptions, log };
   await removeOrphanedTables(unfinished);
@@ -151,7 +151,7 @@ async function startOn(
     isWarming: shared.warming.get,
     authenticator: rehearsal ?? authenticator,
     openUpload: () => new Upload(engine),
-    bodyLimiter: BodyLimiter.of(config.memoryBytes, shared.bodies),
+    bodyLimiter: BodyLimiter.forAuthenticated(config.memoryBytes, shared.bodyBytes),
     unauthenticatedBodyLimiter: BodyLimiter.forUnauthenticated(config.memoryBytes),
     replyLimiter: ReplyLimiter.of(engine.memory().work, config.httpThreads),
   });
@@ -177,17 +177,17 @@ async function startOn(
       log.error({ err }, "the former certificate stays in use");
     }
   };
-  const unwatchTls = config.tls && watchPair(config.tls, () => void reloadTls());
+  const unwatchTls = config.tls && watchCertificate(config.tls, () => void reloadTls());
   void prewarmTables(services, config.prewarm)
     .then(() =>
-      rehearsal?.ask({ host: config.host, port, tls: config.tls !== undefined }, config.prewarm),
+      rehearsal?.run({ host: config.host, port, tls: config.tls !== undefined }, config.prewarm),
     )
     .catch((err) => log.warn({ err }, "the server could not ask itself"))
     .finally(() => shared.warming.set(false));
   return {
     port,
     reloadTls: () => (config.tls ? reloadTls() : Promise.resolve()),
-    giveUp: () => workers.cutAll(),
+    forceClose: () => workers.closeAll(),
     async stop() {
       unwatchTls?.();
       if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
@@ -204,7 +204,7 @@ async function startOn(
 /** Makes a first admin key where there is none, and says where it is. */
 async function firstKey({ firstKeyFile }: Config, { keys }: OpenCatalog, log: Logger) {
   try {
-    const path = await makeFirstKey(keys, firstKeyFile);
+    const path = await createFirstKey(keys, firstKeyFile);
     if (path)
       process.stdout.write(`a first admin key is in ${path}: read it and remove the file\n`);
   } catch (err) {
@@ -233,4 +233,5 @@ const targetsOf = (services: Services, { keys }: OpenCatalog): Targets => {
 };
 
 /** A Postgres address without its password. */
-const place = (url: string): string => url.replace(/(?<=^\w+:\/\/[^:/@]*):[^@]*(?=@)/, "");
+const withoutPassword = (url: string): string =>
+  url.replace(/(?<=^\w+:\/\/[^:/@]*):[^@]*(?=@)/, "");

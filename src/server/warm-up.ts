@@ -5,7 +5,7 @@ import type { Authenticator, Identity } from "../auth/authenticator.js";
 import { hashKey, newKey } from "../auth/key.js";
 
 /** Times that a table is asked, at least: the program is compiled in steps. */
-const TIMES = 20;
+const LEAST_QUERIES = 20;
 
 const identity: Identity = { id: "prewarming", name: "prewarming", role: "read" };
 
@@ -33,10 +33,10 @@ export class WarmUp implements Authenticator {
   }
 
   /** Rejects when the server can't be reached; what it answers is no matter. */
-  async ask(server: OwnAddress, ids: readonly (readonly string[])[]): Promise<void> {
+  async run(server: ListenAddress, ids: readonly (readonly string[])[]): Promise<void> {
     const headers = { authorization: `Bearer ${this.#key}`, "content-type": "application/json" };
     try {
-      for (let time = 0; time < Math.max(TIMES, ids.length); time++) {
+      for (let time = 0; time < Math.max(LEAST_QUERIES, ids.length); time++) {
         const id = ids[time % ids.length] ?? [];
         const path = `/v1/table/${id.map(encodeURIComponent).join("$")}/query`;
         for (const dialect of ["", "/"]) {
@@ -50,13 +50,13 @@ export class WarmUp implements Authenticator {
 }
 
 /** Where this server listens. */
-export interface OwnAddress {
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
 }
 
-function post(server: OwnAddress, path: string, headers: Record<string, string>): Promise<void> {
+function post(server: ListenAddress, path: string, headers: Record<string, string>): Promise<void> {
   const { port, tls } = server;
   // The certificate is this server's own, and may name other hosts than this address.
   const own = { rejectUnauthorized: false };

@@ -10,28 +10,28 @@ import type { Engine } from "../engine/index.js";
 import { isPostgres } from "../foundation/addresses.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Shared } from "../threads/shared.js";
+import type { SharedState } from "../threads/shared-state.js";
 import type { ThreadRpc } from "../threads/thread-rpc.js";
 
 /** What a thread beside the first works with. */
-interface Surroundings {
+interface WorkerDependencies {
   readonly config: Config;
   readonly engine: Engine;
   readonly log: Logger;
-  readonly shared: Shared;
+  readonly shared: SharedState;
   /** The first thread. */
   readonly first: ThreadRpc;
 }
 
-type KnownKeys = Pick<KeyStore, "findByHash" | "findByHashSync">;
+type KeyLookup = Pick<KeyStore, "findByHash" | "findByHashSync">;
 
 /**
  * The first thread's services, seen from another one. Names and keys are read here where the catalog is a
  * file, and as true as in the first thread: each commit raises the epoch that all threads look at.
  */
-export function workerServices(surroundings: Surroundings): {
+export function workerServices(surroundings: WorkerDependencies): {
   services: Services;
-  keys: KnownKeys;
+  keys: KeyLookup;
 } {
   const { config, engine, log, shared, first } = surroundings;
   const reads = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
@@ -55,7 +55,7 @@ export function workerServices(surroundings: Surroundings): {
     prewarming: first.remote("prewarming"),
     threads: first.remote("threads"),
   };
-  const keys = first.remote<KnownKeys>("keys", {
+  const keys = first.remote<KeyLookup>("keys", {
     findByHashSync: (hash) => (known ? (known.get(hash.toString("hex")) ?? null) : undefined),
   });
   return { services, keys };

@@ -12,7 +12,7 @@ import { operations, translations } from "../operations/index.js";
 import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { forwardToMainThread } from "../threads/forwarded-operations.js";
-import { Shared } from "../threads/shared.js";
+import { SharedState } from "../threads/shared-state.js";
 import { type Port, ThreadRpc } from "../threads/thread-rpc.js";
 import { workerServices } from "./worker-services.js";
 
@@ -37,7 +37,7 @@ const { config } = given;
 const log = createLogger(config.logLevel, { thread: given.name });
 process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
 
-const shared = new Shared(given.shared);
+const shared = new SharedState(given.shared);
 const engine = Engine.attach(given.engine);
 const targets = {
   thread: { leaveTable: (key: string) => releaseTableInThread({ engine }, key) },
@@ -52,7 +52,7 @@ targets.server = new Server({
   isWarming: shared.warming.get,
   authenticator: config.auth === "none" ? allowAll : new KeyAuthenticator(keys, config.apiKey),
   openUpload: () => new Upload(engine),
-  bodyLimiter: BodyLimiter.of(config.memoryBytes, shared.bodies),
+  bodyLimiter: BodyLimiter.forAuthenticated(config.memoryBytes, shared.bodyBytes),
   unauthenticatedBodyLimiter: BodyLimiter.forUnauthenticated(config.memoryBytes),
   replyLimiter: ReplyLimiter.of(engine.memory().work, config.httpThreads),
 });
@@ -60,6 +60,6 @@ targets.server = new Server({
 // With an open socket the thread could not end, and the first one would not be told.
 process.on("uncaughtException", (err) => {
   log.error({ err }, "a thread that takes requests has failed");
-  targets.server.cut();
+  targets.server.closeConnections();
   process.exit(1);
 });

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import type { Draining } from "../http/drain.js";
+import type { Drainable } from "../http/drain.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import { type Targets, ThreadRpc } from "../threads/thread-rpc.js";
 import type { WorkerInput, WorkerTargets } from "./worker.js";
 
 /** The server of another thread, as this one calls it. */
-type RemoteServer = Draining & {
+type RemoteServer = Drainable & {
   listen(host: string, port: number, shared: true): Promise<number>;
   reloadTls(): Promise<void>;
 };
@@ -28,7 +28,7 @@ export interface WorkersOptions {
 }
 
 /** How long threads may take to close their sockets when there is no time for a drain, ms. */
-const PATIENCE = 1_000;
+const CLOSE_TIMEOUT = 1_000;
 
 /** The threads beside the first that take requests. Without one of them the process ends. */
 export class Workers implements Threads {
@@ -59,15 +59,15 @@ export class Workers implements Threads {
   async #lost(thread: string, log: Logger): Promise<void> {
     if (this.#stopping) return;
     log.error({ thread }, "a thread that takes requests has ended, and the server ends with it");
-    await this.cutAll();
+    await this.closeAll();
     process.exit(1);
   }
 
   /** Before an end in haste. A thread with an open socket can't be ended: Node breaks off with a trace. */
-  async cutAll(): Promise<void> {
+  async closeAll(): Promise<void> {
     this.#stopping = true;
-    const cut = Promise.all(this.servers.map((server) => server.cut()));
-    await Promise.race([cut, delay(PATIENCE)]);
+    const cut = Promise.all(this.servers.map((server) => server.closeConnections()));
+    await Promise.race([cut, delay(CLOSE_TIMEOUT)]);
   }
 
   /** Resolves when all of them take requests. */

@@ -21,7 +21,7 @@ interface Failure {
   status: unknown;
 }
 
-interface Waiting {
+interface PendingCall {
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -31,7 +31,7 @@ interface Waiting {
  * are copied, so they are plain values, and every call is a promise.
  */
 export class ThreadRpc {
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingCall>();
   #next = 0;
 
   constructor(
@@ -75,7 +75,7 @@ export class ThreadRpc {
       const waiting = this.#waiting.get(message.number);
       this.#waiting.delete(message.number);
       if (message.kind === "value") waiting?.resolve(asBuffers(message.value));
-      else waiting?.reject(raised(message.failure));
+      else waiting?.reject(toError(message.failure));
     }
   }
 
@@ -84,7 +84,7 @@ export class ThreadRpc {
     try {
       this.#send({ kind: "value", number, value: await this.#run(call) });
     } catch (error) {
-      this.#send({ kind: "failure", number, failure: failure(error) });
+      this.#send({ kind: "failure", number, failure: toFailure(error) });
     }
   }
 
@@ -94,14 +94,14 @@ export class ThreadRpc {
   }
 }
 
-function failure(error: unknown): Failure {
+function toFailure(error: unknown): Failure {
   const raised = error instanceof Error ? error : new Error(String(error));
   const { name, message, stack, code, status } = raised as Error & Partial<Failure>;
   const cause = error instanceof JoustError && error.cause instanceof Error && error.cause.stack;
   return { name, message, stack: cause || stack, code, status };
 }
 
-function raised({ name, message, stack, code, status }: Failure): Error {
+function toError({ name, message, stack, code, status }: Failure): Error {
   if (name === "JoustError") {
     const cause = Object.assign(new Error(message), { stack });
     return new JoustError(code as JoustError["code"], message, status as number, { cause });

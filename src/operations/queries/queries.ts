@@ -3,7 +3,7 @@ import { type Call, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { taskOf } from "../../api/task-of.js";
 import { cancelQuery, type QueryOptions } from "../../engine/index.js";
-import { extended } from "../../foundation/extended.js";
+import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onTable } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
 import { queryNumber } from "./query-number.js";
@@ -25,7 +25,7 @@ const queryTable = operation({
     const options = queryOptions(call);
     const number = queryNumber();
     const answer = await onTable(services, call.id, ({ table }) => {
-      const asked = table.query(call.payload, extended(options, { number }));
+      const asked = table.query(call.payload, mergeObjects(options, { number }));
       // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.
       call.onAbort(() => cancelQuery(number));
       return asked;

@@ -5,7 +5,7 @@ import {
   type SqlTable,
 } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
-import { extended } from "../../foundation/extended.js";
+import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onNamedTable } from "../../tables/named-table.js";
 import {
   checkLive,
@@ -43,7 +43,7 @@ export async function runStatement(
   const sources = await Promise.all(tables.map((table) => source(services, table, records)));
   const listing = await listingFor(services, sources, fresh);
   const number = queryNumber();
-  const options = extended({ sources, format, number, ...listing }, fresh);
+  const options = mergeObjects({ sources, format, number, ...listing }, fresh);
   try {
     const answer = engine.sql(body, options);
     // Afterwards, since nothing is ended before it has begun: at once if the client is gone already.

@@ -4,7 +4,7 @@ const WORDS = 2;
 const BODIES = 0;
 
 /** Numbers that all threads of the process see and change at once. */
-export class Shared {
+export class SharedState {
   readonly #words: Int32Array;
   readonly #bytes: BigInt64Array;
 
@@ -27,7 +27,7 @@ export class Shared {
   };
 
   /** Bytes of collected bodies in memory. */
-  readonly bodies = {
+  readonly bodyBytes = {
     /** Gives back how many there were before. */
     add: (bytes: number): number => Number(Atomics.add(this.#bytes, BODIES, BigInt(bytes))),
   };

@@ -1,10 +1,10 @@
 export interface InFlightEntry {
   /** Its place among those in flight, `grounded` while it is not. Written by `InFlight` alone. */
-  place: number;
+  position: number;
 }
 
 /** The place of what is not in flight. */
-export const detached = -1;
+export const notInFlight = -1;
 
 /**
  * What is in flight: a set that each request joins and leaves.
@@ -14,7 +14,7 @@ export const detached = -1;
  * when it is dead itself, until the old objects are collected too. So nearly every request was moved there,
  * which is several times the work of collecting it young.
  */
-export class InFlight<T extends InFlightEntry> {
+export class InFlightSet<T extends InFlightEntry> {
   readonly #members: T[] = [];
 
   get size(): number {
@@ -23,20 +23,20 @@ export class InFlight<T extends InFlightEntry> {
 
   /** Does nothing when it is in flight already. */
   add(member: T): void {
-    if (member.place !== detached) return;
-    member.place = this.#members.push(member) - 1;
+    if (member.position !== notInFlight) return;
+    member.position = this.#members.push(member) - 1;
   }
 
   /** Does nothing when it is not in flight. */
   delete(member: T): void {
-    const { place } = member;
-    if (place === detached) return;
+    const { position } = member;
+    if (position === notInFlight) return;
     const last = this.#members.pop() as T;
     if (last !== member) {
-      this.#members[place] = last;
-      last.place = place;
+      this.#members[position] = last;
+      last.position = position;
     }
-    member.place = detached;
+    member.position = notInFlight;
   }
 
   /** All that are in flight now: who joins or leaves meanwhile changes nothing. */
