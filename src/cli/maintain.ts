@@ -10,53 +10,51 @@ import { type CleanUpResult, cleanUp, maintenance } from "../jobs/maintenance.js
 import { startJobs } from "../jobs/runner.js";
 import { queueCleanUp, queueMaintenance } from "../maintenance/maintenance-jobs.js";
 import { properties, settingsOf } from "../maintenance/settings.js";
-import { answeringVersionCleanUps } from "../maintenance/version-clean-up-answers.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
-import { openCatalog } from "../server/open-catalog.js";
-import { openRoot } from "../server/open-root.js";
 import { watchRemovals } from "../tables/table-removal.js";
 import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
-import { takeFlag } from "./flag.js";
+import { takeFlags } from "./take-flags.js";
 
+/** Tables of one page of the listing. */
 const PAGE = 1_000;
+/** ms */
 const POLL_INTERVAL = 50;
-/** Rewrites of one table, each of which leaves larger fragments. */
+/** The most compactions of one table. Each one leaves larger fragments. */
 const MAX_ROUNDS = 8;
-/** A signal's usual share of an exit code. */
+/** The usual exit code after SIGINT. */
 const INTERRUPTED = 130;
 
 /**
- * `joust maintain`: does for all tables, or one, what servers do by themselves.
+ * `joust maintain`: maintains all tables, or one table, as servers do in the background.
  *
- * It is a server without a port: the work is jobs, of which a table has one of a kind at a time, so that it does
- * no harm beside servers that run on the same root. They may take a job over; it waits for the end.
+ * It joins the cluster as a member without a port and queues jobs. A table has at most one job of each
+ * kind, so the command may run beside servers of the same root. A server may run the job; the command waits
+ * for the result.
  */
 export async function maintain(args: readonly string[]): Promise<void> {
-  const { value: name, rest } = takeFlag(args, "--table");
+  const { flags, rest } = takeFlags(args, ["--table"]);
+  const name = flags["--table"];
   const config = loadConfig(rest, { env: process.env, cwd: process.cwd() });
-  // It says itself what it does.
+  // The command prints its progress itself.
   const log = createLogger(config.logLevel === "info" ? "warn" : config.logLevel);
   setLanceEnvironment(config);
-  const { Engine } = await import("../engine/index.js");
-  const engine = new Engine(config);
+  // Imported here because it loads the engine, which reads the environment.
+  const { openStorage } = await import("../server/open-storage.js");
+  const { engine, store } = await openStorage(config, log);
   const { root, storageOptions } = config;
-  await openRoot(engine, config);
-  const onLease = (leftMs: number) => engine.renewLease(leftMs);
-  const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
-  const store = await answeringVersionCleanUps(opened, { engine, storageOptions, log });
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const kinds = [maintenance(engine, storageOptions), cleanUp(engine, storageOptions, store)];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
     const threads = { releaseTable: (key: string) => releaseTableInThread({ engine }, key) };
-    const unwatch = watchRemovals({ engine, catalog, jobs, threads, log });
+    const stopWatching = watchRemovals({ engine, catalog, jobs, threads, log });
     const stop = async () => {
-      await unwatch();
+      await stopWatching();
       await jobs.stop();
     };
     process.once("SIGINT", () => {
-      // What was begun goes back into the queue.
+      // Unfinished jobs return to the queue.
       void stop()
         .then(() => store.close())
         .finally(() => process.exit(INTERRUPTED));
@@ -78,25 +76,30 @@ interface MaintainDependencies {
   readonly jobs: Jobs;
 }
 
-/** @throws when there is no such table, or when a table could not be maintained in full */
-async function maintainTables(room: MaintainDependencies, name: string | undefined): Promise<void> {
+/** @throws if the table does not exist, or if the maintenance of a table failed */
+async function maintainTables(
+  dependencies: MaintainDependencies,
+  name: string | undefined,
+): Promise<void> {
   const failed: string[] = [];
-  const ids = name === undefined ? allTables(room.catalog) : [name.split("$")];
+  const ids = name === undefined ? allTables(dependencies.catalog) : [name.split("$")];
   for await (const id of ids) {
-    const shown = id.join("$");
-    const found = await room.catalog.table(id).catch((error: unknown) => {
-      // It was listed, and is dropped now.
+    const label = id.join("$");
+    const record = await dependencies.catalog.table(id).catch((error: unknown) => {
+      // The table was dropped after the listing.
       if (name === undefined) return undefined;
       throw error;
     });
-    if (!found) continue;
-    const told = await maintainTable(room, found, name !== undefined).catch((error: Error) => {
-      failed.push(shown);
-      return `failed: ${operatorMessage(error)}`;
-    });
-    process.stdout.write(`${shown}: ${told}\n`);
+    if (!record) continue;
+    const summary = await maintainTable(dependencies, record, name !== undefined).catch(
+      (error: Error) => {
+        failed.push(label);
+        return `failed: ${operatorMessage(error)}`;
+      },
+    );
+    process.stdout.write(`${label}: ${summary}\n`);
   }
-  if (failed.length > 0) throw new Error(`not maintained in full: ${failed.join(", ")}`);
+  if (failed.length > 0) throw new Error(`the maintenance failed for: ${failed.join(", ")}`);
 }
 
 async function* allTables(catalog: Catalog): AsyncGenerator<readonly string[]> {
@@ -109,14 +112,15 @@ async function* allTables(catalog: Catalog): AsyncGenerator<readonly string[]> {
   } while (pageToken !== undefined);
 }
 
-/** What was done, in words. `asked`: the table was named, so that it is done whatever its property says. */
+/** Returns a summary. `explicit`: the command names the table, which overrides the property of the table. */
 async function maintainTable(
   { config, engine, jobs }: MaintainDependencies,
   record: TableRecord,
-  asked: boolean,
+  explicit: boolean,
 ): Promise<string> {
   const settings = settingsOf(record, { ...config.maintenance, on: true });
-  if (!settings.on && !asked) return `left alone, as its property ${properties.maintenance} says`;
+  if (!settings.on && !explicit)
+    return `skipped: the property ${properties.maintenance} disables maintenance`;
   const options = { ...config.storageOptions, ...record.storageOptions };
   const table = engine.table(record.location, options);
   const done: string[] = [];
@@ -125,7 +129,7 @@ async function maintainTable(
     const job = await waitForJob(jobs, await queueMaintenance(jobs, record));
     const result = job.result as Rewritten;
     done.push(...rewritten(result));
-    // What a job that changed nothing leaves, another one would leave too.
+    // If a job changed nothing, another one would change nothing either.
     due = result.published_version !== undefined && (await isDue(table));
   }
   const cleaned = await waitForJob(jobs, await queueCleanUp(jobs, record, settings.keepVersionsMs));
@@ -138,7 +142,7 @@ const isDue = async (table: Table): Promise<boolean> => {
   return compactBelow !== undefined || unindexedRows > 0;
 };
 
-/** A job that is done. @throws when it is not, with what it says of that */
+/** Waits until a job is done. @throws Error with the job's message if it failed or was cancelled */
 async function waitForJob(jobs: Pick<Jobs, "describe">, { id }: JobRecord): Promise<JobRecord> {
   for (;;) {
     const job = await jobs.describe(id);
@@ -159,7 +163,7 @@ interface Rewritten {
 function rewritten({ fragments_removed, fragments_added, indexes }: Rewritten): string[] {
   const parts: string[] = [];
   if (fragments_removed) parts.push(`${fragments_removed} fragments became ${fragments_added}`);
-  if (indexes?.length) parts.push(`brought up to date: ${indexes.join(", ")}`);
+  if (indexes?.length) parts.push(`optimized indices: ${indexes.join(", ")}`);
   return parts;
 }
 
@@ -167,6 +171,6 @@ function removed({ versions_removed, bytes_removed, versions_in_use }: CleanUpRe
   const parts: string[] = [];
   if (versions_removed > 0)
     parts.push(`removed ${versions_removed} old versions, ${bytes_removed} bytes`);
-  if (versions_in_use) parts.push(`left ${versions_in_use} old versions that are in use`);
+  if (versions_in_use) parts.push(`kept ${versions_in_use} old versions that are in use`);
   return parts;
 }

@@ -1,30 +1,31 @@
 import { isIPv6 } from "node:net";
+import ms from "ms";
 import { machineMemory } from "./machine-memory.js";
 
-/** Raised for anything wrong with flags, environment or file; its text is for the operator. */
+/** An error in the flags, the environment or the file. The message is for the operator. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** How the text of an option is read. `parse` throws with what would be right. */
+/** How to parse the text of an option. `parse` throws a ConfigError that describes a valid value. */
 export interface OptionType<T> {
-  /** As the help shows it; "" for a switch. */
+  /** The value in the help text. */
   readonly placeholder: string;
   parse(text: string): T;
 }
 
-/** One option: its flag, environment variable and TOML key follow from its name. */
+/** One option. Its flag, its environment variable and its TOML key derive from its name. */
 export interface Option<T> {
   readonly type: OptionType<T>;
   readonly help: string;
-  /** Text as it could be given, shown in the help; none: the option may be absent. */
+  /** The default value as text, shown in the help. Without it the option may be absent. */
   readonly fallback?: string;
-  /** May be given more than once; the values are collected. */
+  /** The option may occur several times, and its values form a list. */
   readonly repeatable?: true;
 }
 
-const invalid = (right: string, text: string): ConfigError =>
-  new ConfigError(`must be ${right}, got "${text}"`);
+const invalid = (expected: string, text: string): ConfigError =>
+  new ConfigError(`must be ${expected}, got "${text}"`);
 
 export const text = (placeholder: string): OptionType<string> => ({
   placeholder,
@@ -34,13 +35,13 @@ export const text = (placeholder: string): OptionType<string> => ({
   },
 });
 
-/** A host's name or address, as it stands before the port. */
+/** A host name or address without a port. */
 export const hostName: OptionType<string> = {
   placeholder: "HOST",
   parse(text) {
     const name = text.replace(/^\[(.*)\]$/, "$1");
     if (!isIPv6(name) && !/^[\w.-]+$/.test(name)) {
-      throw invalid("a host's name without scheme and port, such as tables.example", text);
+      throw invalid("a host name without scheme and port, such as tables.example", text);
     }
     return name;
   },
@@ -74,7 +75,7 @@ const sizes: Readonly<Record<string, number>> = {
   t: 2 ** 40,
 };
 
-/** Bytes that a server can work with. */
+/** The least memory that a server works with, bytes. */
 const leastMemory = 256 * 2 ** 20;
 
 /** Bytes: `4096`, `512KiB`, `16MiB`, `2GiB` (also `16m`). */
@@ -87,13 +88,13 @@ export const size: OptionType<number> = {
   },
 };
 
-/** Bytes, given so or as a part of what the machine, or the container that this runs in, has: `60%`. */
+/** Bytes, or a percentage of the memory of the machine or the container: `60%`. */
 export const memory: OptionType<number> = {
   placeholder: "SIZE|PERCENT",
   parse(text) {
     const part = /^(\d+(?:\.\d+)?) ?%$/.exec(text);
     if (!part && !/^[\d.]+ ?[a-z]*$/i.test(text)) {
-      throw invalid("a size such as 4GiB or a part such as 60%", text);
+      throw invalid("a size such as 4GiB or a percentage such as 60%", text);
     }
     if (Number(part?.[1]) > 100) throw invalid("at most 100%", text);
     const bytes = part ? (machineMemory() * Number(part[1])) / 100 : size.parse(text);
@@ -102,26 +103,19 @@ export const memory: OptionType<number> = {
   },
 };
 
-const units: Readonly<Record<string, number>> = {
-  "": 1,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-
 /** Milliseconds: `250`, `250ms`, `30s`, `5m`, `36h`, `7d`. */
 export const duration: OptionType<number> = {
   placeholder: "TIME",
   parse(text) {
-    const parts = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$/.exec(text);
-    if (!parts) throw invalid("a time such as 500ms, 30s or 7d", text);
-    return Math.round(Number(parts[1]) * (units[parts[2] ?? ""] ?? 1));
+    // `ms` alone would also accept `-5s`, `1y` and `2 days`.
+    if (!/^\d{1,30}(?:\.\d{1,30})? ?(?:ms|s|m|h|d)?$/.test(text)) {
+      throw invalid("a time such as 500ms, 30s or 7d", text);
+    }
+    return Math.round(ms(text as ms.StringValue));
   },
 };
 
-/** A table's identifier, its components joined by `$`. */
+/** The identifier of a table: its components, joined by `$`. */
 export const table: OptionType<readonly string[]> = {
   placeholder: "TABLE",
   parse(text) {

@@ -1,4 +1,4 @@
-/** The contract's numbered errors; every failure that reaches a client is one of these. */
+/** The numbered errors of the namespace interface. Every error that a client receives has one of them. */
 export const ErrorCode = {
   Unsupported: 0,
   NamespaceNotFound: 1,
@@ -38,14 +38,14 @@ export const isErrorCode = (code: unknown): code is ErrorCode =>
 /** `TableNotFound` for 4. */
 export const errorName = (code: ErrorCode): keyof typeof ErrorCode => names[code];
 
-/** A failure with the contract's code and a sentence that says what was wrong and what would be right. */
+/** An error with a code of the interface. The message says what is wrong and what is valid. */
 export class JoustError extends Error {
   override readonly name = "JoustError";
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    /** HTTP status where it is not the code's usual one (404 for a route, 405, 413, 415). */
+    /** HTTP status if it differs from the status of the code (404 for a route, 405, 413, 415). */
     readonly status?: number,
     options?: ErrorOptions,
   ) {
@@ -56,22 +56,20 @@ export class JoustError extends Error {
 export const invalidInput = (message: string): JoustError =>
   new JoustError(ErrorCode.InvalidInput, message);
 
-/**
- * Why something failed, in one line for the operator: with what the engine tells clients its log says.
- */
+/** The cause of an error in one line for the operator. Includes details of the engine that clients do not receive. */
 export function operatorMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { internal } = error as { internal?: unknown };
   const message = error.message.replace(/; the server's log says \w+$/, "");
   if (message === error.message || typeof internal !== "string") return error.message;
-  // Lance says where in its sources it failed.
+  // Remove Lance's positions in its sources.
   const cause = internal.replace(/, \S+\.rs:\d+:\d+/g, "").replace(/\s+/g, " ");
   return `${message}: ${cause.trim()}`;
 }
 
 /**
- * Any failure as one that may be shown to a client. Errors of the engine keep their code and text;
- * what is not foreseen becomes code 18 with the failure as its cause, which is for the log only.
+ * Converts any error to one for the client. An error of the engine keeps its code and its message. Any
+ * other error becomes code 18; the original error is its cause, which only the log shows.
  */
 export function asJoustError(error: unknown): JoustError {
   if (error instanceof JoustError) return error;
@@ -88,6 +86,6 @@ export function asJoustError(error: unknown): JoustError {
   );
 }
 
-/** Whether an error, of the engine or of joust, has that code. */
+/** Whether an error of the engine or of joust has a code. */
 export const hasCode = (error: unknown, code: ErrorCode): boolean =>
   error instanceof Error && "code" in error && error.code === code;

@@ -1,46 +1,46 @@
 export interface InFlightEntry {
-  /** Its place among those in flight, `grounded` while it is not. Written by `InFlight` alone. */
+  /** Index in the set; `notInFlight` outside of it. Only `InFlightSet` writes it. */
   position: number;
 }
 
-/** The place of what is not in flight. */
+/** The position of an entry that is not in the set. */
 export const notInFlight = -1;
 
 /**
- * What is in flight: a set that each request joins and leaves.
+ * The set of the requests in flight.
  *
- * A `Set` makes a new table whenever enough members have come and gone, and the old one holds its members
- * and the new one. Once a table has been moved to the old objects it keeps all that follow it alive, even
- * when it is dead itself, until the old objects are collected too. So nearly every request was moved there,
- * which is several times the work of collecting it young.
+ * A `Set` allocates a new hash table after enough inserts and deletes, and the former table references its
+ * entrys and the new table. Once V8 has promoted a table to the old generation, the table keeps all later
+ * ones alive until a major collection, even if it is garbage. So V8 promoted nearly every request, which
+ * costs several times as much as collecting it in the young generation.
  */
 export class InFlightSet<T extends InFlightEntry> {
-  readonly #members: T[] = [];
+  readonly #entries: T[] = [];
 
   get size(): number {
-    return this.#members.length;
+    return this.#entries.length;
   }
 
-  /** Does nothing when it is in flight already. */
-  add(member: T): void {
-    if (member.position !== notInFlight) return;
-    member.position = this.#members.push(member) - 1;
+  /** Does nothing if the entry is already in the set. */
+  add(entry: T): void {
+    if (entry.position !== notInFlight) return;
+    entry.position = this.#entries.push(entry) - 1;
   }
 
-  /** Does nothing when it is not in flight. */
-  delete(member: T): void {
-    const { position } = member;
+  /** Does nothing if the entry is not in the set. */
+  delete(entry: T): void {
+    const { position } = entry;
     if (position === notInFlight) return;
-    const last = this.#members.pop() as T;
-    if (last !== member) {
-      this.#members[position] = last;
+    const last = this.#entries.pop() as T;
+    if (last !== entry) {
+      this.#entries[position] = last;
       last.position = position;
     }
-    member.position = notInFlight;
+    entry.position = notInFlight;
   }
 
-  /** All that are in flight now: who joins or leaves meanwhile changes nothing. */
+  /** A copy of the entries: later changes of the set do not affect it. */
   all(): T[] {
-    return [...this.#members];
+    return [...this.#entries];
   }
 }

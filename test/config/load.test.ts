@@ -211,8 +211,8 @@ describe("sizes and times", () => {
 
 describe("a mistake", () => {
   it.each([
-    [["--prot", "1"], "--prot is no option: did you mean --port?"],
-    [["-p", "1"], /^-p is no option/],
+    [["--prot", "1"], "--prot is not an option: did you mean --port?"],
+    [["-p", "1"], /^-p is not an option/],
     [["--port"], "--port needs a value"],
     [["--port", "99999"], '--port must be an integer from 0 to 65535, got "99999"'],
     [["--port", "1", "--port", "2"], "--port is given twice: give it once"],
@@ -220,7 +220,7 @@ describe("a mistake", () => {
     [["--auth", "off"], '--auth must be one of keys, none, got "off"'],
     [
       ["--memory", "much"],
-      '--memory must be a size such as 4GiB or a part such as 60%, got "much"',
+      '--memory must be a size such as 4GiB or a percentage such as 60%, got "much"',
     ],
     [["--memory", "101%"], '--memory must be at most 100%, got "101%"'],
     [["--memory", "64MiB"], '--memory must be at least 256MiB, got "64MiB"'],
@@ -256,7 +256,7 @@ describe("a mistake", () => {
 
   it("in the file is told with the file", () => {
     expect(() => load([], {}, withFile("prot = 1"))).toThrow(
-      "prot in joust.toml is no option: did you mean port?",
+      "prot in joust.toml is not an option: did you mean port?",
     );
     expect(() => load([], {}, withFile('port = "x"'))).toThrow(/^port in joust.toml must be/);
     expect(() => load([], {}, withFile("[port]\na = 1"))).toThrow(

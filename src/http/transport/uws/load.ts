@@ -1,4 +1,5 @@
-import { platformPackage, requireHere } from "../../../foundation/platform.js";
+import { platformPackage } from "../../../foundation/platform.js";
+import { requireModule } from "../../../foundation/require-module.js";
 import type { Uws } from "./types.js";
 
 /** A build of uWebSockets.js. */
@@ -40,7 +41,7 @@ export const allBuilds: readonly Build[] = [CURRENT, OLD];
  */
 export function firstInstalled(
   modules: readonly string[],
-  load: (module: string) => unknown = requireHere,
+  load: (module: string) => unknown = requireModule,
 ): unknown {
   for (const [at, module] of modules.entries()) {
     try {
