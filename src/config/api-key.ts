@@ -15,7 +15,7 @@ export function apiKeyOf(
   const content = read(resolve(cwd, file), file).replace(/\r?\n$/, "");
   if (!/^[!-~]+$/.test(content)) {
     throw new ConfigError(
-      `the file ${file} of --api-key-file must contain one line with a key: ASCII characters without spaces`,
+      `the file ${file} of --api-key-file must contain a key on its only line: ASCII characters without spaces`,
     );
   }
   return content;

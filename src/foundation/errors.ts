@@ -80,7 +80,7 @@ export function asJoustError(error: unknown): JoustError {
   }
   return new JoustError(
     ErrorCode.Internal,
-    "the server failed in a way it should not; its log has the cause under this request's id",
+    "the request failed because of an error in the server; the server's log has the cause under this request's id",
     undefined,
     { cause: error },
   );
