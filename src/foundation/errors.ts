@@ -80,7 +80,7 @@ export function asJoustError(error: unknown): JoustError {
   }
   return new JoustError(
     ErrorCode.Internal,
-    "the request failed because of an error in the server; the server's log has the cause under this request's id",
+    "the server failed to handle the request; its log has the cause under this request's id",
     undefined,
     { cause: error },
   );

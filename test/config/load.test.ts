@@ -203,10 +203,22 @@ describe("sizes and times", () => {
     ["250", 250],
     ["250ms", 250],
     ["1.5s", 1500],
+    ["30 s", 30_000],
     ["5m", 300_000],
+    ["36h", 129_600_000],
+    ["7d", 604_800_000],
   ])("%s", (text, ms) => {
     expect(load(["--staleness", text]).stalenessMs).toBe(ms);
   });
+
+  it.each(["1y", "2w", "-5s", "2 days", "1 minute", "1S", ".5s", "", "s"])(
+    "%j is not a time",
+    (text) => {
+      expect(() => load([`--staleness=${text}`])).toThrow(
+        `--staleness must be a time such as 500ms, 30s or 7d, got "${text}"`,
+      );
+    },
+  );
 });
 
 describe("a mistake", () => {

@@ -119,7 +119,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     writeFileSync(trigger, "");
     expect(await server.exited).toBe(1);
     expect(server.output()).toContain("as the test wants it");
-    expect(server.output()).toContain("and the server ends with it");
+    expect(server.output()).toContain("a thread that serves requests has exited; the server stops");
     await expect(server.client.get("/healthz")).rejects.toThrow();
   });
 });
