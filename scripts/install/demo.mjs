@@ -13,10 +13,10 @@ export async function tryDemo(host) {
   let answeredAt;
   const demo = await host.start(["joust", "demo", "--stay"], (out) => {
     if (/^3\. nearest/m.test(out)) answeredAt ??= performance.now();
-    if (!out.includes("serving until Ctrl-C")) return undefined;
-    const url = /joust is listening on (\S+)/.exec(out)?.[1];
+    if (!out.includes("The server runs until Ctrl-C")) return undefined;
+    const url = /joust listens on (\S+)/.exec(out)?.[1];
     const key = /Bearer (joust_[\w-]+)/.exec(out)?.[1];
-    const nearest = /^3\. nearest to "a fast logger".*\n(.*)$/m.exec(out)?.[1];
+    const nearest = /^3\. Texts nearest to "a fast logger".*\n(.*)$/m.exec(out)?.[1];
     return { url, key, nearest };
   });
   const processes = processTree(demo.child.pid);

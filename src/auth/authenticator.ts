@@ -4,79 +4,81 @@ import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { hashKey, looksLikeKey } from "./key.js";
 import type { Role } from "./roles.js";
 
-/** Who sends a request. */
+/** The authenticated caller of a request. */
 export interface Identity {
-  /** Tells callers apart. */
+  /** Unique for each caller. */
   readonly id: string;
-  /** The key's name. */
+  /** The name of the key. */
   readonly name: string;
   readonly role: Role;
 }
 
-/** Tells who presents a key ("" for none); undefined when nobody known does. */
+/** Identifies a caller by its API key. `identify("")` and an unknown key yield undefined. */
 export interface Authenticator {
   identify(key: string): Identity | undefined | Promise<Identity | undefined>;
 }
 
-/** Keys whose hash is remembered. */
-const MOST_REMEMBERED = 1_000;
+/** The most keys whose hashes are cached. */
+const MAX_CACHED_HASHES = 1_000;
 
-/** Knows the keys of the store, and one from outside that is not stored and is an admin's. */
+/** Accepts the keys of the catalog, and the admin key of `--api-key`, which is not in the catalog. */
 export class KeyAuthenticator implements Authenticator {
-  readonly #outside: Buffer | undefined;
-  /** Of keys that were valid: making it takes longer than all else that is done to tell who asks. */
+  readonly #configuredKeyHash: Buffer | undefined;
+  /** Hashes of valid keys: the hash takes most of the time of an authentication. */
   readonly #hashes = new Map<string, Buffer>();
 
   constructor(
     private readonly keys: Pick<KeyStore, "findByHash" | "findByHashSync">,
-    outsideKey?: string,
+    configuredKey?: string,
   ) {
-    this.#outside = outsideKey === undefined ? undefined : hashKey(outsideKey);
+    this.#configuredKeyHash = configuredKey === undefined ? undefined : hashKey(configuredKey);
   }
 
   identify(key: string): Identity | undefined | Promise<Identity | undefined> {
     if (key === "") return undefined;
     const hash = this.#hashes.get(key) ?? hashKey(key);
-    if (this.#outside && timingSafeEqual(hash, this.#outside)) {
-      return this.#valid(key, hash, outsideIdentity);
+    if (this.#configuredKeyHash && timingSafeEqual(hash, this.#configuredKeyHash)) {
+      return this.#valid(key, hash, configuredIdentity);
     }
     if (!looksLikeKey(key)) return undefined;
     const record = this.keys.findByHashSync(hash);
     if (record === undefined) {
-      return this.keys.findByHash(hash).then((found) => matching(hash, found));
+      return this.keys.findByHash(hash).then((stored) => verifiedRecord(hash, stored));
     }
-    return this.#valid(key, hash, matching(hash, record));
+    return this.#valid(key, hash, verifiedRecord(hash, record));
   }
 
-  /** Remembers the hash of a key that somebody has; whether the key still holds is asked each time. */
+  /** Caches the hash of a valid key. The catalog still checks the key for each request. */
   #valid(key: string, hash: Buffer, identity: Identity | undefined): Identity | undefined {
-    if (identity && !this.#hashes.has(key) && this.#hashes.size < MOST_REMEMBERED) {
+    if (identity && !this.#hashes.has(key) && this.#hashes.size < MAX_CACHED_HASHES) {
       this.#hashes.set(key, hash);
     }
     return identity;
   }
 }
 
-const outsideIdentity: Identity = { id: "--api-key", name: "--api-key", role: "admin" };
+const configuredIdentity: Identity = { id: "--api-key", name: "--api-key", role: "admin" };
 
-/** The store looks up by index, which may tell by its timing how much of a hash is right; this does not. */
-const matching = (hash: Buffer, record: KeyRecord | null | undefined): Identity | undefined =>
-  record && timingSafeEqual(hash, record.hash) ? record : undefined;
+/** Compares in constant time: the timing of the index lookup may reveal a prefix of the hash. */
+const verifiedRecord = (
+  hash: Buffer,
+  record: KeyRecord | null | undefined,
+): Identity | undefined => (record && timingSafeEqual(hash, record.hash) ? record : undefined);
 
-/** `--auth none`: whoever connects may do everything. */
+/** `--auth none`: every client is an admin. */
 export const allowAll: Authenticator = {
   identify: () => ({ id: "anyone", name: "anyone", role: "admin" }),
 };
 
-/** @throws JoustError (code 16) for a caller whom nobody knows. */
+/** @throws JoustError code 16 without an identity */
 export function requireIdentity(identity: Identity | undefined): Identity {
   if (identity) return identity;
   throw unauthenticated();
 }
 
-/** The only failure that unauthenticated callers get to see. */
+/** The only error that an unauthenticated caller receives. */
 export const unauthenticated = (): JoustError =>
   new JoustError(
     ErrorCode.Unauthenticated,
-    "no valid API key came with the request: send `Authorization: Bearer KEY` or `x-api-key: KEY`",
+    "the request has no valid API key: send `Authorization: Bearer KEY` or `x-api-key: KEY`",
   );

@@ -4,15 +4,16 @@ import type { KeyStore } from "../catalog/keys.js";
 import { hashKey, newKey } from "./key.js";
 
 /**
- * Makes an admin key where there is no key yet, so that a new server can be used, and writes it to a file that
- * only this user can read: what is printed is in the logs of a container. Its path; undefined when there is a key.
+ * Creates an admin key if the catalog has no key, so that a new server is usable. Writes the key to a file
+ * that only this user can read: output would appear in the logs of a container. Returns the path of the
+ * file; undefined if the catalog has a key.
  *
- * @throws the file system's error when the file cannot be written; no key is made then
+ * @throws the file system's error if the file cannot be written; the catalog then stays without a key
  */
-export async function makeFirstKey(keys: KeyStore, file: string): Promise<string | undefined> {
+export async function createFirstKey(keys: KeyStore, file: string): Promise<string | undefined> {
   if ((await keys.count()) > 0) return undefined;
   const key = newKey();
-  const path = write(file, `${key}\n`);
+  const path = writeNewFile(file, `${key}\n`);
   try {
     await keys.create({ name: "admin", role: "admin", hash: hashKey(key) });
   } catch (error) {
@@ -22,25 +23,25 @@ export async function makeFirstKey(keys: KeyStore, file: string): Promise<string
   return path;
 }
 
-/** Names that are tried where files of other servers are in the way. */
-const MOST_NAMES = 100;
+/** The most file names to try if files of other servers exist. */
+const MAX_NAMES = 100;
 
-/** Writes a file that is not there yet; one of another server, whose key may still be good, stays. */
-function write(file: string, content: string): string {
+/** Creates a new file. A file of another server, whose key may still be valid, is not replaced. */
+function writeNewFile(file: string, content: string): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   for (let n = 1; ; n++) {
     const path = n === 1 ? file : `${file}-${n}`;
     try {
-      const opened = openSync(path, "wx", 0o600);
+      const descriptor = openSync(path, "wx", 0o600);
       try {
-        writeSync(opened, content);
-        fsyncSync(opened);
+        writeSync(descriptor, content);
+        fsyncSync(descriptor);
       } finally {
-        closeSync(opened);
+        closeSync(descriptor);
       }
       return path;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || n === MOST_NAMES) throw error;
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || n === MAX_NAMES) throw error;
     }
   }
 }

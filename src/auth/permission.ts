@@ -4,14 +4,16 @@ import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { Identity } from "./authenticator.js";
 import { allows } from "./roles.js";
 
-/** @throws code 15 when the caller's role does not cover an operation */
+/** @throws code 15 if the role of the caller does not cover an operation */
 export function checkPermission({ id, permission }: Operation, identity: Identity): void {
-  if (!allows(identity.role, permission)) throw refused(identity, `${id} needs ${permission}`);
+  if (!allows(identity.role, permission))
+    throw permissionDenied(identity, `${id} needs ${permission}`);
 }
 
 /**
- * Refuses a request (code 15) that needs `admin` for what it asks, where its operation in general needs less.
- * Without a promise where nothing has to be looked up.
+ * Checks a request whose content requires `admin` although its operation requires less. Returns a promise
+ * only if the check reads the catalog.
+ * @throws code 15
  */
 export function checkAdministrative(
   { id, administrative }: Operation,
@@ -20,12 +22,15 @@ export function checkAdministrative(
   services: Services,
 ): void | Promise<void> {
   if (!administrative || allows(identity.role, "admin")) return undefined;
-  const check = (included: boolean): void => {
-    if (included) throw refused(identity, `${id} needs admin to ${administrative.to}`);
+  const check = (isAdministrative: boolean): void => {
+    if (isAdministrative)
+      throw permissionDenied(identity, `${id} needs admin to ${administrative.to}`);
   };
-  const included = administrative.includes(call, services);
-  return included instanceof Promise ? included.then(check) : check(included);
+  const isAdministrative = administrative.includes(call, services);
+  return isAdministrative instanceof Promise
+    ? isAdministrative.then(check)
+    : check(isAdministrative);
 }
 
-const refused = ({ name, role }: Identity, needed: string): JoustError =>
+const permissionDenied = ({ name, role }: Identity, needed: string): JoustError =>
   new JoustError(ErrorCode.PermissionDenied, `the key \`${name}\` has the role ${role}; ${needed}`);

@@ -1,4 +1,4 @@
-/** The rows of a CSV text as the engine writes it: an empty field is null, and `""` an empty text. */
+/** Parses CSV of the engine: an empty field is null, and `""` is an empty text. */
 export function csvRows(text: string): (string | null)[][] {
   const rows: (string | null)[][] = [];
   let row: (string | null)[] = [];
@@ -7,7 +7,7 @@ export function csvRows(text: string): (string | null)[][] {
     row.push(value);
     if (text[end] === ",") {
       at = end + 1;
-      // The last field of a row has nothing behind its comma when it is null.
+      // A comma before the line end is followed by a null field.
       if (text[at] === "\r") row.push(null);
       else continue;
     }
@@ -18,7 +18,7 @@ export function csvRows(text: string): (string | null)[][] {
   return rows;
 }
 
-/** The value that begins at `start`, and where it ends. */
+/** The value at `start`, and the position after it. */
 function bare(text: string, start: number): [string | null, number] {
   let end = start;
   while (text[end] !== "," && text[end] !== "\r") end++;

@@ -1,8 +1,8 @@
 import { ConfigError } from "../config/option.js";
 
 /**
- * `joust demo`: on a terminal it keeps serving until Ctrl-C. Elsewhere, and with `--once`, it ends; with
- * `--stay` it does not.
+ * `joust demo`. On a terminal, or with `--stay`, it serves until Ctrl-C. Otherwise, or with `--once`, it
+ * exits after its queries.
  */
 export async function demo(args: readonly string[]): Promise<void> {
   const unknown = args.find((arg) => arg !== "--once" && arg !== "--stay");
@@ -10,8 +10,8 @@ export async function demo(args: readonly string[]): Promise<void> {
     throw new ConfigError(`joust demo takes --once or --stay, got "${unknown}"`);
   }
   const stay = args.includes("--stay") || (process.stdout.isTTY && !args.includes("--once"));
-  // A host without an engine is reported before anything is started.
+  // Report a missing engine before anything starts.
   await import("../engine/native.js");
-  const { demo: show } = await import("../demo/demo.js");
-  await show({ stay });
+  const { demo: runDemo } = await import("../demo/demo.js");
+  await runDemo({ stay });
 }

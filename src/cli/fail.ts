@@ -1,7 +1,7 @@
 import { ConfigError } from "../config/option.js";
 import { operatorMessage } from "../foundation/errors.js";
 
-/** Prints why a command ends, in one sentence, and ends it: 2 for what was asked wrongly, 1 for the rest. */
+/** Prints the error of a command in one sentence and exits: code 2 for invalid arguments, 1 for other errors. */
 export function failCommand(error: unknown): never {
   process.stderr.write(`joust: ${sentence(error)}\n`);
   process.exit(error instanceof ConfigError ? 2 : 1);

@@ -5,9 +5,9 @@ import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
 import { openCatalog } from "../server/open-catalog.js";
 import { createLogger } from "../telemetry/logger.js";
-import { takeFlag } from "./flag.js";
+import { takeFlags } from "./take-flags.js";
 
-/** `joust key create|list|revoke`: works on the catalog directly, also while a server runs on it. */
+/** `joust key create|list|revoke`: changes the catalog directly, also while a server uses it. */
 export async function key(args: readonly string[]): Promise<void> {
   const [verb, ...rest] = args;
   switch (verb) {
@@ -18,7 +18,7 @@ export async function key(args: readonly string[]): Promise<void> {
     case "revoke": {
       const [id, ...others] = rest;
       if (id === undefined || id.startsWith("-")) {
-        throw new ConfigError("joust key revoke needs the ID that joust key list shows");
+        throw new ConfigError("joust key revoke needs the ID of a key: joust key list shows it");
       }
       return withKeys(others, (keys) => revoke(keys, id));
     }
@@ -28,10 +28,10 @@ export async function key(args: readonly string[]): Promise<void> {
 }
 
 async function create(args: readonly string[]): Promise<void> {
-  const { value: name, rest: withoutName } = takeFlag(args, "--name");
-  const { value: role = "read", rest } = takeFlag(withoutName, "--role");
+  const { flags, rest } = takeFlags(args, ["--name", "--role"]);
+  const { "--name": name, "--role": role = "read" } = flags;
   if (name === undefined || name === "") {
-    throw new ConfigError("joust key create needs --name, to tell the key from others in the list");
+    throw new ConfigError("joust key create needs --name, which identifies the key in the list");
   }
   if (!isRole(role))
     throw new ConfigError(`--role must be one of ${roles.join(", ")}, got "${role}"`);

@@ -6,21 +6,21 @@ import { failCommand } from "./fail.js";
 
 const help = `joust serves Lance tables over HTTP.
 
-  joust serve [ROOT] [options]          serves the tables in ROOT (./joust-data when not given)
-  joust demo [--once | --stay]          loads real text into a server of its own and queries it; serves until
-                                        Ctrl-C on a terminal or with --stay
+  joust serve [ROOT] [options]          serves the tables in ROOT (default: ./joust-data)
+  joust demo [--once | --stay]          starts a server with sample text and runs queries; on a terminal
+                                        or with --stay it serves until Ctrl-C
   joust key create --name NAME [--role read|write|admin] [ROOT] [options]
-                                        makes an API key and prints it once
-  joust key list [ROOT] [options]       lists the keys, without their secrets
-  joust key revoke ID [ROOT] [options]  makes a key useless
+                                        creates an API key and prints it once
+  joust key list [ROOT] [options]       lists the keys without their secrets
+  joust key revoke ID [ROOT] [options]  revokes a key
   joust maintain [ROOT] [--table NAME] [options]
-                                        compacts, brings indexes up to date and removes old versions,
-                                        also while servers run on ROOT; says what was done
+                                        compacts tables, optimizes indices and removes old versions, also
+                                        while servers use ROOT; prints a summary
   joust sql 'SELECT ...' [ROOT] [--url URL] [--format table|csv|json|arrow] [--param VALUE]
-                                        runs one SELECT on a server, or on a ROOT that it opens itself
+                                        runs one SELECT on a server, or on a ROOT without a server
   joust --help | --version
 
-Options, as flags, as JOUST_... in the environment (JOUST_LOG_LEVEL) or in a TOML file, in this order of strength:
+Options. A flag overrides the environment (JOUST_LOG_LEVEL), and the environment overrides the TOML file:
 ${optionHelp()}
 `;
 
@@ -47,9 +47,9 @@ async function main(args: readonly string[]): Promise<void> {
     const { key } = await import("./key.js");
     await key(rest);
   } else {
-    const asked = command === undefined ? "no command is given" : `${command} is no command`;
+    const problem = command === undefined ? "no command is given" : `${command} is not a command`;
     throw new ConfigError(
-      `${asked}: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help`,
+      `${problem}: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help`,
     );
   }
 }

@@ -6,34 +6,34 @@ import { createLogger } from "../telemetry/logger.js";
 export async function serve(args: readonly string[]): Promise<void> {
   const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
   const log = createLogger(config.logLevel);
-  // One request's forgotten promise must not end the server for all others.
-  process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
+  // A promise that one request does not handle must not end the process.
+  process.on("unhandledRejection", (err) => log.error({ err }, "unhandled promise rejection"));
   setLanceEnvironment(config);
-  // Before anything else that is compiled: it is the first to say what is wrong with an installation.
+  // Load the engine before other native modules: its error describes a broken installation best.
   await import("../engine/native.js");
   const { start } = await import("../server/start.js");
   const running = await start(config, log);
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   const scheme = config.tls ? "https" : "http";
   process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
-  // Without TLS the signal keeps its meaning: the terminal is gone.
+  // Without TLS the default action of SIGHUP stays: the process ends with its terminal.
   if (config.tls) process.on("SIGHUP", () => void running.reloadTls());
-  const signal = await stopSignal(() => running.giveUp());
-  log.info({ signal }, "stopping: answering what is in flight");
+  const signal = await stopSignal(() => running.forceClose());
+  log.info({ signal }, "stopping: finishing the requests in flight");
   await running.stop();
   process.exit(0);
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process after what `giveUp` does. */
-function stopSignal(giveUp: () => Promise<void>): Promise<NodeJS.Signals> {
+/** Resolves at the first SIGTERM or SIGINT. A second signal runs `forceClose` and exits. */
+function stopSignal(forceClose: () => Promise<void>): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let asked = false;
+    let stopping = false;
     const onSignal = (signal: NodeJS.Signals) => {
-      if (asked) {
-        void giveUp().finally(() => process.exit(1));
+      if (stopping) {
+        void forceClose().finally(() => process.exit(1));
         return;
       }
-      asked = true;
+      stopping = true;
       resolve(signal);
     };
     process.on("SIGTERM", onSignal);

@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { csvRows } from "./csv.js";
 import type { Parts } from "./sql-source.js";
 
-/** Letters of a value in one line that a table shows. */
-const WIDEST = 100;
+/** The most characters of a single-line value in a table. */
+const MAX_WIDTH = 100;
 
-/** Writes the rows as they come, no faster than stdout takes them. */
+/** Streams the rows to stdout, at the speed of its reader. */
 export async function printAs(format: "csv" | "json" | "arrow", parts: Parts): Promise<void> {
   const out = new Out();
   if (format === "json") await printJson(parts, out);
   else for await (const part of parts) await out.write(part);
 }
 
-/** One array, an object a line. */
+/** A JSON array with one object per line. */
 async function printJson(parts: Parts, out: Out): Promise<void> {
   let separator = "[\n";
   for await (const line of lines(parts)) {
@@ -33,7 +33,7 @@ async function* lines(parts: Parts): AsyncGenerator<string> {
   }
 }
 
-/** The first rows, in columns. */
+/** Prints the first rows as a table. */
 export async function printTable(parts: Parts, rows: number): Promise<void> {
   const out = new Out();
   const chunks: Uint8Array[] = [];
@@ -42,14 +42,14 @@ export async function printTable(parts: Parts, rows: number): Promise<void> {
   await out.write(`${tableText(header, values.slice(0, rows))}${countText(values.length, rows)}\n`);
 }
 
-function countText(found: number, rows: number): string {
-  const shown = Math.min(found, rows);
+function countText(total: number, rows: number): string {
+  const shown = Math.min(total, rows);
   const counted = `${shown} ${shown === 1 ? "row" : "rows"}`;
-  if (found <= rows) return `(${counted})`;
+  if (total <= rows) return `(${counted})`;
   return `(${counted} shown, there are more: use --rows, or --format csv, json or arrow)`;
 }
 
-/** Numbers stand on the right, all else on the left. A value of several lines takes several. */
+/** Numbers are right-aligned, other values left-aligned. A value with several lines uses several lines. */
 export function tableText(
   header: readonly (string | null)[],
   rows: readonly (readonly (string | null)[])[],
@@ -83,19 +83,19 @@ export function tableText(
 
 function cellLines(value: string | null): string[] {
   if (value === null) return ["null"];
-  // Control characters could command the terminal.
+  // Control characters could change the state of the terminal.
   const plain = value
     .replace(/\n$/, "")
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches control characters
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
   if (plain.includes("\n")) return plain.split("\n");
   const letters = [...plain];
-  return [letters.length > WIDEST ? `${letters.slice(0, WIDEST - 1).join("")}…` : plain];
+  return [letters.length > MAX_WIDTH ? `${letters.slice(0, MAX_WIDTH - 1).join("")}…` : plain];
 }
 
 const widthOf = (text: string): number => [...text].length;
 
-/** Standard output. A reader that has gone, such as `head`, ends the process without an error. */
+/** Standard output. If its reader exits early, as `head` does, the process ends without an error. */
 class Out {
   constructor() {
     process.stdout.on("error", (error: NodeJS.ErrnoException) => {

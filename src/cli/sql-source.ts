@@ -6,7 +6,7 @@ import { isRemote } from "../foundation/addresses.js";
 import type { SqlFormat } from "../operations/queries/sql-statement.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
 import { createLogger } from "../telemetry/logger.js";
-import { takeFlag } from "./flag.js";
+import { takeFlags } from "./take-flags.js";
 
 export interface SqlRequest {
   /** JSON `{query, parameters, limit}`. */
@@ -14,23 +14,23 @@ export interface SqlRequest {
   readonly accept: string;
 }
 
-/** The bytes of an answer as they come. A reader that stops early ends the work. */
+/** The bytes of a result as they arrive. If the reader stops early, the query is cancelled. */
 export type Parts = AsyncIterable<Uint8Array>;
 
-/** Asks a server. */
+/** Runs the statement on a server. */
 export async function* remoteParts(
   { body, accept }: SqlRequest,
   url: string,
   args: readonly string[],
 ): AsyncGenerator<Uint8Array> {
-  const { value: key, rest: withoutKey } = takeFlag(args, "--api-key");
-  const { value: file, rest } = takeFlag(withoutKey, "--api-key-file");
-  if (rest.length > 0) throw new ConfigError(`${rest[0]} has no meaning with --url: leave it out`);
-  const given = key ?? (file === undefined ? process.env.JOUST_API_KEY : undefined);
-  const secret = apiKeyOf(given, file, process.cwd());
+  const { flags, rest } = takeFlags(args, ["--api-key", "--api-key-file"]);
+  const { "--api-key": flag, "--api-key-file": file } = flags;
+  if (rest.length > 0) throw new ConfigError(`${rest[0]} has no effect with --url: remove it`);
+  const key = flag ?? (file === undefined ? process.env.JOUST_API_KEY : undefined);
+  const secret = apiKeyOf(key, file, process.cwd());
   const abort = new AbortController();
   try {
-    const answer = await fetch(addressOf(url), {
+    const reply = await fetch(addressOf(url), {
       method: "POST",
       headers: {
         accept,
@@ -41,15 +41,15 @@ export async function* remoteParts(
       signal: abort.signal,
     }).catch((error: Error) => {
       const { cause } = error as { cause?: { code?: string } };
-      throw new Error(`${url} cannot be reached (${cause?.code ?? error.message})`);
+      throw new Error(`${url} is unreachable (${cause?.code ?? error.message})`);
     });
-    if (!answer.ok) throw new Error(await refusal(answer));
-    if (answer.body) {
-      yield* answer.body as unknown as Parts;
+    if (!reply.ok) throw new Error(await errorMessage(reply));
+    if (reply.body) {
+      yield* reply.body as unknown as Parts;
     }
   } catch (error) {
     if (error instanceof TypeError && error.message === "terminated") {
-      throw new Error("the server broke the answer off; its log says why");
+      throw new Error("the server aborted the reply; its log contains the cause");
     }
     throw error;
   } finally {
@@ -65,13 +65,13 @@ function addressOf(url: string): URL {
   throw new ConfigError(`--url must be an http or https URL, got "${url}"`);
 }
 
-async function refusal(answer: Response): Promise<string> {
-  const text = await answer.text();
+async function errorMessage(reply: Response): Promise<string> {
+  const text = await reply.text();
   try {
     const { detail } = JSON.parse(text) as { detail?: unknown };
     if (typeof detail === "string") return detail;
   } catch {}
-  return `the server answered ${answer.status} without a reason: is it joust?`;
+  return `the server replied ${reply.status} without an error message: it may not be joust`;
 }
 
 const localFormats: Readonly<Record<string, SqlFormat>> = {
@@ -79,7 +79,7 @@ const localFormats: Readonly<Record<string, SqlFormat>> = {
   "application/x-ndjson": "json-lines",
 };
 
-/** Opens the root and the catalog, as a server without a port that others may run beside. */
+/** Opens the root as a member of the cluster without a port. Servers may use the root at the same time. */
 export async function* localParts(
   { body, accept }: SqlRequest,
   args: readonly string[],
@@ -87,20 +87,14 @@ export async function* localParts(
   const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
   const { root, storageOptions } = config;
   if (!isRemote(root) && !existsSync(root)) {
-    throw new Error(`there is no directory ${root}: give the ROOT of a server, or --url`);
+    throw new Error(`the directory ${root} does not exist: give the ROOT of a server, or --url`);
   }
   const log = createLogger(config.logLevel === "info" ? "warn" : config.logLevel);
   setLanceEnvironment(config);
-  const { Engine } = await import("../engine/index.js");
-  const { openCatalog } = await import("../server/open-catalog.js");
+  const { openStorage } = await import("../server/open-storage.js");
   const { adoptTables } = await import("../catalog/discovery/adoption.js");
-  const { withVersionCleanUpAnswers } = await import("../maintenance/version-clean-up-answers.js");
   const { runStatement } = await import("../operations/queries/sql-statement.js");
-  const engine = new Engine(config);
-  await engine.openRoot(root, storageOptions);
-  const onLease = (leftMs: number) => engine.renewLease(leftMs);
-  const opened = await openCatalog({ root, url: config.catalog, log, role: "server", onLease });
-  const store = await withVersionCleanUpAnswers(opened, { engine, storageOptions, log });
+  const { engine, store } = await openStorage(config, log);
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const format = localFormats[accept] ?? "stream";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../config/option.js";
-import { takeFlag } from "./flag.js";
 import { printAs, printTable } from "./sql-print.js";
 import { localParts, type Parts, remoteParts, type SqlRequest } from "./sql-source.js";
+import { takeFlags } from "./take-flags.js";
 
-/** The media type that each output is made of. */
+/** The media type that the command requests for each output format. */
 const formats = {
   table: "text/csv",
   csv: "text/csv",
@@ -15,33 +15,36 @@ type Format = keyof typeof formats;
 
 const isFormat = (text: string): text is Format => Object.hasOwn(formats, text);
 
-/** Rows that a table shows unless `--rows` says otherwise. */
+/** Default of `--rows`: rows that a table shows. */
 const ROWS = 40;
 
 /**
- * `joust sql 'SELECT ...'`: runs a statement on a server (`--url`) or on a root that this process opens, and
- * prints its rows.
+ * `joust sql 'SELECT ...'`: runs a statement on a server (`--url`) or on a root that this process opens,
+ * and prints the rows.
  */
 export async function sql(args: readonly string[]): Promise<void> {
   const [query, ...others] = args;
   if (query === undefined || query.startsWith("--")) {
-    throw new ConfigError("joust sql needs a statement first: joust sql 'SELECT ...'");
+    throw new ConfigError(
+      "joust sql needs a statement as its first argument: joust sql 'SELECT ...'",
+    );
   }
-  const { value: format = "table", rest: withoutFormat } = takeFlag(others, "--format");
+  const { flags, lists, rest } = takeFlags(
+    others,
+    ["--format", "--rows", "--limit", "--url"],
+    ["--param"],
+  );
+  const { "--format": format = "table", "--url": url } = flags;
+  const parameters = lists["--param"] ?? [];
   if (!isFormat(format)) {
-    const known = Object.keys(formats).join(", ");
-    throw new ConfigError(`--format must be one of ${known}, got "${format}"`);
+    const valid = Object.keys(formats).join(", ");
+    throw new ConfigError(`--format must be one of ${valid}, got "${format}"`);
   }
-  const { value: shown, rest: withoutRows } = takeFlag(withoutFormat, "--rows");
-  const { value: most, rest: withoutLimit } = takeFlag(withoutRows, "--limit");
-  const { values, rest: withoutParameters } = takeAll(withoutLimit, "--param");
-  const { value: url, rest } = takeFlag(withoutParameters, "--url");
-
-  const rows = count("--rows", shown) ?? ROWS;
-  const limit = count("--limit", most);
+  const rows = count("--rows", flags["--rows"]) ?? ROWS;
+  const limit = count("--limit", flags["--limit"]);
   const request: SqlRequest = {
-    body: bodyOf(query === "-" ? readFileSync(0, "utf8") : query, values, {
-      // One more than is shown tells whether there are more.
+    body: bodyOf(query === "-" ? readFileSync(0, "utf8") : query, parameters, {
+      // One row more than the table shows: it indicates that there are more rows.
       limit: format === "table" ? Math.min(limit ?? Number.POSITIVE_INFINITY, rows + 1) : limit,
     }),
     accept: formats[format],
@@ -52,7 +55,7 @@ export async function sql(args: readonly string[]): Promise<void> {
   else await printAs(format, parts);
 }
 
-/** The JSON of a request. Parameters are JSON already, so that integers stay exact; other text is a string. */
+/** The JSON of a request. A parameter that is valid JSON is used unchanged, so that integers stay exact. Other text becomes a string. */
 function bodyOf(
   query: string,
   parameters: readonly string[],
@@ -71,19 +74,6 @@ function asJson(text: string): string {
   } catch {
     return JSON.stringify(text);
   }
-}
-
-function takeAll(
-  args: readonly string[],
-  flag: string,
-): { values: readonly string[]; rest: readonly string[] } {
-  const values: string[] = [];
-  let { value, rest } = takeFlag(args, flag);
-  while (value !== undefined) {
-    values.push(value);
-    ({ value, rest } = takeFlag(rest, flag));
-  }
-  return { values, rest };
 }
 
 function count(flag: string, text: string | undefined): number | undefined {

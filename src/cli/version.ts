@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What `joust --version` prints: the versions of the parts, and the HTTP transport of this host. */
+/** The output of `joust --version`: versions of joust, its engine and Lance, and the HTTP transport of this host. */
 export async function versionText(): Promise<string> {
   return `joust ${version()}\n${await engineLine()}\nHTTP ${await transportLine()}\n`;
 }

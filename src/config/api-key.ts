@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConfigError } from "./option.js";
 
-/** The admin key that is given, as it is or in a file; undefined for neither. @throws ConfigError for both */
+/** The admin key of --api-key or --api-key-file; undefined without both. @throws ConfigError if both are set */
 export function apiKeyOf(
   key: string | undefined,
   file: string | undefined,
@@ -10,22 +10,22 @@ export function apiKeyOf(
 ): string | undefined {
   if (file === undefined) return key;
   if (key !== undefined) {
-    throw new ConfigError("--api-key and --api-key-file are both given: give one of them");
+    throw new ConfigError("--api-key and --api-key-file are both given: give only one of them");
   }
-  const held = read(resolve(cwd, file), file).replace(/\r?\n$/, "");
-  if (!/^[!-~]+$/.test(held)) {
+  const content = read(resolve(cwd, file), file).replace(/\r?\n$/, "");
+  if (!/^[!-~]+$/.test(content)) {
     throw new ConfigError(
-      `the file ${file} of --api-key-file must hold a key on its only line: ASCII characters without spaces`,
+      `the file ${file} of --api-key-file must contain a key on its only line: ASCII characters without spaces`,
     );
   }
-  return held;
+  return content;
 }
 
-function read(path: string, given: string): string {
+function read(path: string, name: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(`the file ${given} of --api-key-file cannot be read (${code})`);
+    throw new ConfigError(`the file ${name} of --api-key-file cannot be read (${code})`);
   }
 }

@@ -1,13 +1,13 @@
 import type { LogLevel } from "../telemetry/logger.js";
 
-/** Whether and how joust maintains a table. */
+/** How the server maintains tables. */
 export interface MaintenanceSettings {
   readonly on: boolean;
-  /** How long versions are kept that no tag and no branch refers to, ms. */
+  /** How long the server keeps versions that no tag and no branch refers to, ms. */
   readonly keepVersionsMs: number;
 }
 
-/** What a server is told; paths are absolute, sizes in bytes, times in ms. */
+/** The configuration of a server. Paths are absolute, sizes are in bytes, times in ms. */
 export interface Config {
   /** Absolute path of a directory, or a URI without a slash at the end. */
   readonly root: string;
@@ -17,11 +17,11 @@ export interface Config {
   /** Absolute paths of PEM files. Without them the server speaks plain HTTP. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly auth: "keys" | "none";
-  /** Names, beside loopback ones and `host`, by which a server without keys may be found. */
+  /** Valid host names of a server without keys, beside `host` and loopback names. */
   readonly allowedHosts: readonly string[];
-  /** An admin key from outside the store. */
+  /** An admin key that is not in the catalog. */
   readonly apiKey?: string;
-  /** Where the first admin key of a new catalog is written. */
+  /** The file for the first admin key of a new catalog. */
   readonly firstKeyFile: string;
   readonly logLevel: LogLevel;
   /** `postgres://...`, or the absolute path of a SQLite file. */
@@ -29,26 +29,27 @@ export interface Config {
   readonly maxJsonBytes: number;
   /** 0 is no limit. */
   readonly maxUploadBytes: number;
-  /** How tables are kept fit that have no settings of their own. */
+  /** The settings for tables that have none. */
   readonly maintenance: MaintenanceSettings;
-  /** Tables below a local root may be reached through symbolic links. */
+  /** Follow symbolic links to tables in a local root. */
   readonly followLinks: boolean;
-  /** An answered write on a local disk survives a power cut. */
+  /** An acknowledged write to a local disk survives a power failure. */
   readonly synced: boolean;
-  /** What everything together may hold in memory; the caches are a part of it. */
+  /** The memory budget of the process, including the caches. */
   readonly memoryBytes: number;
   readonly indexCacheBytes?: number;
   readonly metadataCacheBytes?: number;
-  /** 0 keeps no rows. */
+  /** 0 disables the row cache. */
   readonly rowCacheBytes?: number;
   readonly stalenessMs?: number;
-  /** 0 is no limit, here and for views. */
+  /** 0 is no limit. */
   readonly queryTimeoutMs: number;
+  /** 0 is no limit. */
   readonly viewTimeoutMs: number;
   readonly viewDiskBytes: number;
-  /** Identifiers of tables that are loaded at the start. */
+  /** Identifiers of the tables that the server loads at the start. */
   readonly prewarm: readonly (readonly string[])[];
-  /** Threads that take requests. */
+  /** Threads that serve requests. */
   readonly httpThreads: number;
   readonly cpuThreads?: number;
   readonly storageOptions: Readonly<Record<string, string>>;

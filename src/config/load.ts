@@ -6,91 +6,96 @@ import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
-import { environmentSource, fileSource, flagSource, type Source } from "./sources.js";
+import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
 
-export interface Surroundings {
+export interface ConfigContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Working directory: what relative paths are relative to. */
+  /** The working directory, the base of relative paths. */
   readonly cwd: string;
   readonly platform?: NodeJS.Platform;
 }
 
 /**
- * The configuration that arguments, environment and TOML file give, in that order of strength.
- * @throws ConfigError with one sentence that says what would be right.
+ * Loads the configuration. A flag overrides the environment, and the environment overrides the TOML file.
+ * @throws ConfigError with one sentence that describes a valid value
  */
 export function loadConfig(
   args: readonly string[],
-  { env, cwd, platform = process.platform }: Surroundings,
+  { env, cwd, platform = process.platform }: ConfigContext,
 ): Config {
   const flags = flagSource(args);
   const file = fileSource(cwd, flags.configFile ?? env.JOUST_CONFIG);
-  const given = valuesOf([flags, environmentSource(env), ...(file ? [file] : [])]);
-  if (given.auth === "none" && !isLoopback(given.host)) {
-    throw new ConfigError(
-      `--auth none is for loopback addresses: ${given.host} can be reached from elsewhere, so use keys or --host 127.0.0.1`,
-    );
-  }
-  const caches = [given["index-cache"], given["metadata-cache"], given["row-cache"]];
-  if (caches.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0) > given.memory / 2) {
-    throw new ConfigError(
-      "--index-cache, --metadata-cache and --row-cache together must be at most half of --memory: requests need the rest",
-    );
-  }
-  if (given["http-threads"] > 1 && platform !== "linux") {
-    throw new ConfigError(
-      `--http-threads must be 1 on ${platform}: only Linux shares the connections of one port out among threads`,
-    );
-  }
-  if (platform === "win32" && given.durability !== "os") {
-    throw new ConfigError(
-      "--durability must be os on Windows: joust cannot make a directory entry survive a power cut there",
-    );
-  }
-  const root = isLocal(given.root)
-    ? resolve(cwd, pathOf(given.root))
-    : given.root.replace(/\/+$/, "");
-  const catalog = catalogOf(given.catalog, root, cwd);
+  const values = valuesOf([flags, environmentSource(env), ...(file ? [file] : [])]);
+  checkCombinations(values, platform);
+  const root = isLocal(values.root)
+    ? resolve(cwd, pathOf(values.root))
+    : values.root.replace(/\/+$/, "");
+  const catalog = catalogOf(values.catalog, root, cwd);
   return {
     root,
-    host: given.host,
-    port: given.port,
-    http: given.http,
-    auth: given.auth,
-    logLevel: given["log-level"],
+    host: values.host,
+    port: values.port,
+    http: values.http,
+    auth: values.auth,
+    logLevel: values["log-level"],
     catalog,
     firstKeyFile: firstKeyFile(root, catalog, cwd),
-    allowedHosts: given["allowed-host"],
-    maxJsonBytes: given["max-json-bytes"],
-    maxUploadBytes: given["max-upload-bytes"],
+    allowedHosts: values["allowed-host"],
+    maxJsonBytes: values["max-json-bytes"],
+    maxUploadBytes: values["max-upload-bytes"],
     maintenance: {
-      on: given.maintenance === "on",
-      keepVersionsMs: given["keep-versions"],
+      on: values.maintenance === "on",
+      keepVersionsMs: values["keep-versions"],
     },
-    followLinks: given["follow-links"] === "always",
-    synced: given.durability === "synced",
-    memoryBytes: given.memory,
-    storageOptions: Object.fromEntries(given["storage-option"]),
-    drainTimeoutMs: given["drain-timeout"],
-    queryTimeoutMs: given["query-timeout"],
-    viewTimeoutMs: given["view-timeout"],
-    viewDiskBytes: given["view-disk"],
-    prewarm: given.prewarm,
-    httpThreads: given["http-threads"],
-    ...present("tls", tlsOf(given["tls-cert"], given["tls-key"], cwd)),
-    ...present("apiKey", apiKeyOf(given["api-key"], given["api-key-file"], cwd)),
-    ...present("indexCacheBytes", given["index-cache"]),
-    ...present("metadataCacheBytes", given["metadata-cache"]),
-    ...present("rowCacheBytes", given["row-cache"]),
-    ...present("stalenessMs", given.staleness),
-    ...present("cpuThreads", given["cpu-threads"]),
+    followLinks: values["follow-links"] === "always",
+    synced: values.durability === "synced",
+    memoryBytes: values.memory,
+    storageOptions: Object.fromEntries(values["storage-option"]),
+    drainTimeoutMs: values["drain-timeout"],
+    queryTimeoutMs: values["query-timeout"],
+    viewTimeoutMs: values["view-timeout"],
+    viewDiskBytes: values["view-disk"],
+    prewarm: values.prewarm,
+    httpThreads: values["http-threads"],
+    ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
+    ...present("apiKey", apiKeyOf(values["api-key"], values["api-key-file"], cwd)),
+    ...present("indexCacheBytes", values["index-cache"]),
+    ...present("metadataCacheBytes", values["metadata-cache"]),
+    ...present("rowCacheBytes", values["row-cache"]),
+    ...present("stalenessMs", values.staleness),
+    ...present("cpuThreads", values["cpu-threads"]),
   };
+}
+
+/** @throws ConfigError for options that exclude each other */
+function checkCombinations(values: OptionValues, platform: NodeJS.Platform): void {
+  if (values.auth === "none" && !isLoopback(values.host)) {
+    throw new ConfigError(
+      `--auth none is for loopback addresses: ${values.host} is reachable from other hosts, so use keys or --host 127.0.0.1`,
+    );
+  }
+  const caches = [values["index-cache"], values["metadata-cache"], values["row-cache"]];
+  if (caches.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0) > values.memory / 2) {
+    throw new ConfigError(
+      "--index-cache, --metadata-cache and --row-cache together must be at most half of --memory: requests need the other half",
+    );
+  }
+  if (values["http-threads"] > 1 && platform !== "linux") {
+    throw new ConfigError(
+      `--http-threads must be 1 on ${platform}: only Linux distributes the connections of one port among threads`,
+    );
+  }
+  if (platform === "win32" && values.durability !== "os") {
+    throw new ConfigError(
+      "--durability must be os on Windows: joust cannot make a directory entry survive a power failure on Windows",
+    );
+  }
 }
 
 const present = <Key extends string, T>(key: Key, value: T | undefined) =>
   (value === undefined ? {} : { [key]: value }) as { [K in Key]?: T };
 
-function valuesOf(sources: readonly Source[]): OptionValues {
+function valuesOf(sources: readonly OptionSource[]): OptionValues {
   const entries = (Object.keys(serverOptions) as OptionName[]).map((name) => [
     name,
     read(name, serverOptions[name], sources),
@@ -98,8 +103,12 @@ function valuesOf(sources: readonly Source[]): OptionValues {
   return Object.fromEntries(entries);
 }
 
-function read(name: OptionName, option: Option<unknown>, sources: readonly Source[]): unknown {
-  const from = (source: Source) =>
+function read(
+  name: OptionName,
+  option: Option<unknown>,
+  sources: readonly OptionSource[],
+): unknown {
+  const from = (source: OptionSource) =>
     source.get(name)?.map((text) => {
       try {
         return option.type.parse(text);
@@ -107,7 +116,7 @@ function read(name: OptionName, option: Option<unknown>, sources: readonly Sourc
         throw new ConfigError(`${source.label(name)} ${(error as Error).message}`);
       }
     });
-  // Weakest first: of two values for one key the later, stronger one counts.
+  // The weakest source first: a later value overrides an earlier one of the same key.
   if (option.repeatable) return [...sources].reverse().flatMap((source) => from(source) ?? []);
   const strongest = sources.find((source) => source.get(name));
   if (strongest) return from(strongest)?.[0];
@@ -128,13 +137,13 @@ const isLocal = (root: string): boolean => !isRemote(root) || root.startsWith("f
 
 const pathOf = (root: string): string => (root.startsWith("file://") ? fileURLToPath(root) : root);
 
-/** A remote root has no place for a file that SQLite can lock: it stays with the server. */
-function catalogOf(given: string | undefined, root: string, cwd: string): string {
-  if (given !== undefined) return isPostgres(given) ? given : resolve(cwd, given);
+/** With a remote root the SQLite file is in the working directory: SQLite cannot lock a file in an object store. */
+function catalogOf(option: string | undefined, root: string, cwd: string): string {
+  if (option !== undefined) return isPostgres(option) ? option : resolve(cwd, option);
   return isRemote(root) ? resolve(cwd, "joust-catalog.db") : join(root, ".joust", "catalog.db");
 }
 
-/** Beside the catalog's own file, which other users of the host have no business with either. */
+/** A file beside the catalog: other users of the host must not read either. */
 function firstKeyFile(root: string, catalog: string, cwd: string): string {
   if (!isRemote(root)) return join(root, ".joust", "admin-key");
   return join(isPostgres(catalog) ? cwd : dirname(catalog), "joust-admin-key");

@@ -16,145 +16,145 @@ import {
 const option = <const O extends Option<unknown>>(declaration: O): O => declaration;
 
 /**
- * Every option of the server. `drain-timeout` is `--drain-timeout` as a flag, `JOUST_DRAIN_TIMEOUT`
- * in the environment and `drain-timeout` in the TOML file; parsing, help and errors follow from here.
+ * All options of the server. `drain-timeout` is `--drain-timeout` as a flag, `JOUST_DRAIN_TIMEOUT` in the
+ * environment and `drain-timeout` in the TOML file. Parsing, help and error messages derive from this table.
  */
 export const serverOptions = {
   root: option({
     type: text("ROOT"),
     fallback: "./joust-data",
-    help: "directory, or s3://, gs://, az:// URI, that holds the tables",
+    help: "directory or s3://, gs://, az:// URI of the tables",
   }),
   host: option({ type: text("HOST"), fallback: "127.0.0.1", help: "address to listen on" }),
   port: option({
     type: integer(0, 65535),
     fallback: "2333",
-    help: "port to listen on; 0 lets the system choose",
+    help: "port to listen on; 0 selects a free port",
   }),
   http: option({
     type: choice(["auto", "uws", "node"]),
     fallback: "auto",
-    help: "HTTP transport: uWebSockets.js (uws), Node's own (node), or uWebSockets.js 20.57 where it loads and node elsewhere (auto)",
+    help: "HTTP transport: uWebSockets.js (uws), Node's http (node), or uws if version 20.57 loads, else node (auto)",
   }),
   "tls-cert": option({
     type: text("FILE"),
-    help: "certificate chain (PEM) for HTTPS; read again on SIGHUP and when it changes",
+    help: "PEM file with the certificate chain for HTTPS; reloaded on SIGHUP and after a change",
   }),
   "tls-key": option({
     type: text("FILE"),
-    help: "private key (PEM) of --tls-cert",
+    help: "PEM file with the private key of --tls-cert",
   }),
   auth: option({
     type: choice(["keys", "none"]),
     fallback: "keys",
-    help: "who may send requests: holders of a key, or (on loopback only) everybody",
+    help: "authentication: API keys, or none (only on loopback addresses)",
   }),
   "allowed-host": option({
     type: hostName,
     repeatable: true,
-    help: "with --auth none: another name that requests may be sent to, and whose pages may send them",
+    help: "with --auth none: another host name of this server; its pages may send requests",
   }),
   "api-key": option({
     type: text("KEY"),
-    help: "one more key, an admin's, that is not stored; as a flag it shows in the list of processes",
+    help: "an admin key that is not stored in the catalog; as a flag it is visible in the process list",
   }),
   "api-key-file": option({
     type: text("FILE"),
-    help: "file with that key on its only line",
+    help: "file with that admin key on its only line",
   }),
   "log-level": option({
     type: choice(logLevels),
     fallback: "info",
-    help: "what is logged to stderr, as JSON lines; debug has a line per request",
+    help: "least level of the JSON log lines on stderr; debug logs every request",
   }),
   catalog: option({
     type: text("URL|FILE"),
-    help: "postgres://... or a SQLite file; default: ROOT/.joust/catalog.db, and ./joust-catalog.db for a remote ROOT",
+    help: "postgres:// URL or SQLite file of the catalog; default: ROOT/.joust/catalog.db, or ./joust-catalog.db for a remote ROOT",
   }),
   "max-json-bytes": option({
     type: size,
     fallback: "16MiB",
-    help: "largest JSON body that is accepted",
+    help: "size limit of a JSON body",
   }),
   "max-upload-bytes": option({
     type: size,
     fallback: "0",
-    help: "largest Arrow body that is accepted; 0 is no limit",
+    help: "size limit of an Arrow body; 0 is no limit",
   }),
   "follow-links": option({
     type: choice(["always", "never"]),
     fallback: "always",
-    help: "whether a symbolic link in ROOT that leads to a Lance table is served as that table",
+    help: "whether to serve a Lance table that a symbolic link in ROOT points to",
   }),
   durability: option({
     type: choice(["synced", "os"]),
     fallback: "synced",
-    help: "what an answered write on a local disk survives: synced a power cut, os the end of the process",
+    help: "what an acknowledged write to a local disk survives: a power failure (synced) or a process crash (os)",
   }),
   maintenance: option({
     type: choice(["on", "off"]),
     fallback: "on",
-    help: "compact tables, bring indexes up to date and remove old versions in the background",
+    help: "compact tables, optimize indices and remove old versions in the background",
   }),
   "keep-versions": option({
     type: duration,
     fallback: "7d",
-    help: "how long versions are kept that no tag and no branch holds",
+    help: "how long to keep old versions that no tag and no branch refers to",
   }),
   memory: option({
     type: memory,
     fallback: "60%",
-    help: "memory for everything together, as a size or a part of the machine's (or its cgroup's)",
+    help: "memory budget of the process, as a size or a percentage of the memory of the machine or its cgroup",
   }),
   "index-cache": option({
     type: size,
-    help: "the part of --memory for opened index data; default: a quarter",
+    help: "part of --memory for cached index data; default: a quarter",
   }),
   "metadata-cache": option({
     type: size,
-    help: "the part of --memory for manifests, schemas and file metadata; default: a sixteenth",
+    help: "part of --memory for cached manifests, schemas and file metadata; default: a sixteenth",
   }),
   "row-cache": option({
     type: size,
-    help: "the part of --memory for rows and vectors that queries keep asking for; 0 leaves every search but text's to Lance; default: an eighth",
+    help: "part of --memory for cached rows and vectors; 0 disables the cache; default: an eighth",
   }),
   staleness: option({
     type: duration,
-    help: "how old an answer about a table on a remote store may be; 0 always asks the store",
+    help: "how old cached data of a table in an object store may be; 0 checks the store for each request",
   }),
   "query-timeout": option({
     type: duration,
     fallback: "5m",
-    help: "how long a query, a count or a plan may work before it is ended; what its reader takes does not count; 0 is no limit",
+    help: "time limit of a query, a count or a plan, without the time to send the result; 0 is no limit",
   }),
   "view-timeout": option({
     type: duration,
     fallback: "1h",
-    help: "how long the refresh of a view may work before it is ended; 0 is no limit",
+    help: "time limit of a view refresh; 0 is no limit",
   }),
   "view-disk": option({
     type: size,
     fallback: "10GiB",
-    help: "temporary files that the refresh of a view, or a SQL statement, may write, in the system's directory for them (TMPDIR)",
+    help: "size limit of the temporary files (in TMPDIR) of a view refresh or a SQL statement",
   }),
   prewarm: option({
     type: table,
     repeatable: true,
-    help: "table (NAMESPACE$TABLE) whose indexes and columns are loaded at the start, as far as they fit; /readyz is 503 until then",
+    help: "table (NAMESPACE$TABLE) to load into the caches at the start; /readyz returns 503 until then",
   }),
   "cpu-threads": option({
     type: integer(1, 1024),
-    help: "threads that decode and compute; default: one per core",
+    help: "number of compute threads; default: one per core",
   }),
   "http-threads": option({
     type: integer(1, 64),
     fallback: "1",
-    help: "threads that take requests on the port (Linux); more than 1 pay where one is busy all the time and cores are idle",
+    help: "number of threads that serve HTTP requests (more than 1 only on Linux)",
   }),
   "storage-option": option({
     type: pair,
     repeatable: true,
-    help: "setting of the object store, such as aws_endpoint=http://localhost:9000",
+    help: "option of the object store, such as aws_endpoint=http://localhost:9000",
   }),
   "drain-timeout": option({
     type: duration,
@@ -173,5 +173,5 @@ type ValueOf<O> = O extends { type: OptionType<infer T> }
       : T | undefined
   : never;
 
-/** What was given, by option name. */
+/** The values of all options. */
 export type OptionValues = { [Name in OptionName]: ValueOf<(typeof serverOptions)[Name]> };

@@ -4,11 +4,11 @@ import { parse, TomlError } from "smol-toml";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, serverOptions } from "./options.js";
 
-/** Option texts from one place. */
-export interface Source {
-  /** Every value given; usually one. */
+/** The texts of options in one source: flags, environment or file. */
+export interface OptionSource {
+  /** The values of an option; undefined if the source does not set it. */
   get(name: OptionName): readonly string[] | undefined;
-  /** What the operator calls the option here: `--port`, `JOUST_PORT`, `port in joust.toml`. */
+  /** The name of an option in error messages: `--port`, `JOUST_PORT`, `port in joust.toml`. */
   label(name: OptionName): string;
 }
 
@@ -17,15 +17,17 @@ const isName = (text: string): text is OptionName => (names as string[]).include
 const isRepeatable = (name: OptionName): boolean =>
   (serverOptions[name] as Option<unknown>).repeatable === true;
 
-/** Command line: `--name value`, `--name=value`, and ROOT on its own. */
-export function flagSource(args: readonly string[]): Source & { readonly configFile?: string } {
-  const given = new Map<string, string[]>();
+/** The command line: `--name value`, `--name=value`, and ROOT without a flag. */
+export function flagSource(
+  args: readonly string[],
+): OptionSource & { readonly configFile?: string } {
+  const values = new Map<string, string[]>();
   const add = (name: string, value: string, label: string) => {
-    const before = given.get(name);
-    if (before && !(isName(name) && isRepeatable(name))) {
+    const previous = values.get(name);
+    if (previous && !(isName(name) && isRepeatable(name))) {
       throw new ConfigError(`${label} is given twice: give it once`);
     }
-    given.set(name, [...(before ?? []), value]);
+    values.set(name, [...(previous ?? []), value]);
   };
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] as string;
@@ -37,22 +39,24 @@ export function flagSource(args: readonly string[]): Source & { readonly configF
     const flag = equals < 0 ? arg : arg.slice(0, equals);
     const name = flag.slice(2);
     if (!flag.startsWith("--") || !(isName(name) || name === "config")) {
-      throw new ConfigError(`${flag} is no option${suggestion(flag.replace(/^-+/, ""), "--")}`);
+      throw new ConfigError(
+        `${flag} is not an option${suggestionFor(flag.replace(/^-+/, ""), "--")}`,
+      );
     }
     const value = equals < 0 ? args[++at] : arg.slice(equals + 1);
     if (value === undefined) throw new ConfigError(`${flag} needs a value`);
     add(name, value, flag);
   }
-  const configFile = given.get("config")?.[0];
+  const configFile = values.get("config")?.[0];
   return {
-    get: (name) => given.get(name),
+    get: (name) => values.get(name),
     label: (name) => `--${name}`,
     ...(configFile !== undefined && { configFile }),
   };
 }
 
-/** Environment: `JOUST_` and the name in capitals; several values are separated by commas. */
-export function environmentSource(env: Readonly<Record<string, string | undefined>>): Source {
+/** The environment: `JOUST_` and the name in capitals. Commas separate several values. An empty variable is ignored. */
+export function environmentSource(env: Readonly<Record<string, string | undefined>>): OptionSource {
   const label = (name: OptionName) => `JOUST_${name.toUpperCase().replaceAll("-", "_")}`;
   return {
     label,
@@ -65,19 +69,20 @@ export function environmentSource(env: Readonly<Record<string, string | undefine
 }
 
 /**
- * A TOML file with a key per option; `storage-option` is a table.
- * Without a name `joust.toml` of the working directory, if there is one.
+ * A TOML file with one key per option; `storage-option` is a table. The default file is `joust.toml` in
+ * the working directory. If that file does not exist, the result is undefined.
  */
-export function fileSource(cwd: string, named: string | undefined): Source | undefined {
+export function fileSource(cwd: string, named: string | undefined): OptionSource | undefined {
   const file = named ?? "joust.toml";
   const text = read(resolve(cwd, file), named);
   if (text === undefined) return undefined;
-  const given = new Map<string, string[]>();
-  for (const [key, value] of Object.entries(parsed(text, file))) {
-    if (!isName(key)) throw new ConfigError(`${key} in ${file} is no option${suggestion(key, "")}`);
-    given.set(key, texts(value, `${key} in ${file}`, isRepeatable(key)));
+  const values = new Map<string, string[]>();
+  for (const [key, value] of Object.entries(parseToml(text, file))) {
+    if (!isName(key))
+      throw new ConfigError(`${key} in ${file} is not an option${suggestionFor(key, "")}`);
+    values.set(key, texts(value, `${key} in ${file}`, isRepeatable(key)));
   }
-  return { get: (name) => given.get(name), label: (name) => `${name} in ${file}` };
+  return { get: (name) => values.get(name), label: (name) => `${name} in ${file}` };
 }
 
 function read(path: string, named: string | undefined): string | undefined {
@@ -92,7 +97,7 @@ function read(path: string, named: string | undefined): string | undefined {
   }
 }
 
-function parsed(text: string, file: string): Record<string, unknown> {
+function parseToml(text: string, file: string): Record<string, unknown> {
   try {
     return parse(text);
   } catch (error) {
@@ -115,16 +120,16 @@ function scalar(value: unknown, label: string): string {
   return String(value);
 }
 
-/** The name that a mistyped one was most likely meant to be, else all of them. */
-function suggestion(text: string, prefix: string): string {
-  const meant = text.replaceAll("_", "-");
-  const close = names
+/** The most similar option name, or all names if none is similar. */
+function suggestionFor(text: string, prefix: string): string {
+  const normalized = text.replaceAll("_", "-");
+  const closest = names
     .map((name) => ({
       name,
-      distance: editDistance(meant, name) - (name[0] === meant[0] ? 0.5 : 0),
+      distance: editDistance(normalized, name) - (name[0] === normalized[0] ? 0.5 : 0),
     }))
     .sort((a, b) => a.distance - b.distance)[0];
-  if (close && close.distance <= 3) return `: did you mean ${prefix}${close.name}?`;
+  if (closest && closest.distance <= 3) return `: did you mean ${prefix}${closest.name}?`;
   return `; options are ${names.map((name) => prefix + name).join(", ")}`;
 }
 

@@ -1,9 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { requireHere } from "../foundation/platform.js";
+import { requireModule } from "../foundation/require-module.js";
 
-const LONGEST = 1200;
-const SHORTEST = 60;
+/** Characters of a text. */
+const MAX_LENGTH = 1200;
+const MIN_LENGTH = 60;
 
 /** One description of a package, or one section of its markdown. */
 export interface Row {
@@ -14,7 +15,7 @@ export interface Row {
   readonly words: number;
 }
 
-/** Real text that every installation has: the descriptions and the markdown of the packages beside joust. */
+/** Reads text that every installation has: the descriptions and the Markdown files of the npm packages. */
 export function readCorpus(folders: readonly string[] = nodeModules()): Row[] {
   return folders.flatMap(packageFolders).flatMap((folder) => {
     const manifest = join(folder, "package.json");
@@ -28,9 +29,9 @@ export function readCorpus(folders: readonly string[] = nodeModules()): Row[] {
   });
 }
 
-/** The folders in which Node looks for the packages that joust uses, the nearest first. */
+/** The folders where Node searches packages for joust, the nearest first. */
 function nodeModules(): string[] {
-  return (requireHere.resolve.paths("joust") ?? []).filter((folder) => existsSync(folder));
+  return (requireModule.resolve.paths("joust") ?? []).filter((folder) => existsSync(folder));
 }
 
 function row(name: string, kind: Row["kind"], title: string, text: string): Row {
@@ -47,17 +48,19 @@ function packageFolders(folder: string): string[] {
     });
 }
 
-/** The text under each heading, as plain words; code blocks and what is too short are left out. */
+/** The plain text under each heading, without code blocks and short texts. */
 function sections(markdown: string, file: string): { title: string; text: string }[] {
   return markdown
     .replace(/```[\s\S]*?```/g, " ")
     .split(/^#{1,4} /m)
-    .map((section, at) => {
-      const [first = "", ...rest] = section.split("\n");
-      return at === 0 ? { title: file, text: section } : { title: first, text: rest.join("\n") };
+    .map((section, index) => {
+      const [heading = "", ...rest] = section.split("\n");
+      return index === 0
+        ? { title: file, text: section }
+        : { title: heading, text: rest.join("\n") };
     })
-    .map(({ title, text }) => ({ title: plain(title), text: plain(text).slice(0, LONGEST) }))
-    .filter(({ text }) => text.length >= SHORTEST);
+    .map(({ title, text }) => ({ title: plain(title), text: plain(text).slice(0, MAX_LENGTH) }))
+    .filter(({ text }) => text.length >= MIN_LENGTH);
 }
 
 function plain(markdown: string): string {

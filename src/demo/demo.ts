@@ -9,15 +9,15 @@ import { type DemoServer, post, startServer } from "./server.js";
 import { arrowStream } from "./table.js";
 
 const TABLE = "demo$packages";
-/** Product quantisation learns from at least so many vectors. */
-const FEWEST_TO_QUANTISE = 256;
+/** Product quantization (PQ) trains on at least this many vectors. */
+const MIN_ROWS_FOR_PQ = 256;
 
 /**
- * A real server on a free port, with real text, from loading to querying. `stay`: it keeps serving until a
- * signal, so that the curl lines it prints can be tried.
+ * Starts a server on a free port, loads sample text, builds indexes and runs queries. `stay`: the server
+ * runs until a signal, so that the user can run the printed curl commands.
  */
 export async function demo({ stay }: { stay: boolean }): Promise<void> {
-  // From the start, so that the server does not outlive the demo.
+  // Registered first, so that the server never outlives the demo.
   const signalled = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.once(signal, () => resolve());
@@ -27,12 +27,12 @@ export async function demo({ stay }: { stay: boolean }): Promise<void> {
   try {
     const server = await startServer(join(directory, "data"));
     try {
-      const shown = show(server, directory).then(() => {
+      const finished = runDemo(server, directory).then(() => {
         if (!stay) return;
-        console.log("\nserving until Ctrl-C");
+        console.log("\nThe server runs until Ctrl-C.");
         return signalled;
       });
-      await Promise.race([shown, signalled]);
+      await Promise.race([finished, signalled]);
     } finally {
       await server.stop();
     }
@@ -41,20 +41,20 @@ export async function demo({ stay }: { stay: boolean }): Promise<void> {
   }
 }
 
-async function show(server: DemoServer, directory: string): Promise<void> {
-  console.log(`joust is listening on ${server.url}\n`);
+async function runDemo(server: DemoServer, directory: string): Promise<void> {
+  console.log(`joust listens on ${server.url}\n`);
 
   const rows = readCorpus();
   const words = new HashedWords(rows.map(searchText));
   const vectors = rows.map((row) => words.embed(searchText(row)));
-  console.log(`1. ${rows.length} texts of the installed packages go into the table ${TABLE}`);
+  console.log(`1. Insert ${rows.length} texts of the installed packages into the table ${TABLE}`);
   await post(server, "/v1/namespace/demo/create", { properties: { from: "joust demo" } });
   const started = performance.now();
   const { version } = await post(server, `/v1/table/${TABLE}/create`, arrowStream(rows, vectors));
   console.log(`  version ${version} after ${Math.round(performance.now() - started)} ms`);
 
-  console.log("\n2. a vector index, two scalar indexes");
-  const vectorIndex = rows.length < FEWEST_TO_QUANTISE ? "IVF_FLAT" : "IVF_PQ";
+  console.log("\n2. Build a vector index and two scalar indexes");
+  const vectorIndex = rows.length < MIN_ROWS_FOR_PQ ? "IVF_FLAT" : "IVF_PQ";
   await buildIndexes(server, TABLE, [
     { column: "vector", index_type: vectorIndex, distance_type: "cosine", name: "by_vector" },
     { column: "words", index_type: "BTREE", name: "by_words" },
@@ -82,22 +82,26 @@ async function show(server: DemoServer, directory: string): Promise<void> {
     filter: "kind = 'markdown' AND words > 40",
     prefilter: true,
   };
-  await ask(server, '3. nearest to "a fast logger"', vectorQuery);
-  await ask(server, `4. where ${filteredQuery.filter}`, filteredQuery);
-  await ask(server, `5. nearest to "type safe sql queries" where ${mixedQuery.filter}`, mixedQuery);
+  await printQuery(server, '3. Texts nearest to "a fast logger"', vectorQuery);
+  await printQuery(server, `4. Rows where ${filteredQuery.filter}`, filteredQuery);
+  await printQuery(
+    server,
+    `5. Texts nearest to "type safe sql queries" where ${mixedQuery.filter}`,
+    mixedQuery,
+  );
   printCommands(server, directory, vectorQuery);
 }
 
 const searchText = ({ title, text }: Row): string => `${title} ${text}`;
 
-async function ask(server: DemoServer, headline: string, query: object): Promise<void> {
+async function printQuery(server: DemoServer, headline: string, query: object): Promise<void> {
   const started = performance.now();
-  const answer = tableFromIPC(await post(server, `/v1/table/${TABLE}/query`, query));
+  const result = tableFromIPC(await post(server, `/v1/table/${TABLE}/query`, query));
   console.log(`\n${headline} (${(performance.now() - started).toFixed(1)} ms)`);
-  for (const { _distance, package: name, title, text } of answer.toArray()) {
+  for (const { _distance, package: name, title, text } of result.toArray()) {
     const distance = _distance === undefined ? "" : `${_distance.toFixed(3)}  `;
-    const where = title === name ? name : `${name}: ${title}`;
-    console.log(`  ${distance}${where.slice(0, 40).padEnd(40)}  ${text.slice(0, 70)}`);
+    const label = title === name ? name : `${name}: ${title}`;
+    console.log(`  ${distance}${label.slice(0, 40).padEnd(40)}  ${text.slice(0, 70)}`);
   }
 }
 
@@ -107,7 +111,7 @@ function printCommands({ url, key }: DemoServer, directory: string, query: objec
   const curl = (path: string, data: string) =>
     `curl -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\\n    -d ${data} ${url}${path}`;
   const table = "/v1/table/demo%24packages";
-  console.log(`\nThe same with curl (query results are Arrow IPC files):
+  console.log(`\nThe same requests with curl (a query returns an Arrow IPC file):
   ${curl(`${table}/describe`, "'{}'")}
   ${curl(`${table}/count_rows`, `'{"predicate": "words > 100"}'`)}
   ${curl(`${table}/query`, `@${body} -o result.arrow`)}`);

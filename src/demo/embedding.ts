@@ -1,31 +1,31 @@
 export const DIMENSION = 256;
 
 /**
- * A stand-in for an embedding model that needs no download: every word is hashed to a few signed
- * places of a vector, weighted by how rare the word is in the corpus.
+ * A replacement for an embedding model that needs no download (feature hashing). Each word is hashed to two
+ * signed dimensions of the vector, weighted by its inverse document frequency.
  */
 export class HashedWords {
   readonly #documents: number;
-  readonly #containing = new Map<string, number>();
+  readonly #documentFrequency = new Map<string, number>();
 
   constructor(texts: readonly string[]) {
     this.#documents = texts.length;
     for (const text of texts) {
       for (const word of new Set(wordsOf(text))) {
-        this.#containing.set(word, (this.#containing.get(word) ?? 0) + 1);
+        this.#documentFrequency.set(word, (this.#documentFrequency.get(word) ?? 0) + 1);
       }
     }
   }
 
-  /** A vector of unit length. */
+  /** Returns a vector of length 1. */
   embed(text: string): Float32Array {
     const counts = new Map<string, number>();
     for (const word of wordsOf(text)) counts.set(word, (counts.get(word) ?? 0) + 1);
     const vector = new Float32Array(DIMENSION);
     for (const [word, count] of counts) {
-      const rarity = Math.log((this.#documents + 1) / ((this.#containing.get(word) ?? 0) + 1));
-      const weight = (1 + Math.log(count)) * rarity;
-      for (const { at, sign } of placesOf(word)) vector[at] = (vector[at] ?? 0) + sign * weight;
+      const idf = Math.log((this.#documents + 1) / ((this.#documentFrequency.get(word) ?? 0) + 1));
+      const weight = (1 + Math.log(count)) * idf;
+      for (const { at, sign } of dimensionsOf(word)) vector[at] = (vector[at] ?? 0) + sign * weight;
     }
     const length = Math.hypot(...vector) || 1;
     return vector.map((value) => value / length);
@@ -34,12 +34,12 @@ export class HashedWords {
 
 function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[a-z][a-z0-9]{2,}/g) ?? [];
-  // Singular and plural count as one word.
+  // Singular and plural are one word.
   return words.map((word) => (word.length > 4 ? word.replace(/s$/, "") : word));
 }
 
-/** Two places a word, so that words that share one still differ in the other. */
-function placesOf(word: string): { at: number; sign: 1 | -1 }[] {
+/** Two dimensions per word: words that share one of them still differ in the other. */
+function dimensionsOf(word: string): { at: number; sign: 1 | -1 }[] {
   return [17, 91].map((seed) => {
     let hash = seed;
     for (const letter of word)

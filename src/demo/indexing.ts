@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DemoServer, post } from "./server.js";
 
+/** Characters of the progress bar. */
 const WIDTH = 30;
 
-/** An entry of the index listing. */
+/** An entry of the list of indexes. */
 interface Index {
   readonly index_name: string;
   readonly status: string;
@@ -11,7 +12,7 @@ interface Index {
   readonly index_details?: string;
 }
 
-/** Starts index builds and shows them until all are ready, by listing, as any client would. */
+/** Starts index builds and shows their progress until all are ready. It polls the list of indexes, as a client does. */
 export async function buildIndexes(
   server: DemoServer,
   table: string,
@@ -37,14 +38,14 @@ function draw(indexes: readonly Index[], ready: number, total: number): void {
     return;
   }
   const building = indexes.find((index) => index.status === "Building");
-  const filled = Math.round((WIDTH * (ready + partOf(building))) / total);
+  const filled = Math.round((WIDTH * (ready + progressOf(building))) / total);
   const bar = "=".repeat(filled).padEnd(WIDTH);
-  const what = building ? building.index_name : done ? "all ready" : "waiting";
-  process.stdout.write(`\x1b[2K\r  [${bar}] ${ready} of ${total} indexes: ${what}`);
+  const status = building ? building.index_name : done ? "all ready" : "waiting";
+  process.stdout.write(`\x1b[2K\r  [${bar}] ${ready} of ${total} indexes: ${status}`);
 }
 
-/** How much of one build is done, 0 to 1. */
-function partOf(building: Index | undefined): number {
+/** Progress of a build, 0 to 1. */
+function progressOf(building: Index | undefined): number {
   const { completed, total } = JSON.parse(building?.index_details ?? "{}").progress ?? {};
   return total ? Math.min(1, completed / total) : 0;
 }

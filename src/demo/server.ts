@@ -2,15 +2,15 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 
-/** A server of the demo. */
+/** The server of the demo. */
 export interface DemoServer {
   readonly url: string;
   readonly key: string;
-  /** Resolves when the process has ended. */
+  /** Resolves when the process has exited. */
   stop(): Promise<unknown>;
 }
 
-/** `joust serve` on a free port; resolves when it listens. */
+/** Starts `joust serve` on a free port. Resolves when it listens. */
 export function startServer(root: string): Promise<DemoServer> {
   const key = `joust_${randomBytes(32).toString("base64url")}`;
   const main = fileURLToPath(new URL("../cli/main.js", import.meta.url));
@@ -18,13 +18,13 @@ export function startServer(root: string): Promise<DemoServer> {
   const child = spawn(process.execPath, args, {
     env: { ...process.env, JOUST_API_KEY: key },
     stdio: ["ignore", "pipe", "inherit"],
-    // Ctrl-C must reach the demo only, which then stops the server.
+    // Ctrl-C must reach only the demo, which then stops the server.
     detached: true,
   });
-  const ended = new Promise((resolve) => child.once("exit", resolve));
+  const exited = new Promise((resolve) => child.once("exit", resolve));
   const stop = () => {
     child.kill("SIGTERM");
-    return ended;
+    return exited;
   };
   return new Promise((resolve, reject) => {
     let output = "";
@@ -33,11 +33,11 @@ export function startServer(root: string): Promise<DemoServer> {
       const url = /joust listening on (http:\/\/\S+)/.exec(output)?.[1];
       if (url) resolve({ url, key, stop });
     });
-    ended.then((code) => reject(new Error(`the server of the demo ended with code ${code}`)));
+    exited.then((code) => reject(new Error(`the demo server exited with code ${code}`)));
   });
 }
 
-/** POSTs JSON or Arrow bytes; the decoded answer, or an error with the server's own words. */
+/** POSTs JSON or Arrow bytes and returns the decoded reply. @throws Error with the server's message */
 export async function post(
   { url, key }: Pick<DemoServer, "url" | "key">,
   path: string,
@@ -53,9 +53,9 @@ export async function post(
     },
     body: isArrow ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body),
   });
-  const answer = new Uint8Array(await response.arrayBuffer());
+  const bytes = new Uint8Array(await response.arrayBuffer());
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
-  const decoded = isJson ? JSON.parse(new TextDecoder().decode(answer)) : answer;
-  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${decoded.detail}`);
+  const decoded = isJson ? JSON.parse(new TextDecoder().decode(bytes)) : bytes;
+  if (!response.ok) throw new Error(`${path} returned ${response.status}: ${decoded.detail}`);
   return decoded;
 }

@@ -21,7 +21,7 @@ const types = {
   vector: new FixedSizeList(DIMENSION, new Field("item", new Float32(), true)),
 };
 
-/** The rows with their vectors as an Arrow IPC stream: the body of a create. */
+/** The rows with their vectors as an Arrow IPC stream: the body of a create request. */
 export function arrowStream(rows: readonly Row[], vectors: readonly Float32Array[]): Uint8Array {
   const valuesOf = (name: keyof typeof types) =>
     name === "vector" ? vectors : rows.map((row) => row[name]);

@@ -15,5 +15,5 @@ export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;
 export type GivenUp = InstanceType<typeof native.GivenUp>;
-/** An Arrow IPC stream: on its way, or here in full. */
+/** An Arrow IPC stream: as an upload that is still arriving, or as a whole. */
 export type ArrowBody = Upload | Uint8Array;

@@ -1,10 +1,10 @@
-/** What decides why the compiled engine does not load. */
-export interface Host {
-  /** As the platform packages are named: `linux-x64-gnu`. */
+/** The facts about a host that explain why the engine does not load. */
+export interface HostPlatform {
+  /** Named as the platform packages are: `linux-x64-gnu`. */
   readonly platform: string;
-  /** Undefined where there is no glibc. */
+  /** Undefined without glibc. */
   readonly glibc?: string | undefined;
-  /** Platforms for which this installation lists a package; none in a checkout. */
+  /** Platforms for which package.json lists a package; none in a checkout. */
   readonly published: readonly string[];
 }
 
@@ -12,15 +12,15 @@ const compile =
   "compile joust from its sources with Rust 1.94 or newer (`npm run build` in a checkout)";
 
 /**
- * Why the engine does not load, and what to do, in one sentence. The loader that napi makes calls every
- * failure a bug of npm; the errors that it met are a chain of causes.
+ * One sentence that says why the engine does not load and what to do. The loader that napi generates
+ * reports every failure as a bug of npm; the chain of causes has the actual errors.
  */
-export function loadFailure(error: unknown, { platform, glibc, published }: Host): string {
+export function loadFailure(error: unknown, { platform, glibc, published }: HostPlatform): string {
   const messages = causes(error);
   const dlopen = messages.find((message) => !isMissing(message));
   const versions = messages.join("\n").match(/(?<=GLIBC_)\d+\.\d+/g);
   if (versions) {
-    const needed = [...versions].sort(byNumber).at(-1);
+    const needed = [...versions].sort(compareVersions).at(-1);
     return `the engine needs glibc ${needed} or newer and this host has ${glibc ?? "none"}: use a newer distribution, or ${compile}`;
   }
   if (
@@ -41,7 +41,7 @@ export function loadFailure(error: unknown, { platform, glibc, published }: Host
   return `joust has no package for ${platform}: use a host with one of ${published.join(", ")}, or ${compile}`;
 }
 
-/** The messages of an error and of its causes, outermost first; napi's own words are left out. */
+/** The messages of an error and of its causes, outermost first, without napi's own message. */
 function causes(error: unknown): string[] {
   const messages: string[] = [];
   for (let one = error; one instanceof Error; one = one.cause) messages.push(one.message);
@@ -51,12 +51,12 @@ function causes(error: unknown): string[] {
 const isMissing = (message: string): boolean =>
   /^Cannot find module|^Failed to load native|^Unsupported (?:OS|architecture)|WASI/.test(message);
 
-const byNumber = (a: string, b: string): number => {
+const compareVersions = (a: string, b: string): number => {
   const [majorA = 0, minorA = 0] = a.split(".").map(Number);
   const [majorB = 0, minorB = 0] = b.split(".").map(Number);
   return majorA - majorB || minorA - minorB;
 };
 
-/** The first line of a message, with the names of files only. */
+/** The first line of a message, with file names in place of paths. */
 const withoutPaths = (message: string): string =>
   (message.split("\n", 1)[0] ?? "").replace(/(?:\/[^\s/:]+)+\//g, "");

@@ -4,7 +4,7 @@ import { loadFailure } from "./load-failure.js";
 
 type Native = typeof import("../../native/index.js");
 
-/** The compiled engine. Importing this fails with one sentence when there is no binary for this host. */
+/** The compiled engine. The import fails with one sentence if this host has no binary. */
 export const native: Native = await load();
 
 async function load(): Promise<Native> {
@@ -16,7 +16,7 @@ async function load(): Promise<Native> {
   }
 }
 
-/** The platforms of the packages that this one lists. The release adds them: a checkout lists none. */
+/** The platforms of the platform packages. The release adds them to package.json: a checkout has none. */
 function published(): string[] {
   const manifest = new URL("../../package.json", import.meta.url);
   const { optionalDependencies = {} } = JSON.parse(readFileSync(manifest, "utf8"));

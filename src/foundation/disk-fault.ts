@@ -6,13 +6,13 @@ const FULL = /^(ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)$/;
 const CAUSE = new RegExp(`${FULL.source}|^(EROFS|EACCES|EPERM)$`);
 
 /**
- * What the disk has to do with a failure to open something in a directory, in one sentence for the operator; the
- * error itself when the disk takes new files.
+ * Explains an error from opening a file in a directory. If the disk is the cause, returns a JoustError with
+ * one sentence for the operator. If the directory accepts new files, returns the error itself.
  *
- * @param what as the operator knows it: `the root /data`
+ * @param what the operator's name for the directory: `the root /data`
  */
 export function diskFault(error: unknown, directory: string, what: string): unknown {
-  const code = codes(error).find((one) => CAUSE.test(one)) ?? refusal(directory);
+  const code = errorCodes(error).find((one) => CAUSE.test(one)) ?? probe(directory);
   const sentence = code === undefined ? undefined : sentenceOf(code, what);
   if (sentence === undefined) return error;
   return Object.assign(new JoustError(ErrorCode.ServiceUnavailable, sentence), { cause: error });
@@ -28,26 +28,26 @@ function sentenceOf(code: string, what: string): string | undefined {
   return undefined;
 }
 
-/** Unix's numbers of what the engine reports as `os error 28`. */
+/** Codes of the Unix error numbers in the engine's `os error 28`. */
 const OS_ERRORS: Readonly<Record<string, string>> = { 13: "EACCES", 28: "ENOSPC", 30: "EROFS" };
 
 /** The codes of an error and of its causes. */
-function codes(error: unknown): string[] {
-  const found: string[] = [];
+function errorCodes(error: unknown): string[] {
+  const codes: string[] = [];
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException;
     const number = /\(os error (\d+)\)/.exec(operatorMessage(one))?.[1] ?? "";
-    if (OS_ERRORS[number] !== undefined) found.push(OS_ERRORS[number]);
-    if (typeof code === "string") found.push(code);
+    if (OS_ERRORS[number] !== undefined) codes.push(OS_ERRORS[number]);
+    if (typeof code === "string") codes.push(code);
   }
-  return found;
+  return codes;
 }
 
 /**
- * The code with which the system refuses a new directory in the place of a directory or, as long as it does not
- * exist, above it. `mkdir` of Node reports ENOENT for several reasons, and SQLite only that it cannot open.
+ * The error code for a new directory in `directory`, or in its closest existing ancestor; undefined if the
+ * system creates it. `mkdir` of Node reports ENOENT for several causes, and SQLite reports no cause.
  */
-function refusal(directory: string): string | undefined {
+function probe(directory: string): string | undefined {
   let existing = directory;
   while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
   try {

@@ -1,22 +1,20 @@
-import { createRequire } from "node:module";
-
 interface Report {
-  /** Node's types do not know it yet. */
+  /** Missing in Node's types. */
   excludeNetwork?: boolean;
   getReport(): object;
 }
 
-/** The version of this host's glibc; undefined where there is none (musl, macOS, Windows). */
+/** The glibc version of this host; undefined without glibc (musl, macOS, Windows). */
 export function glibcVersion(): string | undefined {
   if (process.platform !== "linux") return undefined;
   const report = process.report as Report;
-  // A report asks the DNS for the names of the peers of open connections otherwise.
+  // Otherwise the report resolves the host names of open connections.
   report.excludeNetwork = true;
   const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
   return header.glibcVersionRuntime;
 }
 
-/** This host as the platform packages are named: `linux-x64-gnu`. */
+/** The platform of this host in the names of the platform packages: `linux-x64-gnu`. */
 export function platformName(): string {
   const { platform, arch } = process;
   if (platform === "win32") return `win32-${arch}-msvc`;
@@ -24,8 +22,5 @@ export function platformName(): string {
   return `linux-${arch}-${glibcVersion() === undefined ? "musl" : "gnu"}`;
 }
 
-/** The npm package that carries the compiled parts for this host. */
+/** The npm package with the compiled parts for this host. */
 export const platformPackage = `joust-${platformName()}`;
-
-/** Loads a module as CommonJS does, from where joust is installed. */
-export const requireHere: NodeJS.Require = createRequire(import.meta.url);

@@ -1,42 +1,45 @@
 import type { QueryRest } from "../../native/index.js";
-import type { Outgoing } from "./reply.js";
+import type { ResponseWriter } from "./reply.js";
 
 /**
- * Bytes written at once. With its framing a piece must fit uWebSockets.js' cork buffer of 16 KiB:
- * when the socket is full while a longer one is corked, builds 20.30 and 20.57 send its frame and
- * lose its content.
+ * Bytes of one write. With its chunk header a piece must fit uWebSockets.js' cork buffer of 16 KiB.
+ * If the socket is full while a longer piece is corked, builds 20.30 and 20.57 send the chunk header
+ * and lose the content.
  */
 const pieceBytes = 16_000;
 
 /**
- * Written after the socket was full. uWebSockets.js does not tell how much of its buffer has left,
- * only, at the next write, whether all of it has; a small write finds out and adds little.
+ * Bytes of a write after the socket was full. uWebSockets.js reports only at the next write whether
+ * its buffer is empty. A small write asks for this and adds little.
  */
 const probeBytes = 1_000;
 
-/** Kept back of each part, and sent in probes at the end: so that the end is known to be with the kernel. */
+/**
+ * The end of each part waits for the next part. The end of the last part is sent in probes, so that
+ * the server knows when the kernel has all of the reply.
+ */
 const tailBytes = 32 * probeBytes;
 
 /**
- * Sends a result part by part, no faster than the peer reads. In memory are at most two parts of the
- * engine's and a few pieces in the socket's buffer.
+ * Sends an Arrow result part by part, at the speed of the client. At most two parts of the engine and
+ * a few pieces in the socket's buffer are in memory.
  */
 export class ArrowStream {
   #wake: (() => void) | undefined;
-  #full = false;
+  #socketFull = false;
 
   constructor(
-    private readonly out: Outgoing,
+    private readonly writer: ResponseWriter,
     private readonly first: Buffer,
     private readonly rest: QueryRest,
   ) {}
 
   /** Never rejects. */
   async run(): Promise<void> {
-    const { out, rest } = this;
+    const { writer, rest } = this;
     const wake = () => this.#wake?.();
-    out.onAbort(wake);
-    out.res.onWritable(() => {
+    writer.onAbort(wake);
+    writer.res.onWritable(() => {
       wake();
       return true;
     });
@@ -47,37 +50,38 @@ export class ArrowStream {
         const cut = Math.max(0, part.length - tailBytes);
         await this.#send(part.subarray(0, cut), pieceBytes);
         tail = part.subarray(cut);
-        if (out.aborted) return;
+        if (writer.aborted) return;
       }
       await this.#send(tail, probeBytes);
     } catch (error) {
-      out.broke(error);
+      writer.destroy(error);
       return;
     }
-    out.write(() => {
-      out.res.end();
-      out.sent(200);
+    writer.cork(() => {
+      writer.res.end();
+      writer.finish(200);
     });
   }
 
   async #send(bytes: Buffer, pieceSize: number): Promise<void> {
-    for (let from = 0; from < bytes.length && !this.out.aborted; ) {
-      const piece = bytes.subarray(from, from + (this.#full ? probeBytes : pieceSize));
+    for (let from = 0; from < bytes.length && !this.writer.aborted; ) {
+      const piece = bytes.subarray(from, from + (this.#socketFull ? probeBytes : pieceSize));
       from += piece.length;
-      this.out.write(() => {
-        this.#full = !this.out.res.write(piece);
+      this.writer.cork(() => {
+        this.#socketFull = !this.writer.res.write(piece);
       });
-      if (this.#full) await this.#writable();
-      this.out.taken(piece.length);
+      if (this.#socketFull) await this.#writable();
+      this.writer.addSentBytes(piece.length);
     }
   }
 
+  /** Resolves when the socket accepts bytes again, or the client has disconnected. */
   #writable(): Promise<void> {
-    this.out.blocked(true);
+    this.writer.setWaitingForClient(true);
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#wake = undefined;
-        this.out.blocked(false);
+        this.writer.setWaitingForClient(false);
         resolve();
       };
     });

@@ -1,67 +1,64 @@
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 
-/** The part of the memory budget that collected bodies may take, all together. */
-const share = 1 / 16;
+/** The share of the memory budget for all buffered bodies of authenticated callers. */
+const authenticatedShare = 1 / 16;
 
-/** The part that bodies may take before their callers are authenticated, all together. */
+/** The share of the memory budget for all bodies that are buffered before authentication. */
 const unauthenticatedShare = 1 / 64;
 
-/** A number of bytes. `add` gives back what it was before. */
-export interface Counter {
+/** A number of bytes. `add` returns the value before the addition. */
+export interface ByteCounter {
   add(bytes: number): number;
 }
 
-function ownCounter(): Counter {
-  let taken = 0;
+function localCounter(): ByteCounter {
+  let total = 0;
   return {
     add(bytes) {
-      const before = taken;
-      taken += bytes;
+      const before = total;
+      total += bytes;
       return before;
     },
   };
 }
 
-/**
- * Room for bodies that are collected, JSON and short uploads: many large ones at once are refused before
- * they take it all.
- */
+/** Limits the memory of buffered bodies (JSON, short uploads). Refuses a body beyond the limit. */
 export class BodyLimiter {
   constructor(
     private readonly limit: number,
-    private readonly taken: Counter = ownCounter(),
+    private readonly reserved: ByteCounter = localCounter(),
   ) {}
 
-  /** `taken`: shared with other threads that take of the same room. */
-  static of(memoryBytes: number, taken?: Counter): BodyLimiter {
-    return new BodyLimiter(Math.floor(memoryBytes * share), taken);
+  /** `reserved`: a counter that all threads of the process share. */
+  static forAuthenticated(memoryBytes: number, reserved?: ByteCounter): BodyLimiter {
+    return new BodyLimiter(Math.floor(memoryBytes * authenticatedShare), reserved);
   }
 
-  /** The room of bodies that are read before authentication. Authenticated callers do not share it. */
+  /** A separate limit for unauthenticated callers, so that they cannot block authenticated ones. */
   static forUnauthenticated(memoryBytes: number): BodyLimiter {
     return new BodyLimiter(Math.floor(memoryBytes * unauthenticatedShare));
   }
 
-  /** @throws code 21 when others have taken it; one body always has room. */
-  take(bytes: number): void {
-    const taken = this.taken.add(bytes);
-    if (taken > 0 && taken + bytes > this.limit) {
-      this.taken.add(-bytes);
+  /** @throws code 21 if other bodies use the memory; a single body always fits */
+  reserve(bytes: number): void {
+    const others = this.reserved.add(bytes);
+    if (others > 0 && others + bytes > this.limit) {
+      this.reserved.add(-bytes);
       throw new JoustError(
         ErrorCode.Throttling,
-        "other requests hold the memory that this one's body needs; send it again later",
+        "other requests hold the memory that the body of this request needs; send it again later",
       );
     }
   }
 
-  /** For who can do without: leaves half of the room to others. False: it is taken. */
-  tryTake(bytes: number): boolean {
-    if (this.taken.add(bytes) + bytes <= this.limit / 2) return true;
-    this.taken.add(-bytes);
+  /** For optional buffering: uses at most half of the limit. Returns false if that half is used. */
+  tryReserve(bytes: number): boolean {
+    if (this.reserved.add(bytes) + bytes <= this.limit / 2) return true;
+    this.reserved.add(-bytes);
     return false;
   }
 
-  giveBack(bytes: number): void {
-    this.taken.add(-bytes);
+  release(bytes: number): void {
+    this.reserved.add(-bytes);
   }
 }

@@ -1,30 +1,32 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** A server, here or in another thread, that can be brought to its end. */
-export interface Draining {
-  /** Takes no new connections, and announces the end of those that are open. */
+/** A server, in this thread or another one, that can be drained. */
+export interface Drainable {
+  /** Refuses new connections, and asks the clients of open ones to close them. */
   beginDrain(): Promise<void> | void;
-  /** Nothing is in flight, and nothing has come for a moment. */
-  isQuiet(): Promise<boolean> | boolean;
-  /** Cuts off what is left; true when there was nothing. */
-  cut(): Promise<boolean> | boolean;
+  /** True if no request is in flight and none has arrived for a moment. */
+  isIdle(): Promise<boolean> | boolean;
+  /** Closes all connections. Returns true if no request was in flight. */
+  closeConnections(): Promise<boolean> | boolean;
 }
 
-const LOOK_EVERY = 20;
+/** ms */
+const POLL_INTERVAL = 20;
 
 /**
- * Answers what is in flight and what still comes over open connections, and resolves when all servers
- * are quiet at one time: true, or false when `timeout` (ms) was over first and the rest was cut off.
+ * Finishes the requests in flight and those that still arrive over open connections. Resolves to true
+ * when all servers are idle at one time. After `timeout` (ms) it closes all connections and resolves
+ * to false if requests were still in flight.
  */
-export async function drain(servers: readonly Draining[], timeout: number): Promise<boolean> {
-  const giveUp = performance.now() + timeout;
-  const all = <T>(ask: (server: Draining) => T) => Promise.all(servers.map(ask));
+export async function drain(servers: readonly Drainable[], timeout: number): Promise<boolean> {
+  const deadline = performance.now() + timeout;
+  const all = <T>(call: (server: Drainable) => T) => Promise.all(servers.map(call));
   await all((server) => server.beginDrain());
-  while (performance.now() < giveUp) {
-    const quiet = await all((server) => server.isQuiet());
-    if (quiet.every(Boolean)) break;
-    await delay(LOOK_EVERY);
+  while (performance.now() < deadline) {
+    const idle = await all((server) => server.isIdle());
+    if (idle.every(Boolean)) break;
+    await delay(POLL_INTERVAL);
   }
-  const clean = await all((server) => server.cut());
+  const clean = await all((server) => server.closeConnections());
   return clean.every(Boolean);
 }

@@ -5,18 +5,18 @@ import { writeHead } from "./reply.js";
 import type { TransportResponse } from "./transport/transport.js";
 
 /**
- * Size of uWebSockets.js' cork buffer, bytes. An answer that fits is sent only after the library has
- * parsed and routed all requests of the same read. A longer answer is sent at once; if it also closes
- * the connection, the parser stops.
+ * Size of uWebSockets.js' cork buffer, bytes. The library sends a reply that fits only after it has
+ * parsed and routed all requests of the same read. It sends a longer reply at once. If that reply also
+ * closes the connection, the parser stops.
  */
 const corkBuffer = 16 * 1024;
 
 /**
- * Answers 400 to a request with ambiguous framing and closes the connection. The answer is padded with
- * blanks beyond the cork buffer, so that no later byte of the connection is parsed as a request.
+ * Replies 400 to a request with ambiguous framing and closes the connection. Blanks pad the reply beyond
+ * the cork buffer, so that no later byte of the connection is parsed as a request.
  */
-export function rejectFraming(res: TransportResponse, why: string, path: string): void {
-  const failure = problem(invalidInput(why), path);
+export function rejectFraming(res: TransportResponse, reason: string, path: string): void {
+  const failure = problem(invalidInput(reason), path);
   writeHead({ res, requestId: randomUUID() }, failure.status, "application/json", undefined);
   res.end(JSON.stringify(failure).padEnd(corkBuffer + 1), true);
 }

@@ -4,22 +4,22 @@ import type { Freshness } from "../tables/target.js";
 import type { TransportRequest } from "./transport/transport.js";
 
 const contextPrefix = "x-ns-ctx-";
-const freshPrefix = "x-lancedb-min-";
-const minTimestampHeader = `${freshPrefix}timestamp`;
-const minVersionHeaders = [`${freshPrefix}version`, `${freshPrefix}read-version`];
-const anyAge: Freshness = Object.freeze({});
+const freshnessPrefix = "x-lancedb-min-";
+const minTimestampHeader = `${freshnessPrefix}timestamp`;
+const minVersionHeaders = [`${freshnessPrefix}version`, `${freshnessPrefix}read-version`];
+const noFreshness: Freshness = Object.freeze({});
 
-/** Headers that a request must not repeat: proxies differ in which of the values they use. */
-const single = ["content-length", "transfer-encoding", "host"];
+/** Headers that a request must not repeat: proxies differ in the value that they use. */
+const singleHeaders = ["content-length", "transfer-encoding", "host"];
 
-/** The headers of a request, copied out of the parser; names in lower case. */
+/** The headers of a request, copied from the parser. Names are in lower case. */
 export class Headers {
   readonly #values = new Map<string, string>();
   #context: Record<string, string> | undefined;
-  #asksForFresh = false;
+  #hasFreshness = false;
   /**
-   * Why the framing of the request is ambiguous, undefined when it is not. A proxy in front may find the
-   * end of such a body elsewhere than this server does: request smuggling (RFC 9112, 11.2).
+   * Why the framing of the request is ambiguous; undefined if it is not. A proxy in front of this server
+   * may see another end of such a body: request smuggling (RFC 9112, 11.2).
    */
   readonly framingError: string | undefined;
 
@@ -31,13 +31,13 @@ export class Headers {
       if (name.startsWith(contextPrefix)) {
         this.#context ??= {};
         this.#context[name.slice(contextPrefix.length)] = value;
-      } else if (name.startsWith(freshPrefix)) this.#asksForFresh = true;
+      } else if (name.startsWith(freshnessPrefix)) this.#hasFreshness = true;
     });
     this.framingError = this.#framingError(lines > this.#values.size ? req : undefined);
   }
 
-  /** `repeating`: the request, if any of its headers is repeated. */
-  #framingError(repeating: TransportRequest | undefined): string | undefined {
+  /** `repeated`: the request if it repeats a header, else undefined. */
+  #framingError(repeated: TransportRequest | undefined): string | undefined {
     const encoding = this.#values.get("transfer-encoding");
     const length = this.#values.get("content-length");
     if (length !== undefined && !/^\d{1,15}$/.test(length)) {
@@ -51,11 +51,11 @@ export class Headers {
         return "`Transfer-Encoding` must be `chunked`: no other one is supported";
       }
     }
-    const twice = repeating && single.find((name) => count(repeating, name) > 1);
+    const twice = repeated && singleHeaders.find((name) => count(repeated, name) > 1);
     return twice && `\`${twice}\` occurs more than once: send it once`;
   }
 
-  /** Also of a header whose value is none: the parser gives "" for what is not ASCII. */
+  /** True also for an empty value: the parser returns "" for a value that is not ASCII. */
   has(name: string): boolean {
     return this.#values.has(name);
   }
@@ -65,12 +65,12 @@ export class Headers {
     return this.#values.get(name) ?? "";
   }
 
-  /** What `x-ns-ctx-<key>` headers say; undefined when there are none. */
+  /** The `x-ns-ctx-<key>` headers by key; undefined if there are none. */
   get context(): Record<string, string> | undefined {
     return this.#context;
   }
 
-  /** The key that the caller presents, "" when none. */
+  /** The API key; "" if there is none. */
   get key(): string {
     const authorization = this.get("authorization");
     if (authorization !== "") {
@@ -81,39 +81,39 @@ export class Headers {
     return this.get("x-api-key");
   }
 
-  /** Whether the caller tries to say who it is, well-formed or not. */
-  get presentsIdentity(): boolean {
+  /** Whether the request has credentials, well-formed or not. */
+  get hasCredentials(): boolean {
     return this.#values.has("authorization") || this.#values.has("x-api-key");
   }
 
-  /** Whether a body is announced: a request with neither of the two has none. */
+  /** Whether a body follows: `Content-Length` or `Transfer-Encoding` announces it. */
   get announcesBody(): boolean {
     const length = this.get("content-length");
     return (length !== "" && length !== "0") || this.#values.has("transfer-encoding");
   }
 
-  /** Bytes of the body; undefined when it is not said before. */
+  /** Bytes of the body; undefined without `Content-Length`. */
   get contentLength(): number | undefined {
     const length = this.get("content-length");
     return /^\d+$/.test(length) ? Number(length) : undefined;
   }
 
-  /** Media type without parameters, lower case; "" when absent. */
+  /** Media type without parameters, in lower case; "" if absent. */
   get mediaType(): string {
     const type = this.get("content-type");
     const end = type.indexOf(";");
     return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
   }
 
-  /** The caller's own request id when it is well-formed, else a new UUID. */
+  /** The request id that the client sent if it is well-formed, else a new UUID. */
   requestId(): string {
-    const own = this.get("x-request-id");
-    return own !== "" && /^[\w.:-]{1,128}$/.test(own) ? own : randomUUID();
+    const sent = this.get("x-request-id");
+    return sent !== "" && /^[\w.:-]{1,128}$/.test(sent) ? sent : randomUUID();
   }
 
-  /** @throws JoustError (code 13) when a header is not what its name says. */
+  /** How new the data of the reply must be. @throws code 13 for a malformed header */
   fresh(): Freshness {
-    if (!this.#asksForFresh) return anyAge;
+    if (!this.#hasFreshness) return noFreshness;
     const minTimestampMillis = this.#minTimestampMillis();
     const versions = minVersionHeaders.map((name) => this.#minVersion(name));
     const minVersion = Math.max(...versions.map((version) => version ?? -1));
@@ -146,11 +146,11 @@ export class Headers {
   }
 }
 
-/** How many headers of that name a request has. */
+/** The number of headers with a name. */
 function count(req: TransportRequest, wanted: string): number {
-  let found = 0;
+  let total = 0;
   req.forEach((name) => {
-    if (name === wanted) found++;
+    if (name === wanted) total++;
   });
-  return found;
+  return total;
 }

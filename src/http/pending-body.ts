@@ -1,38 +1,41 @@
+import type { BodyConsumer } from "./body-consumers.js";
 import type { BodyLimiter } from "./body-limiter.js";
-import type { Sink } from "./exchange.js";
 
-/** The socket is not read while so many bytes wait. Without a pause the end of the connection is noticed. */
-const enough = 64 * 1024;
+/**
+ * Bytes after which the server stops reading the socket. Below them it keeps reading: a paused socket
+ * does not report that the client disconnects.
+ */
+const pauseAt = 64 * 1024;
 
-/** Collects the part of a body that arrives before the caller is authenticated. */
-export class PendingBody implements Sink {
+/** Buffers the part of a body that arrives before authentication is complete. */
+export class PendingBody implements BodyConsumer {
   readonly #chunks: Buffer[] = [];
   #size = 0;
 
   constructor(
-    private readonly room: BodyLimiter,
+    private readonly limiter: BodyLimiter,
     private readonly pause: () => void,
     readonly fail: (error: unknown) => void,
   ) {}
 
   push(chunk: Uint8Array): void {
-    this.room.take(chunk.byteLength);
+    this.limiter.reserve(chunk.byteLength);
     this.#size += chunk.byteLength;
     this.#chunks.push(Buffer.from(chunk));
-    if (this.#size > enough) this.pause();
+    if (this.#size > pauseAt) this.pause();
   }
 
   end(): void {}
 
-  /** Passes all bytes on to a sink. */
-  moveTo(sink: Sink): void {
+  /** Passes all buffered bytes to another consumer. */
+  moveTo(consumer: BodyConsumer): void {
     const chunks = this.#chunks.splice(0);
     this.discard();
-    for (const chunk of chunks) sink.push(chunk);
+    for (const chunk of chunks) consumer.push(chunk);
   }
 
   discard(): void {
-    this.room.giveBack(this.#size);
+    this.limiter.release(this.#size);
     this.#size = 0;
     this.#chunks.length = 0;
   }

@@ -1,25 +1,25 @@
-/** The part of the memory for requests that the answers to one caller's slow readers may hold. */
+/** The share of the memory for requests that slow replies to one caller may hold. */
 const callerShare = 1 / 4;
-/** The same for the answers to all slow readers. */
+/** The share of the memory for requests that all slow replies may hold. */
 const totalShare = 1 / 2;
-/** How long a reader has been slow when its answer may be cut off, ms. */
-const patience = 7_000;
-/** Bytes per second. A reader who takes less, while more is there for it, is slow. */
+/** How long a client has to be slow before the server may close its connection, ms. */
+const slowLimit = 7_000;
+/** Bytes per second. A client is slow if it reads less while the server has more to send. */
 export const slowRate = 64 * 1024;
 
-/** An answer that is being sent. */
-export interface Sending {
-  /** Tells callers apart. */
-  readonly caller: string;
-  /** Bytes of the engine's memory that it holds until it is sent. */
-  readonly held: number;
-  /** How long its reader has been slow without a break, ms. */
+/** A reply that the server is sending. */
+export interface SendingReply {
+  /** Id of the authenticated identity. */
+  readonly callerId: string;
+  /** Bytes of the engine's memory that the reply holds until it is sent. */
+  readonly heldBytes: number;
+  /** How long the client has been slow without a break, ms. */
   readonly slowMs: number;
 }
 
 /**
- * Room for answers whose readers are slow. An answer holds the memory of its query until it is sent, so
- * callers who read slowly, or not at all, could take the memory that all requests share.
+ * Limits the memory that slow replies hold. A reply holds the memory of its query until it is sent.
+ * Clients that read slowly, or not at all, could otherwise use up the memory of all requests.
  */
 export class ReplyLimiter {
   constructor(
@@ -27,7 +27,7 @@ export class ReplyLimiter {
     private readonly totalLimit: number,
   ) {}
 
-  /** `threads`: event loops, each of which looks after its own answers. */
+  /** `threads`: number of event loops. Each one limits its own replies to its share. */
   static of(workBytes: number, threads = 1): ReplyLimiter {
     return new ReplyLimiter(
       (workBytes * callerShare) / threads,
@@ -36,44 +36,48 @@ export class ReplyLimiter {
   }
 
   /**
-   * The answers that have to be cut off for the others to fit, those first that have been slow longest. The
-   * only slow answer of a caller stays while there is room for all callers'.
+   * The replies that the server has to stop so that the others fit, longest-slow replies first. The
+   * only slow reply of a caller is in the result only if all slow replies together exceed the total limit.
    */
-  excess<T extends Sending>(all: readonly T[]): T[] {
+  excess<T extends SendingReply>(all: readonly T[]): T[] {
     const slow = all
-      .filter(({ held, slowMs }) => held > 0 && slowMs >= patience)
+      .filter(({ heldBytes, slowMs }) => heldBytes > 0 && slowMs >= slowLimit)
       .sort((a, b) => b.slowMs - a.slowMs);
-    const callers = new Map<string, Held>();
-    for (const { caller, held } of slow) {
-      const own = callers.get(caller) ?? new Held();
-      callers.set(caller, own.add(held));
+    const callers = new Map<string, HeldBytes>();
+    for (const { callerId, heldBytes } of slow) {
+      const held = callers.get(callerId) ?? new HeldBytes();
+      callers.set(callerId, held.add(heldBytes));
     }
-    const cut = new Set(
-      slow.filter(({ caller, held }) => callers.get(caller)?.leaves(held, this.callerLimit)),
+    const stopped = new Set(
+      slow.filter(({ callerId, heldBytes }) =>
+        callers.get(callerId)?.removeIfOver(heldBytes, this.callerLimit),
+      ),
     );
-    // Callers that keep to their own limits may be too many.
-    const total = new Held();
-    for (const answer of slow) if (!cut.has(answer)) total.add(answer.held);
-    return slow.filter((answer) => cut.has(answer) || total.leaves(answer.held, this.totalLimit));
+    // Many callers below their limits may exceed the total limit.
+    const total = new HeldBytes();
+    for (const reply of slow) if (!stopped.has(reply)) total.add(reply.heldBytes);
+    return slow.filter(
+      (reply) => stopped.has(reply) || total.removeIfOver(reply.heldBytes, this.totalLimit),
+    );
   }
 }
 
-/** What several answers hold. */
-class Held {
+/** The bytes that several replies hold. */
+class HeldBytes {
   #bytes = 0;
-  #answers = 0;
+  #replies = 0;
 
   add(bytes: number): this {
     this.#bytes += bytes;
-    this.#answers += 1;
+    this.#replies += 1;
     return this;
   }
 
-  /** Takes an answer of so many bytes out when all are too much; a single one never is. */
-  leaves(bytes: number, limit: number): boolean {
-    if (this.#answers <= 1 || this.#bytes <= limit) return false;
+  /** Removes a reply and returns true if the sum exceeds `limit`. Never removes the last reply. */
+  removeIfOver(bytes: number, limit: number): boolean {
+    if (this.#replies <= 1 || this.#bytes <= limit) return false;
     this.#bytes -= bytes;
-    this.#answers -= 1;
+    this.#replies -= 1;
     return true;
   }
 }

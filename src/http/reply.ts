@@ -1,49 +1,52 @@
 import type { Reply } from "../api/operation.js";
 import { ArrowStream } from "./arrow-stream.js";
-import { BlobBody } from "./blob-body.js";
+import { BlobStream } from "./blob-stream.js";
+import { sendBuffer } from "./send-buffer.js";
 import type { TransportResponse } from "./transport/transport.js";
-import { sendWhole } from "./whole-body.js";
 
-/** Feature level of the LanceDB protocol that this server speaks. Its SDKs look for it on every answer. */
+/** Level of the LanceDB protocol that this server implements. The SDKs read it from every reply. */
 const protocolVersion = "0.5.0";
 
 /**
- * Characters of a text that goes to the socket in one go. Head and body must fit uWebSockets.js'
- * cork buffer of 16 KiB: see arrow-stream.ts.
+ * Length of the longest text body that is sent in one write. Head and body together must fit
+ * uWebSockets.js' cork buffer of 16 KiB (see arrow-stream.ts).
  */
-const atOnce = 4_096;
+const maxTextLength = 4_096;
 
-/** A reply whose body is text or Arrow by now. */
-export type Ready = Exclude<Reply, { kind: "json" }>;
+/** A reply whose JSON value is encoded as text. */
+export type EncodedReply = Exclude<Reply, { kind: "json" }>;
 
-/** The socket's side of an exchange, as far as sending needs it. */
-export interface Outgoing {
+/** Writes one reply to a socket. */
+export interface ResponseWriter {
   readonly res: TransportResponse;
   readonly requestId: string;
   readonly isHead: boolean;
   readonly aborted: boolean;
-  write(work: () => void): void;
-  /** Whether the peer has to take bytes before any more can be sent. */
-  blocked(waits: boolean): void;
-  /** The socket has taken so many more bytes of a body. */
-  taken(bytes: number): void;
-  /** Bytes of the engine's memory that the answer holds until its end. */
-  holds(bytes: number): void;
+  /** Runs `work`, whose writes leave in one packet where possible. Does nothing after an abort. */
+  cork(work: () => void): void;
+  /** `waits`: the socket is full, and the client has to read before the server can send more. */
+  setWaitingForClient(waits: boolean): void;
+  /** Counts bytes of the body that the socket has accepted. */
+  addSentBytes(bytes: number): void;
+  /** Sets how many bytes of the engine's memory the reply holds until it is sent. */
+  setHeldBytes(bytes: number): void;
   onAbort(work: () => void): void;
-  /** Runs once the socket has taken all of the answer, or the peer is gone. */
+  /** Runs when the socket has accepted the whole reply, or the client has disconnected. */
   onEnd(work: () => void): void;
-  sent(status: number): void;
-  broke(error: unknown): void;
+  /** Marks the reply as handed to the socket in full. */
+  finish(status: number): void;
+  /** Closes the connection: the reply has failed after a part of it was sent. */
+  destroy(error: unknown): void;
 }
 
 /**
- * Encodes a JSON value; the rest is ready as it is.
- * @throws for what the socket would not take, as long as another answer can be sent
+ * Encodes the JSON value of a reply. Returns every other reply unchanged.
+ * @throws for a header that the socket would refuse: at this point another reply is still possible
  */
-export function ready(reply: Reply): Ready {
+export function encodeReply(reply: Reply): EncodedReply {
   for (const name in reply.headers) {
     if (typeof reply.headers[name] === "string") continue;
-    throw new TypeError(`the header ${name} of a reply is no string`);
+    throw new TypeError(`the header ${name} of a reply is not a string`);
   }
   if (reply.kind !== "json") return reply;
   const text = JSON.stringify(reply.value);
@@ -51,109 +54,139 @@ export function ready(reply: Reply): Ready {
   return { kind: "encoded", text, ...(status && { status }), ...(headers && { headers }) };
 }
 
-/** Sends a whole reply, or starts to. `close`: the connection ends with it. */
-export function sendReply(out: Outgoing, reply: Ready, close: boolean): void {
-  if (reply.kind === "arrow") sendArrow(out, reply, close);
-  else if (reply.kind === "blob") sendBlob(out, reply, close);
-  else if (reply.kind === "bytes") out.write(() => sendBytes(out, reply, close));
-  else if (reply.kind === "encoded") out.write(() => sendText(out, reply, close));
-  else out.write(() => sendEmpty(out, reply, close));
+/** Sends a reply, or starts a stream that sends it. `close`: the connection closes after the reply. */
+export function sendReply(writer: ResponseWriter, reply: EncodedReply, close: boolean): void {
+  if (reply.kind === "arrow") sendArrow(writer, reply, close);
+  else if (reply.kind === "blob") sendBlob(writer, reply, close);
+  else if (reply.kind === "bytes") writer.cork(() => sendBinary(writer, reply, close));
+  else if (reply.kind === "encoded") writer.cork(() => sendText(writer, reply, close));
+  else writer.cork(() => sendEmpty(writer, reply, close));
 }
 
-function sendText(out: Outgoing, reply: Extract<Ready, { kind: "encoded" }>, close: boolean): void {
+function sendText(
+  writer: ResponseWriter,
+  reply: Extract<EncodedReply, { kind: "encoded" }>,
+  close: boolean,
+): void {
   const status = reply.status ?? 200;
-  writeHead(out, status, "application/json", reply.headers);
-  end(out, reply.text.length > atOnce ? Buffer.from(reply.text) : reply.text, status, close);
+  writeHead(writer, status, "application/json", reply.headers);
+  endWithBody(
+    writer,
+    reply.text.length > maxTextLength ? Buffer.from(reply.text) : reply.text,
+    status,
+    close,
+  );
 }
 
-function sendBytes(out: Outgoing, reply: Extract<Ready, { kind: "bytes" }>, close: boolean): void {
+function sendBinary(
+  writer: ResponseWriter,
+  reply: Extract<EncodedReply, { kind: "bytes" }>,
+  close: boolean,
+): void {
   const status = reply.status ?? 200;
-  writeHead(out, status, reply.contentType, reply.headers);
-  end(out, reply.bytes, status, close);
+  writeHead(writer, status, reply.contentType, reply.headers);
+  endWithBody(writer, reply.bytes, status, close);
 }
 
-function sendBlob(out: Outgoing, reply: Extract<Ready, { kind: "blob" }>, close: boolean): void {
+function sendBlob(
+  writer: ResponseWriter,
+  reply: Extract<EncodedReply, { kind: "blob" }>,
+  close: boolean,
+): void {
   const status = reply.status ?? 200;
-  out.write(() => {
-    writeHead(out, status, reply.contentType, reply.headers);
-    if (out.isHead) {
-      out.res.writeHeader("content-length", String(reply.end - reply.start));
-      endBare(out, close);
-      out.sent(status);
-    } else if (close) announceClose(out);
+  writer.cork(() => {
+    writeHead(writer, status, reply.contentType, reply.headers);
+    if (writer.isHead) {
+      writer.res.writeHeader("content-length", String(reply.end - reply.start));
+      endWithoutBody(writer, close);
+      writer.finish(status);
+    } else if (close) announceClose(writer);
   });
-  if (out.isHead) reply.source.end();
-  else void new BlobBody(out, reply, status).run();
+  if (writer.isHead) reply.source.end();
+  else void new BlobStream(writer, reply, status).run();
 }
 
-function sendEmpty(out: Outgoing, reply: Extract<Ready, { kind: "empty" }>, close: boolean): void {
+function sendEmpty(
+  writer: ResponseWriter,
+  reply: Extract<EncodedReply, { kind: "empty" }>,
+  close: boolean,
+): void {
   const status = reply.status ?? 200;
-  writeHead(out, status, undefined, reply.headers);
-  // 204 must not carry a Content-Length, which `end` always writes.
-  if (status === 204) endBare(out, close);
-  else out.res.end("", close);
-  out.sent(status);
+  writeHead(writer, status, undefined, reply.headers);
+  // 204 must not carry a Content-Length, and `end` always writes one.
+  if (status === 204) endWithoutBody(writer, close);
+  else writer.res.end("", close);
+  writer.finish(status);
 }
 
-function sendArrow(out: Outgoing, reply: Extract<Ready, { kind: "arrow" }>, close: boolean): void {
+function sendArrow(
+  writer: ResponseWriter,
+  reply: Extract<EncodedReply, { kind: "arrow" }>,
+  close: boolean,
+): void {
   const { contentType, headers } = reply;
   const { first, done, rest } = reply.answer;
   if (rest) {
-    out.holds(rest.held);
-    out.onEnd(() => rest.cancel());
+    writer.setHeldBytes(rest.held);
+    writer.onEnd(() => rest.cancel());
   }
   if (done || !rest) {
-    out.write(() => {
-      writeHead(out, 200, contentType, headers);
-      end(out, first, 200, close);
+    writer.cork(() => {
+      writeHead(writer, 200, contentType, headers);
+      endWithBody(writer, first, 200, close);
     });
     return;
   }
-  out.write(() => {
-    writeHead(out, 200, contentType, headers);
-    if (close) announceClose(out);
+  writer.cork(() => {
+    writeHead(writer, 200, contentType, headers);
+    if (close) announceClose(writer);
   });
-  void new ArrowStream(out, first, rest).run();
+  void new ArrowStream(writer, first, rest).run();
 }
 
-/** Ends the answer with a body: text in one go, bytes as the peer takes them. */
-function end(out: Outgoing, body: string | Uint8Array, status: number, close: boolean): void {
-  if (out.isHead) {
+/** Sends a body and ends the reply: text in one write, bytes at the speed of the client. */
+function endWithBody(
+  writer: ResponseWriter,
+  body: string | Uint8Array,
+  status: number,
+  close: boolean,
+): void {
+  if (writer.isHead) {
     const length = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
-    out.res.writeHeader("content-length", String(length));
-    endBare(out, close);
+    writer.res.writeHeader("content-length", String(length));
+    endWithoutBody(writer, close);
   } else if (typeof body !== "string") {
-    if (close) announceClose(out);
-    sendWhole(out, body, status);
+    if (close) announceClose(writer);
+    sendBuffer(writer, body, status);
     return;
   } else {
-    out.res.end(body, close);
+    writer.res.end(body, close);
   }
-  out.sent(status);
+  writer.finish(status);
 }
 
-/** Ends the answer after its head. */
-function endBare(out: Outgoing, close: boolean): void {
-  if (close) announceClose(out);
-  out.res.endWithoutBody();
+/** Ends the reply after its head. */
+function endWithoutBody(writer: ResponseWriter, close: boolean): void {
+  if (close) announceClose(writer);
+  writer.res.endWithoutBody();
 }
 
-/** For answers that `end` does not finish: the peer closes the connection when it has them. */
-const announceClose = (out: Outgoing): void => {
-  out.res.writeHeader("connection", "close");
+/** Asks the client to close the connection after the reply. For replies that `res.end` does not finish. */
+const announceClose = (writer: ResponseWriter): void => {
+  writer.res.writeHeader("connection", "close");
 };
 
-/** The status line, the headers that every answer has, and those given. */
+/** Writes the status line, the headers of every reply, and `headers`. */
 export function writeHead(
-  out: Pick<Outgoing, "res" | "requestId">,
+  writer: Pick<ResponseWriter, "res" | "requestId">,
   status: number,
   contentType: string | undefined,
   headers: Readonly<Record<string, string>> | undefined,
 ): void {
-  const { res } = out;
+  const { res } = writer;
   if (status !== 200) res.writeStatus(statusLines[status] ?? `${status} Unknown`);
   res.writeHeader("phalanx-version", protocolVersion);
-  res.writeHeader("x-request-id", out.requestId);
+  res.writeHeader("x-request-id", writer.requestId);
   if (contentType !== undefined) res.writeHeader("content-type", contentType);
   for (const name in headers) res.writeHeader(name, headers[name] as string);
 }

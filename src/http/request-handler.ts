@@ -1,3 +1,4 @@
+import { requestFingerprint } from "../api/idempotency/fingerprint.js";
 import type { Attempt } from "../api/idempotency/idempotency.js";
 import { type IdempotencyKey, idempotencyKey, scopeToCaller } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
@@ -21,237 +22,260 @@ import {
 import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, invalidInput, JoustError } from "../foundation/errors.js";
-import { extended } from "../foundation/extended.js";
-import { type BodyKind, bodyKind, wrongBody } from "./body-kind.js";
+import { mergeObjects } from "../foundation/merge-objects.js";
+import { BodyBuffer, type BodyConsumer, UploadConsumer } from "./body-consumers.js";
+import { type BodyKind, bodyHeaderError, bodyKind } from "./body-kind.js";
 import type { BodyLimiter } from "./body-limiter.js";
-import { BufferedSink, UploadSink } from "./body-sinks.js";
-import { RequestCall } from "./call.js";
-import { DigestedUpload, wholeBody } from "./digested-body.js";
-import type { Exchange, Sink } from "./exchange.js";
-import { fingerprintOf } from "./fingerprint.js";
+import type { HttpRequest } from "./http-request.js";
+import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
+import { RequestCall } from "./request-call.js";
 import type { Route } from "./route.js";
-import type { Match } from "./router.js";
+import type { RouteMatch } from "./router.js";
 
-/** The largest body of an unauthenticated caller that is read for a key in it, bytes. */
+/** The largest body that the server reads to look for an API key in it, bytes. */
 const keyInBodyLimit = 1024 * 1024;
 
 /**
- * An upload up to this length, bytes, is collected before its handler begins: it comes with its headers or
- * right after them, and a stream of it would take longer to make than to read.
+ * The largest Arrow body that the server buffers before it calls the handler, bytes. Such a body arrives
+ * with its headers or right after them. A stream of it would take longer to set up than to read.
  */
 const shortUpload = 64 * 1024;
 
-const nothing = new Uint8Array(0);
-const noPath: Readonly<Record<string, string>> = Object.freeze({});
+const emptyBody = new Uint8Array(0);
+const noPathParams: Readonly<Record<string, string>> = Object.freeze({});
 
-/** What the handling of requests works with. */
 export interface RequestDependencies {
   readonly services: Services;
   readonly authenticator: Authenticator;
-  /** Makes the engine's end of an upload. */
+  /** Opens the engine's end of an upload. */
   openUpload(): Upload;
   readonly bodyLimiter: BodyLimiter;
-  /** For bodies that are read before their callers are authenticated. */
+  /** For bodies that the server reads before it has authenticated their callers. */
   readonly unauthenticatedBodyLimiter: BodyLimiter;
 }
 
 /**
- * One request to a known route, from authentication to the reply. The order of checks: authentication
- * (401), permission (403), content type and announced size (415, 413), then body, id and parameters (400).
- * An unauthenticated caller is answered 401 whatever else is wrong, and takes no memory of `bodyRoom`.
- * Runs through without a promise where the caller is known already and the handler needs none.
+ * Handles one request to a known route, in this order:
+ *
+ * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401).
+ * 2. Check that the role of the caller covers the operation (403).
+ * 3. Check the content type and the announced size of the body (415, 413).
+ * 4. Read the idempotency key.
+ * 5. Read the body: buffer JSON and short Arrow bodies, stream longer Arrow bodies to the engine.
+ * 6. Parse the query string, the id in the path, and the body, and validate them (400).
+ * 7. Check that the caller is an admin if the content of the request requires it (403).
+ * 8. Run the handler of the operation. With an idempotency key, run it once per key.
+ * 9. Translate the reply or the error to the dialect of the route, release the body, and send it.
+ *
+ * An unauthenticated caller always gets 401, and its body never uses memory of `bodyLimiter`. If the
+ * caller is in the key cache and the handler is synchronous, all steps run without a promise.
  */
 export class RequestHandler {
   readonly #kind: BodyKind;
   #identity: Identity | undefined;
-  /** Complete. */
   #body: Uint8Array | undefined;
+  #bodyBuffer: BodyBuffer | undefined;
   #upload: Upload | undefined;
-  #sink: BufferedSink | undefined;
-  /** Why the upload was broken off here. */
-  #broken: unknown;
+  /** The error that made this handler abort the upload. */
+  #uploadError: unknown;
   #call: RequestCall | undefined;
-  /** Of a request that is to take effect once. */
-  #key: IdempotencyKey | undefined;
-  #digested: IdempotentBody | undefined;
+  #idempotencyKey: IdempotencyKey | undefined;
+  #idempotentBody: IdempotentBody | undefined;
 
   constructor(
-    private readonly rooms: RequestDependencies,
-    private readonly exchange: Exchange,
+    private readonly dependencies: RequestDependencies,
+    private readonly request: HttpRequest,
     private readonly route: Route,
-    private readonly segments: Match["segments"],
+    private readonly segments: RouteMatch["segments"],
     private readonly query: string,
   ) {
-    exchange.operation = route.operation.id;
-    this.#kind = bodyKind(route, exchange.headers);
+    request.operation = route.operation.id;
+    this.#kind = bodyKind(route, request.headers);
   }
 
   start(): void {
     try {
-      const { authenticator, unauthenticatedBodyLimiter } = this.rooms;
-      const identity = authenticator.identify(this.exchange.headers.key);
+      const { authenticator, unauthenticatedBodyLimiter } = this.dependencies;
+      const identity = authenticator.identify(this.request.headers.key);
       if (identity instanceof Promise) {
-        this.exchange.wait(unauthenticatedBodyLimiter, this.#fail);
-        identity.then((found) => this.#identified(found)).catch(this.#fail);
-      } else if (identity === undefined && this.#mayHaveKeyInBody()) this.#receiveKey();
-      else this.#identified(identity);
+        this.request.deferBody(unauthenticatedBodyLimiter, this.#fail);
+        identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
+      } else if (identity === undefined && this.#mayReadKeyFromBody()) this.#readKeyFromBody();
+      else this.#authenticated(identity);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #mayHaveKeyInBody(): boolean {
-    const { headers } = this.exchange;
-    if (headers.presentsIdentity || !headers.announcesBody || this.#kind !== "json") return false;
-    return wrongBody(this.#kind, headers, this.rooms.services.config) === undefined;
+  #mayReadKeyFromBody(): boolean {
+    const { headers } = this.request;
+    if (headers.hasCredentials || !headers.announcesBody || this.#kind !== "json") return false;
+    return bodyHeaderError(this.#kind, headers, this.dependencies.services.config) === undefined;
   }
 
-  /** A body without a valid key is answered 401, whatever else is wrong with it. */
-  #receiveKey(): void {
-    const { unauthenticatedBodyLimiter, services } = this.rooms;
+  /** A body without a valid key gets 401, also if the body has other errors. */
+  #readKeyFromBody(): void {
+    const { unauthenticatedBodyLimiter, services } = this.dependencies;
     const limit = Math.min(keyInBodyLimit, services.config.maxJsonBytes);
     const fail = () => this.#fail(unauthenticated());
-    this.#collect(new BufferedSink(limit, unauthenticatedBodyLimiter, this.#takeKey, fail));
+    this.#bufferBody(new BodyBuffer(limit, unauthenticatedBodyLimiter, this.#onBodyWithKey, fail));
   }
 
-  readonly #takeKey = (body: Uint8Array): void => {
+  readonly #onBodyWithKey = (body: Uint8Array): void => {
     this.#body = body;
-    const identity = this.rooms.authenticator.identify(keyIn(body));
+    const identity = this.dependencies.authenticator.identify(apiKeyIn(body));
     if (identity instanceof Promise) {
-      identity.then((found) => this.#identified(found)).catch(this.#fail);
+      identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
     } else {
-      // Not by the sink's `fail`: an authenticated caller gets to see the reason.
+      // Not the `fail` of the buffer, which replies 401: an authenticated caller gets the actual error.
       try {
-        this.#identified(identity);
+        this.#authenticated(identity);
       } catch (error) {
         this.#fail(error);
       }
     }
   };
 
-  /** @throws JoustError 401, 403, and failures that the headers show */
-  #identified(found: Identity | undefined): void {
-    const { exchange, rooms, route } = this;
-    const identity = requireIdentity(found);
+  /** @throws JoustError 401, 403, 413, 415 */
+  #authenticated(resolved: Identity | undefined): void {
+    const { request, dependencies, route } = this;
+    const identity = requireIdentity(resolved);
     this.#identity = identity;
     checkPermission(route.operation, identity);
-    exchange.trust();
-    exchange.caller = identity.id;
-    const wrong = wrongBody(this.#kind, exchange.headers, rooms.services.config);
-    if (wrong) throw wrong;
-    this.#key = idempotencyKey(route.operation, route.dialect, exchange.headers);
+    request.markAuthenticated();
+    request.callerId = identity.id;
+    const headerError = bodyHeaderError(this.#kind, request.headers, dependencies.services.config);
+    if (headerError) throw headerError;
+    this.#idempotencyKey = idempotencyKey(route.operation, route.dialect, request.headers);
     if (this.#body) {
-      this.#sink?.moveTo(rooms.bodyLimiter);
-      this.#advance();
-    } else this.#receive();
+      this.#bodyBuffer?.moveTo(dependencies.bodyLimiter);
+      this.#run();
+    } else this.#readBody();
   }
 
-  #receive(): void {
-    const { exchange, rooms } = this;
+  #readBody(): void {
+    const { request, dependencies } = this;
     if (this.#kind === "arrow") {
-      this.#receiveArrow(exchange.headers.contentLength);
-    } else if (this.#kind === "json" && exchange.headers.announcesBody) {
-      const { maxJsonBytes } = rooms.services.config;
-      this.#collect(new BufferedSink(maxJsonBytes, rooms.bodyLimiter, this.#takeBody, this.#fail));
+      this.#readArrowBody(request.headers.contentLength);
+    } else if (this.#kind === "json" && request.headers.announcesBody) {
+      const { maxJsonBytes } = dependencies.services.config;
+      this.#bufferBody(
+        new BodyBuffer(maxJsonBytes, dependencies.bodyLimiter, this.#onBody, this.#fail),
+      );
     } else {
-      this.#takeBody(nothing);
+      this.#onBody(emptyBody);
     }
   }
 
-  #receiveArrow(length: number | undefined): void {
-    const { exchange, rooms } = this;
-    const mayBeCollected = !this.#key && length !== undefined && length <= shortUpload;
-    // Who finds no room waits for some as a stream does.
-    if (mayBeCollected && rooms.bodyLimiter.tryTake(length)) {
-      const sink = new BufferedSink(length, rooms.bodyLimiter, this.#takeBody, this.#fail, length);
-      this.#collect(sink, true);
+  #readArrowBody(length: number | undefined): void {
+    const { request, dependencies } = this;
+    const { bodyLimiter } = dependencies;
+    const isShort = !this.#idempotencyKey && length !== undefined && length <= shortUpload;
+    // Without free memory the body streams instead, and waits for memory in the engine.
+    if (isShort && bodyLimiter.tryReserve(length)) {
+      const buffer = new BodyBuffer(length, bodyLimiter, this.#onBody, this.#fail, length);
+      this.#bufferBody(buffer, true);
       return;
     }
-    const upload = rooms.openUpload();
+    const upload = dependencies.openUpload();
     this.#upload = upload;
-    exchange.onAbort(() => upload.abort());
-    let sink: Sink = new UploadSink(
-      exchange,
+    request.onAbort(() => upload.abort());
+    let consumer: BodyConsumer = new UploadConsumer(
+      request,
       upload,
-      rooms.services.config.maxUploadBytes,
-      this.#breakUpload,
+      dependencies.services.config.maxUploadBytes,
+      this.#failUpload,
     );
-    if (this.#key) sink = this.#digested = new DigestedUpload(sink, upload, exchange);
-    exchange.receive(sink, true);
-    this.#advance();
+    if (this.#idempotencyKey) {
+      consumer = this.#idempotentBody = new DigestedUpload(consumer, upload, request);
+    }
+    request.consumeBody(consumer, true);
+    this.#run();
   }
 
-  #collect(sink: BufferedSink, lasting = false): void {
-    this.#sink = sink;
-    // A handler that is at work with it ends in an answer or a failure that nobody hears.
-    this.exchange.onAbort(() => {
-      if (!this.#call) sink.discard();
+  #bufferBody(buffer: BodyBuffer, untimed = false): void {
+    this.#bodyBuffer = buffer;
+    // A running handler still uses the buffer; its reply or its error releases it.
+    this.request.onAbort(() => {
+      if (!this.#call) buffer.discard();
     });
-    this.exchange.receive(sink, lasting);
+    this.request.consumeBody(buffer, untimed);
   }
 
-  readonly #takeBody = (body: Uint8Array): void => {
+  readonly #onBody = (body: Uint8Array): void => {
     this.#body = body;
-    this.#advance();
+    this.#run();
   };
 
-  /** Runs the handler: it is known who asks, and the body, or its beginning, is there. */
-  #advance(): void {
-    const { route, exchange } = this;
+  /** Parses and validates the request, then runs its handler. The body is complete or streams. */
+  #run(): void {
+    const { route, request } = this;
     const raw = parseQuery(this.query);
     const id = this.#id(raw);
-    const body = route.body && this.#kind === "json" ? this.#json(id) : undefined;
+    const body = route.body && this.#kind === "json" ? this.#jsonBody(id) : undefined;
     const params = route.params.read(route.translation?.params?.(raw) ?? raw);
     this.#call = new RequestCall(
-      exchange,
+      request,
       route.dialect,
       id,
-      this.#path(),
+      this.#pathParams(),
       params,
-      body ?? this.#bytes,
-      contextOf(exchange.headers, body),
-      exchange.headers.fresh(),
+      body ?? this.#rawBody,
+      contextOf(request.headers, body),
+      request.headers.fresh(),
     );
-    const reply = this.#permitted(this.#call);
+    const reply = this.#checkAdministrative(this.#call);
     if (reply instanceof Promise) {
-      reply.then(this.#reply).catch((error) => this.#fail(this.#broken ?? error));
+      reply.then(this.#reply).catch((error) => this.#fail(this.#uploadError ?? error));
     } else {
       this.#reply(reply);
     }
   }
 
-  /** The body of who reads it undecoded. */
-  get #bytes(): ArrowBody | undefined {
-    const isRead = this.#kind === "arrow" || this.route.operation.body.kind === "raw-json";
-    return this.#upload ?? (isRead ? this.#body : undefined);
+  /** The body for an operation that reads it undecoded. */
+  get #rawBody(): ArrowBody | undefined {
+    const isRaw = this.#kind === "arrow" || this.route.operation.body.kind === "raw-json";
+    return this.#upload ?? (isRaw ? this.#body : undefined);
   }
 
-  /** Runs the handler unless what the request asks for needs another role. */
-  #permitted(call: RequestCall): Promise<Reply> | Reply {
+  /** Runs the handler if the caller may do what the content of the request asks for. */
+  #checkAdministrative(call: RequestCall): Promise<Reply> | Reply {
     const identity = this.#identity as Identity;
-    const { services } = this.rooms;
-    const checked = checkAdministrative(this.route.operation, identity, call, services);
-    return checked ? checked.then(() => this.#run(call)) : this.#run(call);
+    const { services } = this.dependencies;
+    const check = checkAdministrative(this.route.operation, identity, call, services);
+    return check ? check.then(() => this.#runHandler(call)) : this.#runHandler(call);
   }
 
-  #run(call: RequestCall): Promise<Reply> | Reply {
-    return this.#key ? this.#once(call, this.#key) : this.#handle(call);
+  #runHandler(call: RequestCall): Promise<Reply> | Reply {
+    return this.#idempotencyKey ? this.#runOnce(call, this.#idempotencyKey) : this.#handle(call);
   }
 
   #handle(call: RequestCall): Promise<Reply> | Reply {
-    return this.route.operation.handle(this.rooms.services, call);
+    return this.route.operation.handle(this.dependencies.services, call);
   }
 
-  #once(call: RequestCall, key: IdempotencyKey): Promise<Reply> {
-    const { route, exchange, query } = this;
-    const sender = this.#identity?.id ?? "";
-    const request = {
-      ...scopeToCaller(key, sender),
+  /** Runs the handler unless an earlier request with the same idempotency key has run it. */
+  #runOnce(call: RequestCall, key: IdempotencyKey): Promise<Reply> {
+    const { route, request, query } = this;
+    const callerId = this.#identity?.id ?? "";
+    const idempotentRequest = {
+      ...scopeToCaller(key, callerId),
       repeatable: route.operation.repeatable === true,
-      body: this.#digested ?? wholeBody(this.#body ?? nothing),
-      fingerprint: (digest: Buffer) => fingerprintOf(route, exchange, query, sender, digest),
+      body: this.#idempotentBody ?? bufferedBody(this.#body ?? emptyBody),
+      fingerprint: (bodyDigest: Buffer) =>
+        requestFingerprint(
+          {
+            operation: route.operation.id,
+            dialect: route.dialect,
+            path: request.path,
+            query,
+            callerId,
+            header: (name) => request.headers.get(name),
+          },
+          bodyDigest,
+        ),
     };
-    return runIdempotent(this.rooms.services, request, (attempt?: Attempt) => {
+    return runIdempotent(this.dependencies.services, idempotentRequest, (attempt?: Attempt) => {
       call.attempt = attempt;
       return this.#handle(call);
     });
@@ -268,27 +292,27 @@ export class RequestHandler {
   }
 
   /** Path parameters other than the id. */
-  #path(): Readonly<Record<string, string>> {
-    let path: Record<string, string> | undefined;
+  #pathParams(): Readonly<Record<string, string>> {
+    let params: Record<string, string> | undefined;
     for (const name in this.segments) {
       if (name === "id") continue;
-      path ??= {};
-      path[name] = decode(this.segments[name] as string, `\`${name}\` in the path`);
+      params ??= {};
+      params[name] = decode(this.segments[name] as string, `\`${name}\` in the path`);
     }
-    return path ?? noPath;
+    return params ?? noPathParams;
   }
 
-  #json(id: readonly string[]): Record<string, unknown> {
-    const body = parseJson(this.#body ?? nothing);
+  #jsonBody(id: readonly string[]): Record<string, unknown> {
+    const body = parseJson(this.#body ?? emptyBody);
     if (this.segments.id !== undefined) checkBodyId(body.id, id);
     const canonical = this.route.translation?.body?.(body) ?? body;
     this.route.body?.validate(canonical);
     return canonical;
   }
 
-  /** A handler that reads the upload undoes what it has begun before anybody is answered. */
-  readonly #breakUpload = (error: unknown): void => {
-    this.#broken = error;
+  /** A running handler undoes its work before the client gets the error. */
+  readonly #failUpload = (error: unknown): void => {
+    this.#uploadError = error;
     this.#upload?.abort();
     if (!this.#call) this.#fail(error);
   };
@@ -297,38 +321,38 @@ export class RequestHandler {
     const { operation, translation } = this.route;
     let final = reply;
     if (operation.status && final.kind !== "arrow" && !final.status) {
-      final = extended(final, { status: operation.status });
+      final = mergeObjects(final, { status: operation.status });
     }
     if (translation?.reply && this.#call) final = translation.reply(final, this.#call);
-    this.#dropBody();
-    this.exchange.answer(final);
+    this.#releaseBody();
+    this.request.respond(final);
   };
 
   readonly #fail = (error: unknown): void => {
     try {
-      this.#dropBody();
-      const failure = asJoustError(error);
-      const translated = this.route.translation?.failure?.(failure) ?? failure;
-      if (translated instanceof JoustError) this.exchange.fail(translated);
-      else this.exchange.answer(translated);
-    } catch (unforeseen) {
-      this.exchange.unforeseen(unforeseen);
+      this.#releaseBody();
+      const joustError = asJoustError(error);
+      const translated = this.route.translation?.failure?.(joustError) ?? joustError;
+      if (translated instanceof JoustError) this.request.fail(translated);
+      else this.request.respond(translated);
+    } catch (unexpected) {
+      this.request.failUnexpectedly(unexpected);
     }
   };
 
   /**
-   * What has come of the body is used up; what is still to come of an upload is not wanted any more. An
-   * upload that nobody has begun to read would keep its memory.
+   * Releases the memory of the body. If the upload has not ended, it is aborted. An upload that no
+   * handler has read would otherwise keep its memory.
    */
-  #dropBody(): void {
-    this.#sink?.discard();
-    if (this.exchange.bodyEnded) this.#upload?.discard();
+  #releaseBody(): void {
+    this.#bodyBuffer?.discard();
+    if (this.request.bodyEnded) this.#upload?.discard();
     else this.#upload?.abort();
   }
 }
 
-/** The key in a body; "" if it has none, or is not a valid body. */
-function keyIn(body: Uint8Array): string {
+/** The API key in a body; "" if the body has none or is invalid. */
+function apiKeyIn(body: Uint8Array): string {
   try {
     return keyOf(parseJson(body));
   } catch {

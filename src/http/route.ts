@@ -3,21 +3,21 @@ import { BodyCheck } from "../api/validation/body-check.js";
 import { withCommonMembers } from "../api/validation/common-members.js";
 import { ParamReader } from "../api/validation/params.js";
 
-/** One method and path of one dialect, with everything about it worked out beforehand. */
+/** A path of one dialect with its methods, operation, and compiled validators. */
 export interface Route {
   readonly operation: Operation;
   readonly dialect: Dialect;
-  /** Absent in the canonical form. */
+  /** Undefined for the canonical form. */
   readonly translation: Translation | undefined;
-  /** `/v1/table/{id}/describe`, with the slash at the end where the dialect has it. */
+  /** `/v1/{object}/{id}/verb`, with a trailing slash if the dialect has one. */
   readonly path: string;
   readonly methods: readonly ("GET" | "POST")[];
   readonly params: ParamReader;
-  /** Validator of a JSON body; undefined for the other kinds. */
+  /** Validator of a JSON body; undefined for other kinds of body. */
   readonly body: BodyCheck | undefined;
 }
 
-/** Every route: the canonical form of each operation that has one, then the translated ones. */
+/** All routes: the canonical form of each operation that has one, then the translated forms. */
 export function routes(
   operations: readonly Operation[],
   translations: readonly Translation[],
@@ -33,29 +33,29 @@ export function routes(
           : undefined,
     });
   }
-  const everywhere = [...byId.values()].filter((known) => !known.operation.dialect);
-  const canonical = everywhere.map(
-    (known): Route => ({
-      ...known,
+  const inAllDialects = [...byId.values()].filter((shared) => !shared.operation.dialect);
+  const canonical = inAllDialects.map(
+    (shared): Route => ({
+      ...shared,
       dialect: "namespace",
       translation: undefined,
-      path: known.operation.path,
-      methods: known.operation.methods,
+      path: shared.operation.path,
+      methods: shared.operation.methods,
     }),
   );
   const translated = translations.map((translation): Route => {
-    const known = byId.get(translation.operation);
-    if (!known) throw new Error(`no operation ${translation.operation} to translate to`);
+    const shared = byId.get(translation.operation);
+    if (!shared) throw new Error(`no operation ${translation.operation} to translate to`);
     return {
-      ...known,
+      ...shared,
       dialect: "lancedb",
       translation,
-      path: translation.path ?? ownPath(known.operation),
-      methods: translation.methods ?? known.operation.methods,
+      path: translation.path ?? defaultPath(shared.operation),
+      methods: translation.methods ?? shared.operation.methods,
     };
   });
   return [...canonical, ...translated];
 }
 
-/** Where a dialect has an operation unless it says otherwise. */
-const ownPath = ({ dialect, path }: Operation): string => (dialect ? path : `${path}/`);
+/** The path of a translated operation that does not set one. */
+const defaultPath = ({ dialect, path }: Operation): string => (dialect ? path : `${path}/`);

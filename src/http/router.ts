@@ -1,26 +1,26 @@
 import type { Route } from "./route.js";
 
-/** A path that leads somewhere. */
-export interface Match {
+/** The routes of a path. */
+export interface RouteMatch {
   /** By method. */
   readonly routes: ReadonlyMap<string, Route>;
   /** Raw (percent-encoded) values of the path's `{...}` segments, by name. */
   readonly segments: Readonly<Record<string, string>>;
 }
 
-/** A segment of the paths; `{name}` segments share one node per position. */
-class Node {
-  readonly literals = new Map<string, Node>();
-  wildcard: Node | undefined;
+/** A node of the tree of path segments. `{name}` segments share one node per position. */
+class PathNode {
+  readonly literals = new Map<string, PathNode>();
+  wildcard: PathNode | undefined;
   wildcardName = "";
-  /** Routes that end here, by method; those with a slash at the end apart. */
+  /** Routes that end here, by method: without and with a trailing slash. */
   readonly plain = new Map<string, Route>();
   readonly slashed = new Map<string, Route>();
 }
 
-/** Finds the route of a path. Literal segments win over `{...}`; a dead end behind one falls back to the other. */
+/** Matches paths with routes. A literal segment wins over `{...}`. If the literal branch has no route, the router tries `{...}`. */
 export class Router {
-  readonly #root = new Node();
+  readonly #root = new PathNode();
 
   constructor(private readonly routes: readonly Route[]) {
     for (const route of routes) this.#add(route);
@@ -46,17 +46,17 @@ export class Router {
     }
   }
 
-  /** `path` as sent. Slashes at the start count as one: a base address that ends in one yields `//v1/...`. */
-  find(path: string): Match | undefined {
+  /** `path`: as sent. Several leading slashes count as one: a base URL that ends in a slash yields `//v1/...`. */
+  match(path: string): RouteMatch | undefined {
     let start = 1;
     while (path.charCodeAt(start) === SLASH) start++;
     const slashed = path.length > start && path.charCodeAt(path.length - 1) === SLASH;
     const end = slashed ? path.length - 1 : path.length;
-    return descend(this.#root, path, start, end, slashed, {});
+    return findRoutes(this.#root, path, start, end, slashed, {});
   }
 
-  /** Up to three `METHOD /path` that share most with a path that leads nowhere. */
-  near(path: string): string[] {
+  /** Up to three `METHOD /path` that share the most segments with an unknown path. */
+  similar(path: string): string[] {
     const wanted = path.split("/").filter(Boolean);
     const scored = this.routes.map((route) => {
       const segments = route.path.split("/").filter(Boolean);
@@ -73,29 +73,29 @@ export class Router {
 
 const SLASH = 47;
 
-function literal(node: Node, segment: string): Node {
-  const next = node.literals.get(segment) ?? new Node();
+function literal(node: PathNode, segment: string): PathNode {
+  const next = node.literals.get(segment) ?? new PathNode();
   node.literals.set(segment, next);
   return next;
 }
 
-function wildcard(node: Node, name: string): Node {
+function wildcard(node: PathNode, name: string): PathNode {
   if (node.wildcard && node.wildcardName !== name) {
     throw new Error(`one path segment is both {${node.wildcardName}} and {${name}}`);
   }
   node.wildcardName = name;
-  node.wildcard ??= new Node();
+  node.wildcard ??= new PathNode();
   return node.wildcard;
 }
 
-function descend(
-  node: Node,
+function findRoutes(
+  node: PathNode,
   path: string,
   start: number,
   end: number,
   slashed: boolean,
   segments: Record<string, string>,
-): Match | undefined {
+): RouteMatch | undefined {
   if (start > end) {
     const routes = slashed ? node.slashed : node.plain;
     return routes.size > 0 ? { routes, segments } : undefined;
@@ -103,13 +103,13 @@ function descend(
   let stop = path.indexOf("/", start);
   if (stop < 0 || stop > end) stop = end;
   const segment = path.slice(start, stop);
-  const known = node.literals.get(segment);
-  if (known) {
-    const match = descend(known, path, stop + 1, end, slashed, segments);
+  const literalNode = node.literals.get(segment);
+  if (literalNode) {
+    const match = findRoutes(literalNode, path, stop + 1, end, slashed, segments);
     if (match) return match;
   }
   if (node.wildcard && segment !== "") {
-    const match = descend(node.wildcard, path, stop + 1, end, slashed, segments);
+    const match = findRoutes(node.wildcard, path, stop + 1, end, slashed, segments);
     if (match) {
       segments[node.wildcardName] = segment;
       return match;

@@ -1,54 +1,54 @@
 import type { Operation, Reply, Translation } from "../api/operation.js";
 import { type Authenticator, requireIdentity } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
-import { InFlight } from "../foundation/in-flight.js";
-import { Callers } from "./callers.js";
-import { type Draining, drain } from "./drain.js";
-import { Exchange, type Host } from "./exchange.js";
+import { InFlightSet } from "../foundation/in-flight-set.js";
+import { type Drainable, drain } from "./drain.js";
 import { rejectFraming } from "./framing-error.js";
 import { Headers } from "./headers.js";
+import { HttpRequest, type ServerContext } from "./http-request.js";
+import { OriginCheck } from "./origin-check.js";
 import { problemStatus } from "./problem.js";
 import type { ReplyLimiter } from "./reply-limiter.js";
 import { type RequestDependencies, RequestHandler } from "./request-handler.js";
 import { routes } from "./route.js";
-import { type Match, Router } from "./router.js";
+import { type RouteMatch, Router } from "./router.js";
 import { transportOf } from "./transport/open.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
 
 export interface ServerOptions extends RequestDependencies {
-  /** Tables that are to be ready before anybody asks are not yet. */
+  /** Whether the server still prewarms tables; `/readyz` reports it. */
   isWarming?(): boolean;
   readonly operations: readonly Operation[];
   readonly translations: readonly Translation[];
   readonly replyLimiter: ReplyLimiter;
-  /** What anybody may fetch: what is served at a path, undefined for nothing. */
+  /** The public page at a path, served without authentication; undefined if there is none. */
   page(path: string): Reply | undefined;
 }
 
-/** Interval at which long streams are looked after; must be under the socket's limit of 10 s. */
+/** How often the server calls `HttpRequest.tick`, ms. Must be below the socket's timeout of 10 s. */
 const tickInterval = 4_000;
 
-/** After the last answer of a drain: time for connections that were quiet to send what is already on its way. */
-const quietTime = 200;
+/** How long a drain waits after the last reply, ms: idle connections may have a request on its way. */
+const idleTime = 200;
 
-/** The HTTP server: takes requests from its transport and sees each through to its answer. */
-export class Server implements Host, Draining {
-  readonly inFlight = new InFlight<Exchange>();
+/** The HTTP server: accepts requests from its transport and routes them to their handlers. */
+export class Server implements ServerContext, Drainable {
+  readonly inFlight = new InFlightSet<HttpRequest>();
   #draining = false;
   #lastRequest = 0;
-  /** Which transport it uses, and why. */
+  /** Name of the transport, and why the server uses it. */
   readonly transport: { readonly name: string; readonly reason: string };
   readonly #transport: Transport;
   #ticker: NodeJS.Timeout | undefined;
   readonly #router: Router;
   readonly #authenticator: Authenticator;
   readonly #logsRequests: boolean;
-  readonly #callers: Callers | undefined;
+  readonly #originCheck: OriginCheck | undefined;
 
   constructor(private readonly options: ServerOptions) {
     this.#router = new Router(routes(options.operations, options.translations));
     this.#authenticator = options.authenticator;
-    this.#callers = Callers.of(options.services.config);
+    this.#originCheck = OriginCheck.of(options.services.config);
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
     const { http, tls } = options.services.config;
     const { name, reason, open } = transportOf(http);
@@ -57,9 +57,9 @@ export class Server implements Host, Draining {
   }
 
   /**
-   * Resolves to the port, which the system chooses when it is given as 0. `shared`: with others that
-   * listen so, among whom the system (Linux) shares connections out, whoever they are: who is to be
-   * among them listens alone for a moment first, to know that the port is free.
+   * Resolves to the port. For port 0 the system chooses one. `shared`: several listeners use the port,
+   * and the system (Linux) distributes connections among all of them, also those of other processes.
+   * Listen unshared first to make sure that the port is free.
    */
   async listen(host: string, port: number, shared = false): Promise<number> {
     const bound = await this.#transport.listen(host, port, shared);
@@ -67,7 +67,7 @@ export class Server implements Host, Draining {
     return bound;
   }
 
-  /** Takes no new connections. */
+  /** Refuses new connections. */
   stopListening(): void {
     this.#transport.stopListening();
   }
@@ -88,15 +88,15 @@ export class Server implements Host, Draining {
     this.stopListening();
   }
 
-  isQuiet(): boolean {
-    return this.inFlight.size === 0 && performance.now() - this.#lastRequest >= quietTime;
+  isIdle(): boolean {
+    return this.inFlight.size === 0 && performance.now() - this.#lastRequest >= idleTime;
   }
 
-  cut(): boolean {
+  closeConnections(): boolean {
     const clean = this.inFlight.size === 0;
-    for (const exchange of this.inFlight.all()) exchange.drop();
+    for (const request of this.inFlight.all()) request.closeConnection();
     clearInterval(this.#ticker);
-    // A thread with an open socket can't end.
+    // A thread with an open socket cannot exit.
     this.#transport.close();
     return clean;
   }
@@ -108,25 +108,25 @@ export class Server implements Host, Draining {
   #tick(): void {
     const now = Date.now();
     const all = this.inFlight.all();
-    for (const exchange of all) exchange.tick(now);
-    for (const exchange of this.options.replyLimiter.excess(all)) this.#cutOff(exchange);
+    for (const request of all) request.tick(now);
+    for (const request of this.options.replyLimiter.excess(all)) this.#closeSlowReader(request);
   }
 
-  #cutOff(exchange: Exchange): void {
-    const { operation, path, requestId, caller, held, slowMs } = exchange;
+  #closeSlowReader(request: HttpRequest): void {
+    const { operation, path, requestId, callerId: caller, heldBytes: held, slowMs } = request;
     this.options.services.log.warn(
       { operation, path, requestId, caller, held, slowMs },
-      "an answer was cut off: slow readers hold more of the memory for requests than they may",
+      "closed the connection of a slow reader: the replies to slow readers hold more memory than their limit",
     );
-    exchange.drop();
+    request.closeConnection();
   }
 
-  /** What is thrown here would end the process: better one connection. */
+  /** An error that escaped the transport's callback would end the process. Closes one connection instead. */
   #guard(res: TransportResponse, accept: () => void): void {
     try {
       accept();
     } catch (err) {
-      this.options.services.log.error({ err }, "a request could not be taken");
+      this.options.services.log.error({ err }, "the server could not accept a request");
       res.close();
     }
   }
@@ -139,28 +139,28 @@ export class Server implements Host, Draining {
       rejectFraming(res, headers.framingError, path);
       return;
     }
-    const exchange = new Exchange(this, res, headers, path, method === "head");
+    const request = new HttpRequest(this, res, headers, path, method === "head");
     try {
-      this.#begin(exchange, method, path, req.getQuery() ?? "");
+      this.#begin(request, method, path, req.getQuery() ?? "");
     } catch (error) {
-      exchange.unforeseen(error);
+      request.failUnexpectedly(error);
     }
-    exchange.linger();
+    request.continueAsync();
   }
 
-  #begin(exchange: Exchange, method: string, path: string, query: string): void {
+  #begin(request: HttpRequest, method: string, path: string, query: string): void {
     if (path === "/healthz" || path === "/readyz") {
-      this.#probe(exchange, path);
+      this.#probe(request, path);
       return;
     }
-    const refusal = this.#callers?.refusal(exchange.headers);
-    if (refusal) exchange.fail(refusal);
-    else if (!this.#page(exchange, method, path)) this.#route(exchange, method, path, query);
+    const rejection = this.#originCheck?.rejection(request.headers);
+    if (rejection) request.fail(rejection);
+    else if (!this.#servePage(request, method, path)) this.#route(request, method, path, query);
   }
 
-  #probe(exchange: Exchange, path: string): void {
+  #probe(request: HttpRequest, path: string): void {
     const status = path === "/readyz" ? this.#readiness() : "ok";
-    exchange.answer({
+    request.respond({
       kind: "encoded",
       status: status === "ok" ? 200 : 503,
       text: JSON.stringify({ status }),
@@ -172,36 +172,36 @@ export class Server implements Host, Draining {
     return this.options.isWarming?.() ? "warming" : "ok";
   }
 
-  #page(exchange: Exchange, method: string, path: string): boolean {
+  #servePage(request: HttpRequest, method: string, path: string): boolean {
     if (method !== "get" && method !== "head") return false;
     const page = this.options.page(path);
-    if (page) exchange.answer(page);
+    if (page) request.respond(page);
     return page !== undefined;
   }
 
-  #route(exchange: Exchange, method: string, path: string, query: string): void {
-    const match = this.#router.find(path);
+  #route(request: HttpRequest, method: string, path: string, query: string): void {
+    const match = this.#router.match(path);
     const verb = method === "head" ? "GET" : method.toUpperCase();
     const route = match?.routes.get(verb);
     if (match && route) {
-      new RequestHandler(this.options, exchange, route, match.segments, query).start();
+      new RequestHandler(this.options, request, route, match.segments, query).start();
     } else {
-      void this.#refuse(exchange, match, verb, path).catch((error) => exchange.fail(error));
+      void this.#refuse(request, match, verb, path).catch((error) => request.fail(error));
     }
   }
 
-  /** A path or method that leads nowhere; strangers are not told which. */
+  /** Replies 404 or 405. An unauthenticated client gets 401, so that it cannot list the routes. */
   async #refuse(
-    exchange: Exchange,
-    match: Match | undefined,
+    request: HttpRequest,
+    match: RouteMatch | undefined,
     verb: string,
     path: string,
   ): Promise<void> {
-    requireIdentity(await this.#authenticator.identify(exchange.headers.key));
-    exchange.trust();
+    requireIdentity(await this.#authenticator.identify(request.headers.key));
+    request.markAuthenticated();
     if (!match) {
-      const near = this.#router.near(path);
-      const hint = near.length > 0 ? `; near it are ${near.join(", ")}` : "";
+      const similar = this.#router.similar(path);
+      const hint = similar.length > 0 ? `; similar routes are ${similar.join(", ")}` : "";
       throw new JoustError(
         ErrorCode.Unsupported,
         `nothing is served at ${verb} ${path}${hint}`,
@@ -210,34 +210,34 @@ export class Server implements Host, Draining {
     }
     const allow = [...match.routes.keys()].join(", ");
     if (verb === "OPTIONS") {
-      exchange.answer({ kind: "empty", status: 204, headers: { allow } });
+      request.respond({ kind: "empty", status: 204, headers: { allow } });
       return;
     }
-    exchange.fail(
-      new JoustError(ErrorCode.Unsupported, `${path} takes ${allow}, not ${verb}`, 405),
+    request.fail(
+      new JoustError(ErrorCode.Unsupported, `${path} supports ${allow}, not ${verb}`, 405),
       { allow },
     );
   }
 
-  finished(exchange: Exchange, status: number): void {
+  requestFinished(request: HttpRequest, status: number): void {
     if (this.#draining) this.#lastRequest = performance.now();
     if (!this.#logsRequests) return;
     this.options.services.log.debug(
       {
-        operation: exchange.operation,
-        path: exchange.path,
+        operation: request.operation,
+        path: request.path,
         status,
-        ms: Math.round((performance.now() - exchange.started) * 100) / 100,
-        requestId: exchange.requestId,
+        ms: Math.round((performance.now() - request.started) * 100) / 100,
+        requestId: request.requestId,
       },
       "request",
     );
   }
 
-  failed(exchange: Exchange, error: JoustError): void {
+  requestFailed(request: HttpRequest, error: JoustError): void {
     const status = problemStatus(error);
     if (status < 500) return;
-    const { operation, path, requestId } = exchange;
+    const { operation, path, requestId } = request;
     this.options.services.log.warn(
       { operation, path, status, requestId, err: error.cause ?? error },
       "request failed",

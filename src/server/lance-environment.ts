@@ -1,35 +1,38 @@
 import { availableParallelism } from "node:os";
 import type { Config } from "../config/config.js";
 
-/** Sets what Lance and the engine's allocator read from the environment: once, when they are loaded. */
+/**
+ * Sets the environment variables of Lance and of the engine's allocator. Call it before the engine is
+ * loaded: both read the variables once.
+ */
 export function setLanceEnvironment({ cpuThreads, memoryBytes }: Config): void {
-  // Left to itself it would compute with two cores fewer.
+  // By default Lance leaves two cores idle.
   const threads = cpuThreads ?? process.env.LANCE_CPU_THREADS ?? availableParallelism();
   process.env.LANCE_CPU_THREADS = String(threads);
-  process.env.LANCE_DEFAULT_IO_BUFFER_SIZE ??= String(part(memoryBytes, 1 / 128, 64));
-  process.env.LANCE_MEM_POOL_SIZE ??= String(part(memoryBytes, 1 / 24, 256));
-  for (const [option, value] of Object.entries(allocator))
+  process.env.LANCE_DEFAULT_IO_BUFFER_SIZE ??= String(memoryShare(memoryBytes, 1 / 128, 64));
+  process.env.LANCE_MEM_POOL_SIZE ??= String(memoryShare(memoryBytes, 1 / 24, 256));
+  for (const [option, value] of Object.entries(mimallocOptions))
     process.env[`MIMALLOC_${option}`] ??= value;
 }
 
 /**
- * How the allocator gives memory back. Much is allocated by one thread and freed by another, which
- * may be the last to ask for anything for a while.
+ * Options of mimalloc that return memory to the system. One thread allocates much memory and another
+ * thread frees it; the allocating thread may then be idle for a long time.
  */
-const allocator = {
-  /** A thread that frees what another has allocated may use it. */
+const mimallocOptions = {
+  /** A thread that frees memory of another thread may reuse the page. */
   PAGE_RECLAIM_ON_FREE: "1",
-  /** Threads look more often for what others have freed for them. */
+  /** Threads check more often for memory that other threads have freed. */
   GENERIC_COLLECT: "1000",
   /**
-   * What nobody uses is the system's again after so many milliseconds. The first touch of fresh memory
-   * costs more than copying an upload into it: what one has left shall be there for the next.
+   * Delay before unused memory is returned to the system, ms. The first access to fresh memory costs more
+   * than copying an upload into it, so the next upload reuses the memory of the last one.
    */
   PURGE_DELAY: "5000",
-  /** The system would fill up huge pages again of which a part was given back. */
+  /** With transparent huge pages the system would refill a page that was returned in part. */
   ALLOW_THP: "0",
 };
 
-/** A part of the memory for one scan or join inside of Lance, bytes; `mostMib` is enough for any. */
-const part = (memory: number, share: number, mostMib: number): number =>
+/** Bytes for one scan or join in Lance. `mostMib` is enough for every scan or join. */
+const memoryShare = (memory: number, share: number, mostMib: number): number =>
   Math.floor(Math.min(memory * share, mostMib * 2 ** 20));

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { IdempotentRequests } from "../api/idempotency/idempotency.js";
 import { IdempotencyStore } from "../api/idempotency/store.js";
+import type { SignedIds } from "../api/transactions/signed-ids.js";
 import { TransactionStore } from "../api/transactions/store.js";
 import type { Transactions } from "../api/transactions/transactions.js";
 import { followMovedRoot } from "../catalog/discovery/moved-root.js";
@@ -24,17 +25,17 @@ import { MultipartStore } from "../multipart/store.js";
 import type { Logger } from "../telemetry/logger.js";
 
 export interface CatalogOptions {
-  /** Where tables are: an absolute path or a URI. */
+  /** The root of the tables: an absolute path or a URI. */
   root: string;
   /** `postgres://...`, or the path of a SQLite file. */
   url: string;
   log: Logger;
   /**
-   * A "tool" only reads and writes names and keys; it owns no tables in the making and no jobs, and reads no
-   * ids of transactions that have no row.
+   * A "server" joins the cluster. A "tool" reads and writes only names and keys: it has no tables in
+   * creation and no jobs, and cannot read ids of transactions that have no row.
    */
   role: "server" | "tool";
-  /** Postgres: other servers leave alone what this one is at for so long from now on, ms. */
+  /** Postgres: called when the lease of this member is renewed, with the time until it expires, ms. */
   onLease?: (leftMs: number) => void;
   /** Shared with other threads that read the catalog. */
   epoch?: Epoch;
@@ -52,67 +53,87 @@ export interface OpenCatalog {
   close(): Promise<void>;
 }
 
-/** Its driver is loaded where it is needed: that takes a tenth of a start. */
-const openPostgres = async (url: string, log: Logger) =>
-  (await import("../database/postgres/open.js")).openPostgres(url, log);
-
-/** The engine is loaded where it is needed: keys are made without it. */
-const openSealedIds = async (key: Buffer) =>
-  new (await import("../api/transactions/signed-ids.js")).SignedIds(key);
-
-async function openFile(path: string, epoch: Epoch | undefined): Promise<CatalogDatabase> {
-  try {
-    // The catalog holds hashes of keys and options of stores: nothing for other users of the host.
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    return await openSqlite(path, epoch);
-  } catch (error) {
-    throw diskFault(error, dirname(path), `the catalog ${path}`);
-  }
-}
-
-/** Opens the catalog, which is made or brought up to date if need be. Code 17 when it cannot be. */
+/** Opens the catalog. Creates or upgrades its schema if necessary. @throws code 17 if it cannot be opened */
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
-  const { root, url, log, role, epoch, onLease } = options;
-  const postgres = isPostgres(url);
-  const db = await (postgres ? openPostgres(url, log) : openFile(url, epoch)).catch(rethrow);
+  const db = await openDatabase(options).catch(rethrow);
   try {
-    const key = await secret(db, "transaction-ids");
-    const sealedIds = role === "server" ? await openSealedIds(key) : undefined;
-    const servers = new ClusterMembers(
-      db,
-      log,
-      postgres ? undefined : new ProcessLocks(url),
-      onLease,
-    );
-    if (role === "server") {
-      await servers.join();
-      if (!postgres && !isRemote(root)) {
-        const former = await followMovedRoot(db, servers, root);
-        if (former !== undefined) log.info({ former, root }, "the root was moved: tables follow");
-      }
-    }
-    const catalog = new SqlCatalog(db, servers, root, log);
-    const versionCleanUps = new VersionCleanUps(db, servers, log);
-    return {
-      catalog,
-      keys: new SqlKeyStore(db),
-      jobs: new JobStore(db, servers),
-      transactions: new TransactionStore(db, sealedIds),
-      multipart: new MultipartStore(db, servers),
-      idempotency: new IdempotencyStore(db, servers),
-      versionCleanUps,
-      commitPauses: new CommitPauses(db, servers),
-      async close() {
-        await Promise.all([catalog.close(), versionCleanUps.close()]);
-        try {
-          if (role === "server") await servers.leave();
-        } finally {
-          await db.close();
-        }
-      },
-    };
+    const signedIds = await openSignedIds(db, options);
+    const members = await joinCluster(db, options);
+    return openStores(db, members, signedIds, options);
   } catch (error) {
     await db.close();
     throw error;
   }
+}
+
+async function openDatabase({ url, epoch, log }: CatalogOptions): Promise<CatalogDatabase> {
+  if (isPostgres(url)) {
+    // Loaded only if needed: the driver takes a tenth of the time of a start.
+    const { openPostgres } = await import("../database/postgres/open.js");
+    return openPostgres(url, log);
+  }
+  try {
+    // The catalog holds hashes of keys and options of object stores: only this user may read it.
+    await mkdir(dirname(url), { recursive: true, mode: 0o700 });
+    return await openSqlite(url, epoch);
+  } catch (error) {
+    throw diskFault(error, dirname(url), `the catalog ${url}`);
+  }
+}
+
+async function openSignedIds(
+  db: CatalogDatabase,
+  { role }: CatalogOptions,
+): Promise<SignedIds | undefined> {
+  const key = await secret(db, "transaction-ids");
+  if (role === "tool") return undefined;
+  // Loaded only for servers: it needs the engine, and keys are managed without it.
+  const { SignedIds } = await import("../api/transactions/signed-ids.js");
+  return new SignedIds(key);
+}
+
+/** Registers a server as a member of the cluster. If its root was moved, the catalog is updated. */
+async function joinCluster(
+  db: CatalogDatabase,
+  { root, url, log, role, onLease }: CatalogOptions,
+): Promise<ClusterMembers> {
+  const postgres = isPostgres(url);
+  const locks = postgres ? undefined : new ProcessLocks(url);
+  const members = new ClusterMembers(db, log, locks, onLease);
+  if (role === "tool") return members;
+  await members.join();
+  if (!postgres && !isRemote(root)) {
+    const former = await followMovedRoot(db, members, root);
+    if (former !== undefined)
+      log.info({ former, root }, "the root was moved: updated the locations of its tables");
+  }
+  return members;
+}
+
+function openStores(
+  db: CatalogDatabase,
+  members: ClusterMembers,
+  signedIds: SignedIds | undefined,
+  { root, log, role }: CatalogOptions,
+): OpenCatalog {
+  const catalog = new SqlCatalog(db, members, root, log);
+  const versionCleanUps = new VersionCleanUps(db, members, log);
+  return {
+    catalog,
+    keys: new SqlKeyStore(db),
+    jobs: new JobStore(db, members),
+    transactions: new TransactionStore(db, signedIds),
+    multipart: new MultipartStore(db, members),
+    idempotency: new IdempotencyStore(db, members),
+    versionCleanUps,
+    commitPauses: new CommitPauses(db, members),
+    async close() {
+      await Promise.all([catalog.close(), versionCleanUps.close()]);
+      try {
+        if (role === "server") await members.leave();
+      } finally {
+        await db.close();
+      }
+    },
+  };
 }

@@ -3,7 +3,7 @@ import type { Engine } from "../engine/index.js";
 import { isRemote } from "../foundation/addresses.js";
 import { diskFault } from "../foundation/disk-fault.js";
 
-/** Opens the root in the engine. Throws one sentence that says what is wrong with its disk. */
+/** Opens the root in the engine. @throws Error with one sentence if the disk is the cause */
 export async function openRoot(
   engine: Engine,
   { root, storageOptions }: Pick<Config, "root" | "storageOptions">,

@@ -4,12 +4,12 @@ import { request as httpsRequest } from "node:https";
 import type { Authenticator, Identity } from "../auth/authenticator.js";
 import { hashKey, newKey } from "../auth/key.js";
 
-/** Times that a table is asked, at least: the program is compiled in steps. */
-const TIMES = 20;
+/** The least number of queries: V8 compiles the hot code in several steps. */
+const LEAST_QUERIES = 20;
 
-const identity: Identity = { id: "prewarming", name: "prewarming", role: "read" };
+const warmUpIdentity: Identity = { id: "prewarming", name: "prewarming", role: "read" };
 
-/** Any table can be asked this. */
+/** A query that is valid for every table. */
 const body = JSON.stringify({
   k: 1,
   vector: { single_vector: [] },
@@ -17,30 +17,31 @@ const body = JSON.stringify({
 });
 
 /**
- * Queries that the server asks itself, over its own socket, so that the first client does not wait for
- * the program to be compiled. Lets itself in by a key that only it knows, until it is done.
+ * Sends queries to this server over its socket, so that V8 compiles the code before the first client
+ * request. Until the queries are done it authenticates them with a temporary key.
  */
 export class WarmUp implements Authenticator {
   readonly #key = newKey();
   #hash: Buffer | undefined = hashKey(this.#key);
 
-  constructor(private readonly others: Authenticator) {}
+  constructor(private readonly authenticator: Authenticator) {}
 
   identify(key: string): Identity | undefined | Promise<Identity | undefined> {
-    const own = this.#hash;
-    if (own && timingSafeEqual(hashKey(key), own)) return identity;
-    return this.others.identify(key);
+    const temporary = this.#hash;
+    if (temporary && timingSafeEqual(hashKey(key), temporary)) return warmUpIdentity;
+    return this.authenticator.identify(key);
   }
 
-  /** Rejects when the server can't be reached; what it answers is no matter. */
-  async ask(server: OwnAddress, ids: readonly (readonly string[])[]): Promise<void> {
+  /** Rejects if the server is unreachable. Ignores the replies. */
+  async run(server: ListenAddress, ids: readonly (readonly string[])[]): Promise<void> {
     const headers = { authorization: `Bearer ${this.#key}`, "content-type": "application/json" };
     try {
-      for (let time = 0; time < Math.max(TIMES, ids.length); time++) {
-        const id = ids[time % ids.length] ?? [];
+      for (let n = 0; n < Math.max(LEAST_QUERIES, ids.length); n++) {
+        const id = ids[n % ids.length] ?? [];
         const path = `/v1/table/${id.map(encodeURIComponent).join("$")}/query`;
-        for (const dialect of ["", "/"]) {
-          await post(server, path + dialect, headers);
+        // The trailing slash selects the LanceDB dialect.
+        for (const suffix of ["", "/"]) {
+          await post(server, path + suffix, headers);
         }
       }
     } finally {
@@ -49,34 +50,33 @@ export class WarmUp implements Authenticator {
   }
 }
 
-/** Where this server listens. */
-export interface OwnAddress {
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
 }
 
-function post(server: OwnAddress, path: string, headers: Record<string, string>): Promise<void> {
+function post(server: ListenAddress, path: string, headers: Record<string, string>): Promise<void> {
   const { port, tls } = server;
-  // The certificate is this server's own, and may name other hosts than this address.
-  const own = { rejectUnauthorized: false };
+  // The certificate is this server's, but may not be valid for this address.
+  const tlsOptions = { rejectUnauthorized: false };
   const options: RequestOptions = {
-    host: reachable(server.host),
+    host: loopbackOf(server.host),
     port,
     path,
     method: "POST",
     headers: { ...headers, "content-length": Buffer.byteLength(body) },
   };
   return new Promise((resolve, reject) => {
-    const request = tls ? httpsRequest({ ...options, ...own }) : httpRequest(options);
+    const request = tls ? httpsRequest({ ...options, ...tlsOptions }) : httpRequest(options);
     request.on("error", reject);
-    request.on("response", (answer) => answer.resume().on("end", resolve).on("error", reject));
+    request.on("response", (reply) => reply.resume().on("end", resolve).on("error", reject));
     request.end(body);
   });
 }
 
-/** An address of this host in place of "all of them". */
-function reachable(host: string): string {
-  const known: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
-  return known[host] ?? host;
+/** A loopback address in place of the wildcard address. */
+function loopbackOf(host: string): string {
+  const loopbacks: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+  return loopbacks[host] ?? host;
 }

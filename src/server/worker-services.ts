@@ -10,53 +10,53 @@ import type { Engine } from "../engine/index.js";
 import { isPostgres } from "../foundation/addresses.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { Logger } from "../telemetry/logger.js";
-import type { Shared } from "../threads/shared.js";
+import type { SharedState } from "../threads/shared-state.js";
 import type { ThreadRpc } from "../threads/thread-rpc.js";
 
-/** What a thread beside the first works with. */
-interface Surroundings {
+interface WorkerDependencies {
   readonly config: Config;
   readonly engine: Engine;
   readonly log: Logger;
-  readonly shared: Shared;
-  /** The first thread. */
-  readonly first: ThreadRpc;
+  readonly shared: SharedState;
+  readonly mainThread: ThreadRpc;
 }
 
-type KnownKeys = Pick<KeyStore, "findByHash" | "findByHashSync">;
+type KeyLookup = Pick<KeyStore, "findByHash" | "findByHashSync">;
 
 /**
- * The first thread's services, seen from another one. Names and keys are read here where the catalog is a
- * file, and as true as in the first thread: each commit raises the epoch that all threads look at.
+ * The services of a worker thread. Most of them call the main thread. With a SQLite catalog the thread
+ * reads names and keys itself. They are never staler than in the main thread: each commit raises the
+ * epoch that all threads read.
  */
-export function workerServices(surroundings: Surroundings): {
+export function workerServices(dependencies: WorkerDependencies): {
   services: Services;
-  keys: KnownKeys;
+  keys: KeyLookup;
 } {
-  const { config, engine, log, shared, first } = surroundings;
-  const reads = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
-  const tables = reads && tableCache(reads);
-  const known = reads && keyCache(reads);
+  const { config, engine, log, shared, mainThread } = dependencies;
+  const reader = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
+  const localTables = reader && tableCache(reader);
+  const localKeys = reader && keyCache(reader);
   const services: Services = {
     config,
     engine,
     log,
-    catalog: first.remote<Catalog>("catalog", {
-      tableSync: (id: TableId) => tables?.get(encodePath(id)),
+    catalog: mainThread.remote<Catalog>("catalog", {
+      tableSync: (id: TableId) => localTables?.get(encodePath(id)),
     }),
-    jobs: first.remote("jobs"),
-    transactions: first.remote("transactions"),
-    multipart: first.remote("multipart"),
-    idempotency: first.remote("idempotency"),
-    // The rest of it is asked for in the first thread only: see `Operation.inFirstThread`.
-    maintenance: first.remote<Maintenance>("maintenance", {
-      tableChanged: (key) => first.notify("maintenance", "tableChanged", [key]),
+    jobs: mainThread.remote("jobs"),
+    transactions: mainThread.remote("transactions"),
+    multipart: mainThread.remote("multipart"),
+    idempotency: mainThread.remote("idempotency"),
+    // Only operations with `mainThreadOnly` use the other members.
+    maintenance: mainThread.remote<Maintenance>("maintenance", {
+      tableChanged: (key) => mainThread.notify("maintenance", "tableChanged", [key]),
     }),
-    prewarming: first.remote("prewarming"),
-    threads: first.remote("threads"),
+    prewarming: mainThread.remote("prewarming"),
+    threads: mainThread.remote("threads"),
   };
-  const keys = first.remote<KnownKeys>("keys", {
-    findByHashSync: (hash) => (known ? (known.get(hash.toString("hex")) ?? null) : undefined),
+  const keys = mainThread.remote<KeyLookup>("keys", {
+    findByHashSync: (hash) =>
+      localKeys ? (localKeys.get(hash.toString("hex")) ?? null) : undefined,
   });
   return { services, keys };
 }

@@ -1,65 +1,57 @@
-/** A thread beside the first that takes requests: what the `Worker` of workers.ts runs. */
+/** The program of a worker thread that serves requests. `Workers` (workers.ts) starts it. */
 import "../threads/young-generation.js";
 import { parentPort, workerData } from "node:worker_threads";
-import { docsPage } from "../api/openapi/docs.js";
 import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
 import type { Config } from "../config/config.js";
-import { Engine, Upload } from "../engine/index.js";
-import { BodyLimiter } from "../http/body-limiter.js";
-import { ReplyLimiter } from "../http/reply-limiter.js";
-import { Server } from "../http/server.js";
-import { operations, translations } from "../operations/index.js";
+import { Engine } from "../engine/index.js";
+import type { Server } from "../http/server.js";
+import { operations } from "../operations/index.js";
 import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
 import { forwardToMainThread } from "../threads/forwarded-operations.js";
-import { Shared } from "../threads/shared.js";
+import { SharedState } from "../threads/shared-state.js";
 import { type Port, ThreadRpc } from "../threads/thread-rpc.js";
+import { createHttpServer } from "./http-server.js";
 import { workerServices } from "./worker-services.js";
 
-/** What the first thread gives with it. */
+/** The data that the main thread passes to a new thread. */
 export interface WorkerInput {
-  /** The thread's name, for the log. */
+  /** Name of the thread, for the log. */
   readonly name: string;
   readonly config: Config;
-  /** The number of the first thread's engine. */
+  /** The number under which the main thread shares its engine. */
   readonly engine: number;
   readonly shared: SharedArrayBuffer;
 }
 
-/** What the first thread calls. */
+/** The objects that the main thread calls. */
 export interface WorkerTargets {
   readonly server: Server;
-  readonly thread: { leaveTable(key: string): Promise<void> };
+  readonly thread: { releaseTable(key: string): Promise<void> };
 }
 
-const given = workerData as WorkerInput;
-const { config } = given;
-const log = createLogger(config.logLevel, { thread: given.name });
-process.on("unhandledRejection", (err) => log.error({ err }, "a failure that nobody handled"));
+const input = workerData as WorkerInput;
+const { config } = input;
+const log = createLogger(config.logLevel, { thread: input.name });
+process.on("unhandledRejection", (err) => log.error({ err }, "unhandled promise rejection"));
 
-const shared = new Shared(given.shared);
-const engine = Engine.attach(given.engine);
+const shared = new SharedState(input.shared);
+const engine = Engine.attach(input.engine);
 const targets = {
-  thread: { leaveTable: (key: string) => releaseTableInThread({ engine }, key) },
+  thread: { releaseTable: (key: string) => releaseTableInThread({ engine }, key) },
 } as { -readonly [Name in keyof WorkerTargets]: WorkerTargets[Name] };
-const first = new ThreadRpc(parentPort as Port, targets);
-const { services, keys } = workerServices({ config, engine, log, shared, first });
-targets.server = new Server({
+const mainThread = new ThreadRpc(parentPort as Port, targets);
+const { services, keys } = workerServices({ config, engine, log, shared, mainThread });
+targets.server = createHttpServer({
   services,
-  operations: forwardToMainThread(operations, first),
-  translations,
-  page: docsPage,
-  isWarming: shared.warming.get,
+  operations: forwardToMainThread(operations, mainThread),
   authenticator: config.auth === "none" ? allowAll : new KeyAuthenticator(keys, config.apiKey),
-  openUpload: () => new Upload(engine),
-  bodyLimiter: BodyLimiter.of(config.memoryBytes, shared.bodies),
-  unauthenticatedBodyLimiter: BodyLimiter.forUnauthenticated(config.memoryBytes),
-  replyLimiter: ReplyLimiter.of(engine.memory().work, config.httpThreads),
+  shared,
 });
 
-// With an open socket the thread could not end, and the first one would not be told.
+// A thread with an open socket cannot exit, and the main thread would not learn of the failure.
 process.on("uncaughtException", (err) => {
-  log.error({ err }, "a thread that takes requests has failed");
-  targets.server.cut();
+  log.error({ err }, "a thread that serves requests has failed");
+  targets.server.closeConnections();
   process.exit(1);
 });

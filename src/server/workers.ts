@@ -1,46 +1,46 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import type { Draining } from "../http/drain.js";
+import type { Drainable } from "../http/drain.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import { type Targets, ThreadRpc } from "../threads/thread-rpc.js";
 import type { WorkerInput, WorkerTargets } from "./worker.js";
 
-/** The server of another thread, as this one calls it. */
-type RemoteServer = Draining & {
+/** The HTTP server of a worker thread, as the main thread calls it. */
+type RemoteServer = Drainable & {
   listen(host: string, port: number, shared: true): Promise<number>;
   reloadTls(): Promise<void>;
 };
 
-interface Thread {
+interface WorkerThread {
   readonly worker: Worker;
   readonly server: RemoteServer;
-  readonly own: WorkerTargets["thread"];
+  readonly thread: WorkerTargets["thread"];
 }
 
 export interface WorkersOptions {
-  /** Threads beside the first. */
+  /** Number of worker threads. */
   readonly count: number;
   readonly input: Omit<WorkerInput, "name">;
-  /** What they may call here. */
+  /** The objects of the main thread that the workers call. */
   readonly targets: Targets;
   readonly log: Logger;
 }
 
-/** How long threads may take to close their sockets when there is no time for a drain, ms. */
-const PATIENCE = 1_000;
+/** How long threads may take to close their sockets when the server stops without a drain, ms. */
+const CLOSE_TIMEOUT = 1_000;
 
-/** The threads beside the first that take requests. Without one of them the process ends. */
+/** The worker threads that serve requests. The process exits if one of them exits. */
 export class Workers implements Threads {
-  readonly #threads: Thread[] = [];
+  readonly #threads: WorkerThread[] = [];
   #stopping = false;
 
-  /** `leaveHere`: the first thread's part of `leaveTable`. */
-  constructor(private readonly leaveHere: (key: string) => Promise<void>) {}
+  /** `releaseInMainThread`: the main thread's part of `releaseTable`. */
+  constructor(private readonly releaseInMainThread: (key: string) => Promise<void>) {}
 
   async releaseTable(key: string): Promise<void> {
-    const others = this.#threads.map(({ own }) => own.leaveTable(key));
-    await Promise.all([this.leaveHere(key), ...others]);
+    const inWorkers = this.#threads.map(({ thread }) => thread.releaseTable(key));
+    await Promise.all([this.releaseInMainThread(key), ...inWorkers]);
   }
 
   start({ count, input, targets, log }: WorkersOptions): void {
@@ -49,28 +49,31 @@ export class Workers implements Threads {
       const workerData: WorkerInput = { ...input, name };
       const worker = new Worker(new URL("./worker.js", import.meta.url), { name, workerData });
       worker.on("error", (err) => log.error({ err, thread: name }, "a thread has failed"));
-      worker.on("exit", () => void this.#lost(name, log));
-      const peer = new ThreadRpc(worker, targets);
-      this.#threads.push({ worker, server: peer.remote("server"), own: peer.remote("thread") });
+      worker.on("exit", () => void this.#onExit(name, log));
+      const rpc = new ThreadRpc(worker, targets);
+      this.#threads.push({ worker, server: rpc.remote("server"), thread: rpc.remote("thread") });
     }
   }
 
-  /** Half a server would answer half of the requests. */
-  async #lost(thread: string, log: Logger): Promise<void> {
+  /** Without one of its threads the server would serve only a part of the connections. */
+  async #onExit(thread: string, log: Logger): Promise<void> {
     if (this.#stopping) return;
-    log.error({ thread }, "a thread that takes requests has ended, and the server ends with it");
-    await this.cutAll();
+    log.error({ thread }, "a thread that serves requests has exited; the server stops");
+    await this.closeAll();
     process.exit(1);
   }
 
-  /** Before an end in haste. A thread with an open socket can't be ended: Node breaks off with a trace. */
-  async cutAll(): Promise<void> {
+  /**
+   * Closes all sockets before an exit without a drain. Node aborts the process with a trace if a thread
+   * with an open socket is terminated.
+   */
+  async closeAll(): Promise<void> {
     this.#stopping = true;
-    const cut = Promise.all(this.servers.map((server) => server.cut()));
-    await Promise.race([cut, delay(PATIENCE)]);
+    const closed = Promise.all(this.servers.map((server) => server.closeConnections()));
+    await Promise.race([closed, delay(CLOSE_TIMEOUT)]);
   }
 
-  /** Resolves when all of them take requests. */
+  /** Resolves when all threads accept requests. */
   async listen(host: string, port: number): Promise<void> {
     await Promise.all(this.servers.map((server) => server.listen(host, port, true)));
   }
@@ -79,7 +82,7 @@ export class Workers implements Threads {
     return this.#threads.map(({ server }) => server);
   }
 
-  /** Nothing is asked of them any more, and their sockets are closed. */
+  /** Terminates the threads. The caller has drained them: no request is in flight, no socket is open. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));

@@ -7,7 +7,7 @@ import type { Catalog } from "../catalog/catalog.js";
 import { tableNotFound } from "../catalog/failures.js";
 import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
 import { type ArrowBody, type Engine, Upload } from "../engine/index.js";
-import { detached, InFlight, type InFlightEntry } from "../foundation/in-flight.js";
+import { type InFlightEntry, InFlightSet, notInFlight } from "../foundation/in-flight-set.js";
 import {
   checkLive,
   forgetHandle,
@@ -17,7 +17,7 @@ import {
 } from "./open-table.js";
 
 class Write implements InFlightEntry {
-  place = detached;
+  position = notInFlight;
   stopped = false;
   #ended: Promise<void> | undefined;
   #end: (() => void) | undefined;
@@ -42,7 +42,7 @@ class Write implements InFlightEntry {
   }
 }
 
-const inFlight = new InFlight<Write>();
+const inFlight = new InFlightSet<Write>();
 
 export interface TableWriteDependencies extends TableDependencies {
   readonly maintenance: { tableChanged(key: string): void };

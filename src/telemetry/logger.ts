@@ -5,7 +5,7 @@ export type LogLevel = (typeof logLevels)[number];
 
 export type Logger = Pick<Pino, LogLevel | "isLevelEnabled">;
 
-/** Logs JSON lines to stderr; stdout belongs to what the command has to say. `base` is in each of them. */
+/** Logs JSON lines to stderr: stdout is for the output of a command. Each line has the members of `base`. */
 export function createLogger(level: LogLevel, base: Record<string, string> | null = null): Logger {
   return pino({ level, base }, pino.destination({ fd: 2, sync: true }));
 }

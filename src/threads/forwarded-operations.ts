@@ -2,30 +2,30 @@ import type { Call, Operation, Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import type { ThreadRpc } from "./thread-rpc.js";
 
-/** What the handler of an operation is told in another thread than the one that has the request. */
-type ForwardedCall = Omit<Call<unknown, unknown>, "header" | "signal">;
+/** The members of a call that a worker thread sends to the main thread. */
+type ForwardedCall = Omit<Call<unknown, unknown>, "header" | "onAbort">;
 
-/** The same operations in a thread beside the first: some of them are done there. */
+/** The operations for a worker thread: those with `mainThreadOnly` run in the main thread. */
 export const forwardToMainThread = (
   operations: readonly Operation[],
-  first: ThreadRpc,
+  mainThread: ThreadRpc,
 ): readonly Operation[] =>
   operations.map((operation) => {
     if (!operation.mainThreadOnly) return operation;
     const handle = (_: Services, call: Call<unknown, unknown>) => {
       const { dialect, requestId, id, path, params, payload, context, fresh, attempt } = call;
-      const told = { dialect, requestId, id, path, params, payload, context, fresh, attempt };
-      return first.call("operations", "handle", [operation.id, told]) as Promise<Reply>;
+      const forwarded = { dialect, requestId, id, path, params, payload, context, fresh, attempt };
+      return mainThread.call("operations", "handle", [operation.id, forwarded]) as Promise<Reply>;
     };
     return { ...operation, handle };
   });
 
-/** The first thread's end of it. */
+/** Runs forwarded operations in the main thread. */
 export function mainThreadHandler(services: Services, operations: readonly Operation[]) {
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
   return {
-    async handle(id: string, told: ForwardedCall): Promise<Reply> {
-      const call = { ...told, header: () => "", signal: new AbortController().signal };
+    async handle(id: string, forwarded: ForwardedCall): Promise<Reply> {
+      const call = { ...forwarded, header: () => "", onAbort: () => {} };
       return (byId.get(id) as Operation).handle(services, call);
     },
   };

@@ -61,7 +61,7 @@ describe("joust serve", () => {
     try {
       expectSentence(
         await joust(["serve", join(dir, "data"), "--port", String(port)]),
-        `cannot listen on 127.0.0.1:${port}: the port is taken: choose another --port, or end the program that listens there`,
+        `cannot listen on 127.0.0.1:${port}: the port is in use: choose another --port, or stop the program that listens on it`,
       );
     } finally {
       taken.close();

@@ -31,9 +31,9 @@ describe("joust", () => {
     ],
     [
       ["server"],
-      "joust: server is no command: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help\n",
+      "joust: server is not a command: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help\n",
     ],
-    [["serve", "--prot", "1"], "joust: --prot is no option: did you mean --port?\n"],
+    [["serve", "--prot", "1"], "joust: --prot is not an option: did you mean --port?\n"],
     [
       ["serve", "--follow-links", "maybe"],
       'joust: --follow-links must be one of always, never, got "maybe"\n',
@@ -43,13 +43,13 @@ describe("joust", () => {
     [["key"], "joust: joust key takes create, list or revoke\n"],
     [
       ["key", "create"],
-      "joust: joust key create needs --name, to tell the key from others in the list\n",
+      "joust: joust key create needs --name, which identifies the key in the list\n",
     ],
     [
       ["key", "create", "--name", "a", "--role", "god"],
       'joust: --role must be one of read, write, admin, got "god"\n',
     ],
-    [["key", "revoke"], "joust: joust key revoke needs the ID that joust key list shows\n"],
+    [["key", "revoke"], "joust: joust key revoke needs the ID of a key: joust key list shows it\n"],
   ])("%j ends with 2 and one sentence", async (args, err) => {
     expect(await joust(args)).toEqual({ code: 2, out: "", err });
   });

@@ -55,7 +55,7 @@ describe("joust maintain", () => {
     const told = await maintain(root, "--table", "one", "--keep-versions", "0s");
     expect(told).toMatchObject({ code: 0, err: "" });
     expect(told.out).toMatch(
-      /^one: 20 fragments became 1; brought up to date: id_idx; removed \d+ old versions, \d+ bytes\n$/,
+      /^one: 20 fragments became 1; optimized indices: id_idx; removed \d+ old versions, \d+ bytes\n$/,
     );
     expect(await stats(server, "one")).toEqual({ fragments: 2, unindexed: 0, rows: 340 });
     expect(await stats(server, "left")).toEqual(before);
@@ -89,7 +89,7 @@ describe("joust maintain", () => {
     const clean = () => maintain(root, "--table", "read", "--keep-versions", "0s");
     expect(await clean()).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^read: removed 5 old versions, \d+ bytes; left 1 old versions/),
+      out: expect.stringMatching(/^read: removed 5 old versions, \d+ bytes; kept 1 old versions/),
     });
     for (;;) {
       const { done, value } = await reader.read();
@@ -109,11 +109,11 @@ describe("joust maintain", () => {
     const told = await maintain(root);
     expect(told).toMatchObject({ code: 0, err: "" });
     expect(told.out.trim().split("\n").sort()).toEqual([
-      "left: 20 fragments became 1; brought up to date: id_idx",
+      "left: 20 fragments became 1; optimized indices: id_idx",
       "one: nothing to do",
-      "own: left alone, as its property joust.maintenance says",
+      "own: skipped: the property joust.maintenance disables maintenance",
       "read: nothing to do",
-      "space$inner: 20 fragments became 1; brought up to date: id_idx",
+      "space$inner: 20 fragments became 1; optimized indices: id_idx",
     ]);
     expect((await maintain(root, "--table=own")).out).toMatch(/^own: 20 fragments became 1/);
     server = await serve(root);

@@ -137,7 +137,7 @@ describe("a port", () => {
     const second = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 20_000 });
     expect(second.status).toBe(1);
     expect(second.stderr).toBe(
-      `joust: cannot listen on 127.0.0.1:${server.port}: the port is taken: choose another --port, or end the program that listens there\n`,
+      `joust: cannot listen on 127.0.0.1:${server.port}: the port is in use: choose another --port, or stop the program that listens on it\n`,
     );
   });
 });

@@ -145,8 +145,8 @@ describe("joust sql", () => {
     [["SELECT 1", "--rows", "many"], /--rows must be a number of rows/],
     [["SELECT 1", "--limit", "-1"], /--limit must be a number of rows/],
     [["SELECT 1", "--url", "nowhere"], /--url must be an http or https URL/],
-    [["SELECT 1", "--url", "http://127.0.0.1:1", "more"], /more has no meaning with --url/],
-    [["SELECT 1", "--prot", "1"], /--prot is no option/],
+    [["SELECT 1", "--url", "http://127.0.0.1:1", "more"], /more has no effect with --url/],
+    [["SELECT 1", "--prot", "1"], /--prot is not an option/],
   ])("refuses %j", async (args, wanted) => {
     const { code, err } = await joust(["sql", ...args]);
     expect(code).toBe(2);
@@ -157,9 +157,12 @@ describe("joust sql", () => {
   it("says when nobody answers, and makes no directory", async () => {
     const unreachable = await joust(["sql", "SELECT 1", "--url", "http://127.0.0.1:1"]);
     expect(unreachable).toMatchObject({ code: 1 });
-    expect(unreachable.err).toMatch(/^joust: http:\/\/127\.0\.0\.1:1 cannot be reached.*\n$/);
+    expect(unreachable.err).toMatch(/^joust: http:\/\/127\.0\.0\.1:1 is unreachable.*\n$/);
     const missing = await joust(["sql", "SELECT 1", join(root, "nowhere")]);
-    expect(missing).toMatchObject({ code: 1, err: expect.stringMatching(/there is no directory/) });
+    expect(missing).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/the directory \S+ does not exist/),
+    });
   });
 });
 

@@ -102,7 +102,7 @@ describe.each(["uws", "node"])("joust serve --http %s at SIGHUP", (http) => {
         "the new certificate is used",
         async () => (await certificate()) === "second",
       );
-      expect(server.output()).toContain("new connections use the certificate that was read again");
+      expect(server.output()).toContain("reloaded the certificate for new connections");
     } finally {
       await server.stop();
       removeDir(dir);

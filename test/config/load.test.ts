@@ -203,16 +203,28 @@ describe("sizes and times", () => {
     ["250", 250],
     ["250ms", 250],
     ["1.5s", 1500],
+    ["30 s", 30_000],
     ["5m", 300_000],
+    ["36h", 129_600_000],
+    ["7d", 604_800_000],
   ])("%s", (text, ms) => {
     expect(load(["--staleness", text]).stalenessMs).toBe(ms);
   });
+
+  it.each(["1y", "2w", "-5s", "2 days", "1 minute", "1S", ".5s", "", "s"])(
+    "%j is not a time",
+    (text) => {
+      expect(() => load([`--staleness=${text}`])).toThrow(
+        `--staleness must be a time such as 500ms, 30s or 7d, got "${text}"`,
+      );
+    },
+  );
 });
 
 describe("a mistake", () => {
   it.each([
-    [["--prot", "1"], "--prot is no option: did you mean --port?"],
-    [["-p", "1"], /^-p is no option/],
+    [["--prot", "1"], "--prot is not an option: did you mean --port?"],
+    [["-p", "1"], /^-p is not an option/],
     [["--port"], "--port needs a value"],
     [["--port", "99999"], '--port must be an integer from 0 to 65535, got "99999"'],
     [["--port", "1", "--port", "2"], "--port is given twice: give it once"],
@@ -220,7 +232,7 @@ describe("a mistake", () => {
     [["--auth", "off"], '--auth must be one of keys, none, got "off"'],
     [
       ["--memory", "much"],
-      '--memory must be a size such as 4GiB or a part such as 60%, got "much"',
+      '--memory must be a size such as 4GiB or a percentage such as 60%, got "much"',
     ],
     [["--memory", "101%"], '--memory must be at most 100%, got "101%"'],
     [["--memory", "64MiB"], '--memory must be at least 256MiB, got "64MiB"'],
@@ -256,7 +268,7 @@ describe("a mistake", () => {
 
   it("in the file is told with the file", () => {
     expect(() => load([], {}, withFile("prot = 1"))).toThrow(
-      "prot in joust.toml is no option: did you mean port?",
+      "prot in joust.toml is not an option: did you mean port?",
     );
     expect(() => load([], {}, withFile('port = "x"'))).toThrow(/^port in joust.toml must be/);
     expect(() => load([], {}, withFile("[port]\na = 1"))).toThrow(

@@ -1,15 +1,19 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { detached, InFlight, type InFlightEntry } from "../../src/foundation/in-flight.js";
+import {
+  type InFlightEntry,
+  InFlightSet,
+  notInFlight,
+} from "../../src/foundation/in-flight-set.js";
 
-const members = (): InFlightEntry[] => Array.from({ length: 8 }, () => ({ place: detached }));
+const members = (): InFlightEntry[] => Array.from({ length: 8 }, () => ({ position: notInFlight }));
 
 test("holds the same members as a Set, whatever comes and goes", () => {
   const step = fc.record({ joins: fc.boolean(), who: fc.nat(7) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const all = members();
-      const inFlight = new InFlight<InFlightEntry>();
+      const inFlight = new InFlightSet<InFlightEntry>();
       const oracle = new Set<InFlightEntry>();
       for (const { joins, who } of steps) {
         const member = all[who] as InFlightEntry;
@@ -17,17 +21,17 @@ test("holds the same members as a Set, whatever comes and goes", () => {
         oracle[joins ? "add" : "delete"](member);
         expect(inFlight.size).toBe(oracle.size);
         expect(new Set(inFlight.all())).toEqual(oracle);
-        for (const one of all) expect(one.place !== detached).toBe(oracle.has(one));
+        for (const one of all) expect(one.position !== notInFlight).toBe(oracle.has(one));
       }
     }),
   );
 });
 
 test("all of those in flight can leave while they are looked at", () => {
-  const inFlight = new InFlight<InFlightEntry>();
+  const inFlight = new InFlightSet<InFlightEntry>();
   const all = members();
   for (const member of all) inFlight.add(member);
   for (const member of inFlight.all()) inFlight.delete(member);
   expect(inFlight.size).toBe(0);
-  expect(all.every(({ place }) => place === detached)).toBe(true);
+  expect(all.every(({ position }) => position === notInFlight)).toBe(true);
 });

@@ -4,22 +4,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Authenticator } from "../../src/auth/authenticator.js";
 import type { QueryAnswer } from "../../src/engine/index.js";
-import { ReplyLimiter, type Sending } from "../../src/http/reply-limiter.js";
+import { ReplyLimiter, type SendingReply } from "../../src/http/reply-limiter.js";
 import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
 import { plain, useSmallServer } from "./small-server.js";
 
 /** An answer that holds so much and whose reader has been slow for so many seconds. */
-const sending = (caller: string, held: number, seconds: number): Sending => ({
-  caller,
-  held,
+const sending = (callerId: string, heldBytes: number, seconds: number): SendingReply => ({
+  callerId,
+  heldBytes,
   slowMs: seconds * 1_000,
 });
 
 describe("room for answers to slow readers", () => {
   const room = new ReplyLimiter(100, 250);
   const cut = (all: ReturnType<typeof sending>[]) =>
-    room.excess(all).map(({ caller, slowMs }) => `${caller}${slowMs / 1_000}`);
+    room.excess(all).map(({ callerId, slowMs }) => `${callerId}${slowMs / 1_000}`);
 
   it("cuts the slowest of a caller's answers off until the others fit", () => {
     const all = [sending("a", 60, 9), sending("a", 60, 30), sending("a", 60, 20)];

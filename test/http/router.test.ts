@@ -18,7 +18,7 @@ const router = new Router([
 ]);
 
 const found = (path: string, method = "POST") => {
-  const match = router.find(path);
+  const match = router.match(path);
   return match && { path: match.routes.get(method)?.path, segments: match.segments };
 };
 
@@ -68,9 +68,9 @@ describe("a path", () => {
   });
 
   it("that leads nowhere is told what is near it", () => {
-    expect(router.near("/v1/table/t/describ")[0]).toContain("/v1/table");
-    expect(router.near("/v1/table/t/indexes/list")).toContain("POST /v1/table/{id}/index/list");
-    expect(router.near("/favicon.ico")).toEqual([]);
+    expect(router.similar("/v1/table/t/describ")[0]).toContain("/v1/table");
+    expect(router.similar("/v1/table/t/indexes/list")).toContain("POST /v1/table/{id}/index/list");
+    expect(router.similar("/favicon.ico")).toEqual([]);
   });
 });
 

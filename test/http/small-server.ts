@@ -49,7 +49,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
     operations: options.operations,
     translations: options.translations ?? [],
     page: options.page ?? (() => undefined),
-    bodyLimiter: options.bodyLimiter ?? BodyLimiter.of(1 << 30),
+    bodyLimiter: options.bodyLimiter ?? BodyLimiter.forAuthenticated(1 << 30),
     unauthenticatedBodyLimiter:
       options.unauthenticatedBodyLimiter ?? BodyLimiter.forUnauthenticated(1 << 30),
     replyLimiter: options.replyLimiter ?? ReplyLimiter.of(1 << 30),

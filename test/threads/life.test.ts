@@ -39,7 +39,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     const again = [main, "serve", tempDir("root"), ...two, "--port", String(server.port)];
     const second = spawnSync(process.execPath, again, { encoding: "utf8", timeout: 20_000 });
     expect(second.stderr).toBe(
-      `joust: cannot listen on 127.0.0.1:${server.port}: the port is taken: choose another --port, or end the program that listens there\n`,
+      `joust: cannot listen on 127.0.0.1:${server.port}: the port is in use: choose another --port, or stop the program that listens on it\n`,
     );
     expect(second.status).toBe(1);
   });
@@ -119,7 +119,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     writeFileSync(trigger, "");
     expect(await server.exited).toBe(1);
     expect(server.output()).toContain("as the test wants it");
-    expect(server.output()).toContain("and the server ends with it");
+    expect(server.output()).toContain("a thread that serves requests has exited; the server stops");
     await expect(server.client.get("/healthz")).rejects.toThrow();
   });
 });

@@ -1,4 +1,4 @@
-import { extended } from "../../foundation/extended.js";
+import { mergeObjects } from "../../foundation/merge-objects.js";
 import type { Call, Operation, Reply, ServiceName } from "../operation.js";
 import type { Services } from "../services.js";
 
@@ -25,14 +25,14 @@ export function withTransactionRecord(operation: Operation): Operation {
       if (typeof unrecorded === "function" && unrecorded(call, reply)) return reply;
       const id = await record(services, operation, call, reply);
       if (id === undefined || reply.kind !== "json") return reply;
-      const headers = extended(reply.headers ?? {}, { "x-transaction-id": id });
+      const headers = mergeObjects(reply.headers ?? {}, { "x-transaction-id": id });
       // A reply whose schema has no such member names the transaction in the header only.
-      if (!member) return extended(reply, { headers });
+      if (!member) return mergeObjects(reply, { headers });
       // The namespace specification has a list where one request can drop many things.
       const transaction_id = member.type === "array" ? [id] : id;
-      return extended(reply, {
+      return mergeObjects(reply, {
         headers,
-        value: extended(reply.value as object, { transaction_id }),
+        value: mergeObjects(reply.value as object, { transaction_id }),
       });
     },
   };

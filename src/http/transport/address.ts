@@ -1,12 +1,12 @@
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: "the port is taken: choose another --port, or end the program that listens there",
-  EACCES: "the port needs more rights: choose a --port above 1023",
-  EADDRNOTAVAIL: "the address is not this host's: choose another --host",
-  ENOTFOUND: "no such host is known: choose another --host",
+  EADDRINUSE: "the port is in use: choose another --port, or stop the program that listens on it",
+  EACCES: "this user may not use the port: choose a --port above 1023",
+  EADDRNOTAVAIL: "this host does not have the address: choose another --host",
+  ENOTFOUND: "the host name is unknown: choose another --host",
 };
 
-/** Why a transport cannot listen on an address, from the code of the system's error. */
+/** The error for an address that a transport cannot listen on. `code`: the code of the system error. */
 export function addressError(host: string, port: number, code: string | undefined): Error {
-  const reason = reasons[code ?? ""] ?? code ?? "the address is not free";
+  const reason = reasons[code ?? ""] ?? code ?? "the address is not available";
   return new Error(`cannot listen on ${host}:${port}: ${reason}`);
 }

@@ -3,23 +3,23 @@ import type { RequestHandler, TlsFiles, Transport } from "./transport.js";
 import { allBuilds, automaticBuilds, loadUws } from "./uws/load.js";
 import { UwsTransport } from "./uws/transport.js";
 
-/** What `--http` takes. */
+/** The values of `--http`. */
 export type TransportChoice = "auto" | "uws" | "node";
 
-/** One of the transports, not opened yet. */
+/** A transport that is not open yet. */
 export interface TransportKind {
   /** For the log: `uWebSockets.js 20.57`. */
   readonly name: string;
-  /** Why it is this one. */
+  /** Why the server uses this transport. */
   readonly reason: string;
-  /** Throws one sentence when the certificate cannot be used. */
+  /** @throws Error with one sentence if the certificate is unusable */
   open(handle: RequestHandler, tls?: TlsFiles): Transport;
 }
 
 /**
- * The transport of a choice: `auto` is uWebSockets.js where a build loads that answers every request, else Node's
- * `http`.
- * @throws Error with one sentence when this host does not have the choice.
+ * Chooses the transport. `auto` is uWebSockets.js if a build that answers every request loads, else
+ * Node's `http`.
+ * @throws Error with one sentence if this host does not support the choice
  */
 export function transportOf(choice: TransportChoice): TransportKind {
   if (choice === "node") return nodeTransport("--http node");

@@ -2,25 +2,25 @@ import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
 import type { TlsFiles } from "./transport.js";
 
-/** How often the files are looked at, ms. Polling also notices a symbolic link that leads elsewhere. */
+/** Interval between two checks of the files, ms. Polling also detects that a symbolic link has a new target. */
 const watchInterval = 2_000;
 
-/** The certificate chain and the private key, PEM. */
-export interface TlsPair {
+/** A certificate chain and its private key, PEM. */
+export interface Certificate {
   readonly cert: Buffer;
   readonly key: Buffer;
 }
 
 /**
  * Reads both files.
- * @throws Error with one sentence when one cannot be read, is not PEM, or the key belongs to another certificate.
+ * @throws Error with one sentence if a file is unreadable or not PEM, or if the key belongs to another certificate
  */
-export function readPair({ certFile, keyFile }: TlsFiles): TlsPair {
+export function readCertificate({ certFile, keyFile }: TlsFiles): Certificate {
   const pair = { cert: read("--tls-cert", certFile), key: read("--tls-key", keyFile) };
   try {
     createSecureContext(pair);
   } catch (error) {
-    throw new Error(`--tls-cert and --tls-key cannot be used: ${pairFault(error)}`);
+    throw new Error(`--tls-cert and --tls-key cannot be used: ${certificateFault(error)}`);
   }
   return pair;
 }
@@ -40,7 +40,7 @@ const unreadable: Readonly<Record<string, string>> = {
   EACCES: "this user may not read the file: change its owner or mode",
 };
 
-function pairFault(error: unknown): string {
+function certificateFault(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (/mismatch/i.test(message))
     return "the key belongs to another certificate: give the files of one pair";
@@ -48,12 +48,12 @@ function pairFault(error: unknown): string {
   return message.replace(/^error:[^:]*:[^:]*:[^:]*:/, "");
 }
 
-/** Runs `changed` after one of the files has changed, until the returned function is called. */
-export function watchPair(files: TlsFiles, changed: () => void): () => void {
+/** Calls `changed` after a change of one of the files. Returns a function that stops the watch. */
+export function watchCertificate(files: TlsFiles, changed: () => void): () => void {
   const paths = [files.certFile, files.keyFile];
   for (const path of paths) {
     watchFile(path, { interval: watchInterval, persistent: false }, (now, before) => {
-      // A file that is away for a moment comes back as another change.
+      // A missing file (mtime 0) is being replaced: its return is another change.
       if (now.mtimeMs > 0 && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino)) changed();
     });
   }

@@ -1,42 +1,42 @@
 /**
- * What joust needs of an HTTP library. `uws/` implements it with uWebSockets.js, `node/` with Node's own
- * `http` and `https`. Nothing outside of this folder knows which of them runs.
+ * The interface to an HTTP library. `uws/` implements it with uWebSockets.js, `node/` with Node's `http`
+ * and `https`. Code outside of this folder does not depend on the implementation.
  */
 
 /** Valid only until the request handler returns. */
 export interface TransportRequest {
-  /** The path as sent: not percent-decoded. */
+  /** The path as the client sent it: not percent-decoded. */
   getUrl(): string;
   /** Lower case. */
   getMethod(): string;
-  /** Without the `?`; undefined or empty when there is none. */
+  /** Without the `?`; undefined or empty if there is none. */
   getQuery(): string | undefined;
-  /** Header names come in lower case; a header that was sent twice is visited twice. */
+  /** Visits every header line. Names are in lower case. */
   forEach(visit: (name: string, value: string) => void): void;
 }
 
-/** No call after `onAborted` or after the end of the answer has a defined effect. */
+/** After `onAborted` or after the end of the reply, the effect of every call is undefined. */
 export interface TransportResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
-  /** Appends a chunk of unknown total; false when the socket is full and the rest was buffered. */
+  /** Appends a chunk to a reply of unknown length. Returns false if the socket is full and the rest is buffered. */
   write(chunk: string | Uint8Array): boolean;
-  /** Writes what the socket takes; `[all written, answer finished]`. Go on at `onWritable`'s offset. */
+  /** Writes as much as the socket accepts. Returns `[all written, reply finished]`. `onWritable` passes the offset to continue at. */
   tryEnd(bodyFromOffset: Uint8Array, totalBytes: number): [boolean, boolean];
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown;
-  /** Ends without `Content-Length`, or with the one that was written as a header. */
+  /** Ends the reply without a `Content-Length`, or with one that `writeHeader` has written. */
   endWithoutBody(): unknown;
-  /** Drops the connection; runs `onAborted` when the answer has not ended. */
+  /** Closes the connection. Runs `onAborted` if the reply has not ended. */
   close(): unknown;
   onWritable(handler: (offset: number) => boolean): unknown;
   onAborted(handler: () => void): unknown;
-  /** The chunk's memory is valid during the call only. Runs once with an empty last chunk when there is no body. */
+  /** The memory of a chunk is valid only during the call. Without a body, runs once with an empty last chunk. */
   onData(handler: (chunk: ArrayBuffer | Uint8Array, isLast: boolean) => void): unknown;
-  /** Writes of the callback leave together where possible. */
+  /** Sends the writes of the callback in one packet where possible. */
   cork(write: () => void): unknown;
   /** Stops all events of the socket, `onAborted` included. */
   pause(): void;
-  /** Only after `pause`. Starts the limit of 10 s for the rest of the body again. */
+  /** Call only after `pause`. Restarts the timeout of 10 s for the rest of the body. */
   resume(): void;
 }
 
@@ -45,18 +45,18 @@ export type RequestHandler = (res: TransportResponse, req: TransportRequest) => 
 /** One listener of one thread. */
 export interface Transport {
   /**
-   * Resolves to the port, which the system chooses when it is given as 0. `shared`: other listeners
-   * may use the same port, and the system (Linux) distributes the connections among them.
-   * @throws Error with one sentence that says why the address cannot be used.
+   * Resolves to the port. For port 0 the system chooses one. `shared`: other listeners may use the same
+   * port, and the system (Linux) distributes the connections among them.
+   * @throws Error with one sentence that says why the address is unusable
    */
   listen(host: string, port: number, shared: boolean): Promise<number>;
-  /** Takes no new connections; open ones stay. */
+  /** Refuses new connections. Open ones stay. */
   stopListening(): void;
-  /** Closes all connections, and stops listening. */
+  /** Closes all connections and stops listening. */
   close(): void;
   /**
-   * Reads the certificate and its key again, for new connections. Nothing to do without TLS.
-   * @throws Error with one sentence when they cannot be used; the former ones stay in use.
+   * Reads the certificate and its key again, for new connections. Does nothing without TLS.
+   * @throws Error with one sentence if they are unusable; the former ones stay in use
    */
   reloadTls(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { cancelQuery } from "../../engine/index.js";
-import { extended } from "../../foundation/extended.js";
+import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onTable } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
 import { nextQueryNumber } from "./query-number.js";
@@ -22,7 +22,7 @@ export const queryTable = operation({
     const options = queryOptions(call);
     const number = nextQueryNumber();
     const answer = await onTable(services, call.id, ({ table }) => {
-      const running = table.query(call.payload, extended(options, { number }));
+      const running = table.query(call.payload, mergeObjects(options, { number }));
       // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
       call.onAbort(() => cancelQuery(number));
       return running;

@@ -5,7 +5,7 @@ import {
   type SqlTable,
 } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
-import { extended } from "../../foundation/extended.js";
+import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onNamedTable } from "../../tables/named-table.js";
 import {
   checkLive,
@@ -47,7 +47,7 @@ export async function runStatement(
   const sources = await Promise.all(tables.map((table) => resolve(services, table, records)));
   const listing = await listInformation(services, sources, fresh);
   const number = nextQueryNumber();
-  const options = extended({ sources, format, number, ...listing }, fresh);
+  const options = mergeObjects({ sources, format, number, ...listing }, fresh);
   try {
     const answer = engine.sql(body, options);
     // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.

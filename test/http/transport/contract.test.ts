@@ -227,7 +227,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     const transport = transportOf(choice).open(() => {});
     opened.push(transport);
     await expect(transport.listen("127.0.0.1", port, false)).rejects.toThrow(
-      `cannot listen on 127.0.0.1:${port}: the port is taken: choose another --port, or end the program that listens there`,
+      `cannot listen on 127.0.0.1:${port}: the port is in use: choose another --port, or stop the program that listens on it`,
     );
   });
 });

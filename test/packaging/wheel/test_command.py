@@ -41,4 +41,4 @@ def test_serve_answers_and_stops_at_sigterm(tmp_path):
 def test_an_unknown_command_exits_with_2():
     answer = subprocess.run([JOUST, "sevre"], env=ENVIRONMENT, capture_output=True, text=True)
     assert answer.returncode == 2
-    assert "sevre is no command" in answer.stderr
+    assert "sevre is not a command" in answer.stderr

@@ -130,7 +130,7 @@ def test_ctrl_c_does_not_reach_the_server():
 def test_a_wrong_option_raises_with_the_message_of_the_server():
     with pytest.raises(joust.ServerError, match="did you mean --memory") as failure:
         joust.Server(memroy="1GiB").start()
-    assert any("--memroy is no option" in line for line in failure.value.log)
+    assert any("--memroy is not an option" in line for line in failure.value.log)
 
 
 def test_a_port_in_use_raises_with_the_message_of_the_server():

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import type { TransportRequest } from "../transport.js";
 
-/** A request as Node's parser has it, in the form that `TransportRequest` describes. */
+/** A request of Node's HTTP server as a `TransportRequest`. */
 export class NodeRequest implements TransportRequest {
   readonly #url: string;
   readonly #query: number;
 
   constructor(private readonly req: IncomingMessage) {
-    // A request line may name the whole URL, as for a proxy.
+    // The request line of a proxy request contains an absolute URL.
     this.#url = (req.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "") || "/";
     this.#query = this.#url.indexOf("?");
   }

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TransportResponse } from "../transport.js";
 
-/** How long a peer may send nothing in the middle of a body, ms: the limit of uWebSockets.js. */
+/** How long a client may send nothing in the middle of a body, ms: the limit of uWebSockets.js. */
 const bodyIdleLimit = 10_000;
 
-/** Bytes handed to the socket at once. The end of an answer waits until all pieces before it have left. */
+/** Bytes of one write to the socket. The last piece waits until the socket has sent all pieces before it. */
 const pieceBytes = 256 * 1024;
 
-/** Node's answer to one request, with the events and the backpressure that `TransportResponse` describes. */
+/** A reply of Node's HTTP server as a `TransportResponse`, with its events and its backpressure. */
 export class NodeResponse implements TransportResponse {
   #status = 200;
   #message = "OK";
@@ -15,9 +15,9 @@ export class NodeResponse implements TransportResponse {
   #headSent = false;
   #ended = false;
   #aborted = false;
-  /** The socket is full; `drain` follows. */
+  /** The socket is full; a `drain` event follows. */
   #full = false;
-  /** Bytes of the body handed to the socket by `tryEnd`. */
+  /** Bytes of the body that `tryEnd` has written. */
   #offset = 0;
   #bodyRead = false;
   #onAborted: (() => void) | undefined;
@@ -38,7 +38,7 @@ export class NodeResponse implements TransportResponse {
   }
 
   writeHeader(name: string, value: string): this {
-    // Node does not look for it in headers that are given as a list.
+    // Node ignores this header in a list of headers.
     if (name === "connection" && value === "close") this.res.shouldKeepAlive = false;
     this.#headers.push(name, value);
     return this;
@@ -127,7 +127,7 @@ export class NodeResponse implements TransportResponse {
     this.#limitBody();
   }
 
-  /** The server drops a socket at its time-out. While an answer is computed there is none. */
+  /** The server destroys a socket at its timeout. There is no timeout while a handler computes the reply. */
   #limitBody(): void {
     this.req.socket.setTimeout(bodyIdleLimit);
   }
@@ -149,7 +149,7 @@ export class NodeResponse implements TransportResponse {
     if (!this.#ended) this.#onWritable?.(this.#offset);
   }
 
-  /** Runs once for an answer that did not come to its end. */
+  /** Runs once for a reply that did not finish. */
   #closed(): void {
     if (this.#ended || this.#aborted) return;
     this.#aborted = true;

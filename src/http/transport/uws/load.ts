@@ -1,4 +1,5 @@
-import { platformPackage, requireHere } from "../../../foundation/platform.js";
+import { platformPackage } from "../../../foundation/platform.js";
+import { requireModule } from "../../../foundation/require-module.js";
 import type { Uws } from "./types.js";
 
 /** A build of uWebSockets.js. */
@@ -10,21 +11,21 @@ interface Build {
 const abi = `${process.platform}_${process.arch}_${process.versions.modules}`;
 
 /**
- * A build of uWebSockets.js. The platform package carries those of its platform. A checkout has those of all
- * platforms as development dependencies.
+ * A build of uWebSockets.js. The platform package contains the builds of its platform. In a checkout the
+ * builds of all platforms are development dependencies.
  */
 function build(version: string, development: string): Build {
   const packaged = `${platformPackage}/uws/${version}/uws_${abi}.node`;
   return { name: `uWebSockets.js ${version}`, load: () => firstInstalled([packaged, development]) };
 }
 
-/** The build that answers every request. */
+/** The build that replies to every request. */
 const CURRENT: Build = build("20.57", "uws-20-57");
 
 /**
- * For Node 20 on glibc older than 2.38. It leaves requests in HTTP/1.0 and requests without `Host` without an
- * answer, so `auto` does not choose it. The main file of the development dependency answers with a slow JavaScript
- * imitation when the binary does not load, so the binary is named.
+ * For Node 20 on glibc older than 2.38. It does not reply to HTTP/1.0 requests and to requests without `Host`,
+ * so `auto` does not choose it. If the binary does not load, the main file of the development dependency falls
+ * back to a slow JavaScript imitation, so this code loads the binary directly.
  */
 const OLD: Build = build("20.30", `uws-20-30/binaries/uws_${abi}.node`);
 
@@ -35,12 +36,12 @@ export const automaticBuilds: readonly Build[] = [CURRENT];
 export const allBuilds: readonly Build[] = [CURRENT, OLD];
 
 /**
- * The first of some modules that is installed.
- * @throws what prevents it from loading, or that none is installed
+ * Loads the first of several modules that is installed.
+ * @throws the loader's error if that module does not load, or if none is installed
  */
 export function firstInstalled(
   modules: readonly string[],
-  load: (module: string) => unknown = requireHere,
+  load: (module: string) => unknown = requireModule,
 ): unknown {
   for (const [at, module] of modules.entries()) {
     try {
@@ -50,16 +51,16 @@ export function firstInstalled(
       if (code !== "MODULE_NOT_FOUND" || at === modules.length - 1) throw error;
     }
   }
-  throw new Error("no module is named");
+  throw new Error("the list of modules is empty");
 }
 
 /**
- * The first of the builds that this host can load, with its name.
- * @throws Error with one sentence when it can load none.
+ * Loads the first build that works on this host.
+ * @throws Error with one sentence if no build loads
  */
-export function loadUws(from: readonly Build[]): { name: string; uws: Uws } {
+export function loadUws(builds: readonly Build[]): { name: string; uws: Uws } {
   const reasons: string[] = [];
-  for (const build of from) {
+  for (const build of builds) {
     try {
       return { name: build.name, uws: build.load() as Uws };
     } catch (error) {
@@ -71,13 +72,13 @@ export function loadUws(from: readonly Build[]): { name: string; uws: Uws } {
   );
 }
 
-/** The line of a loader's error that says why. */
+/** The line of a loader's error that contains the reason. */
 function reason(error: unknown): string {
   const lines = String(error instanceof Error ? error.message : error).split("\n");
-  const telling = lines.find((line) => /GLIBC_|cannot open|not found|wrong ELF/.test(line));
-  if (telling?.includes("GLIBC_"))
-    return `needs ${/GLIBC_[\d.]+/.exec(telling)?.[0] ?? "a newer glibc"}`;
+  const cause = lines.find((line) => /GLIBC_|cannot open|not found|wrong ELF/.test(line));
+  if (cause?.includes("GLIBC_"))
+    return `needs ${/GLIBC_[\d.]+/.exec(cause)?.[0] ?? "a newer glibc"}`;
   if (/Cannot find module/.test(lines.join(" ")))
     return `has no binary for ${abi} or is not installed`;
-  return (telling ?? lines[0] ?? "").replace(/(?:\/[^\s/:]+)+\//g, "");
+  return (cause ?? lines[0] ?? "").replace(/(?:\/[^\s/:]+)+\//g, "");
 }

@@ -1,12 +1,12 @@
 import { createServer } from "node:net";
 import { addressError } from "../address.js";
-import { readPair } from "../tls.js";
+import { readCertificate } from "../tls.js";
 import type { RequestHandler, TlsFiles, Transport } from "../transport.js";
 import type { Uws, UwsApp, UwsListenSocket } from "./types.js";
 
-/** HTTP/1.1 with uWebSockets.js: the fast one. */
+/** HTTP/1.1 with uWebSockets.js: the faster transport. */
 export class UwsTransport implements Transport {
-  /** The last one takes new connections; earlier ones have a former certificate. */
+  /** The last app accepts new connections. Earlier apps serve connections with a former certificate. */
   readonly #apps: UwsApp[];
   #listening: UwsListenSocket | undefined;
   #address: { host: string; port: number } | undefined;
@@ -24,7 +24,7 @@ export class UwsTransport implements Transport {
     const bound = this.uws.us_socket_local_port(this.#listening);
     this.#address = { host, port: bound };
     if (this.tls && !shared) {
-      // It listened alone, so the port is free. From here on `reloadTls` may share it.
+      // The unshared `listen` has shown that the port is free. Share it now, so that `reloadTls` can.
       this.stopListening();
       this.#listening = await this.#bind(host, bound, true);
     }
@@ -42,8 +42,8 @@ export class UwsTransport implements Transport {
   }
 
   /**
-   * uWebSockets.js cannot exchange the certificate of an app. Another app with the new one listens
-   * beside it; open connections stay with the former.
+   * uWebSockets.js cannot replace the certificate of an app. A second app with the new certificate takes
+   * over the port. Open connections stay with the former app.
    */
   async reloadTls(): Promise<void> {
     if (!this.tls || !this.#address || !this.#listening) return;
@@ -57,26 +57,26 @@ export class UwsTransport implements Transport {
   #open(): UwsApp {
     const { tls } = this;
     if (!tls) return this.uws.App().any("/*", this.handle);
-    // Its own error says only that it failed.
-    readPair(tls);
+    // The error of uWebSockets.js has no reason.
+    readCertificate(tls);
     const files = { cert_file_name: tls.certFile, key_file_name: tls.keyFile };
     return this.uws.SSLApp(files).any("/*", this.handle);
   }
 
-  /** The newest app listens. */
+  /** Lets the newest app listen. */
   #bind(host: string, port: number, shared: boolean): Promise<UwsListenSocket> {
     const mode = shared ? 0 : this.uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
     return new Promise((resolve, reject) => {
       this.#apps.at(-1)?.listen(host, port, mode, (socket) => {
         if (socket) resolve(socket);
-        else refusal(host, port).then(reject, reject);
+        else listenError(host, port).then(reject, reject);
       });
     });
   }
 }
 
-/** Why the system refuses an address: uWebSockets.js only says that it does. */
-async function refusal(host: string, port: number): Promise<Error> {
+/** Finds out why the system refuses an address: uWebSockets.js does not report the reason. */
+async function listenError(host: string, port: number): Promise<Error> {
   const code = await new Promise<string | undefined>((resolve) => {
     const probe = createServer();
     probe.on("error", (error: NodeJS.ErrnoException) => resolve(error.code));

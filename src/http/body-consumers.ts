@@ -1,64 +1,72 @@
 import type { Upload } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { BodyLimiter } from "./body-limiter.js";
-import type { Exchange, Sink } from "./exchange.js";
+import type { HttpRequest } from "./http-request.js";
 
-const nothing = new Uint8Array(0);
+/** Receives the bytes of a request body. The memory of a chunk is valid only during the call. */
+export interface BodyConsumer {
+  push(chunk: Uint8Array): void;
+  end(): void;
+  /** Called with the error that `push` or `end` threw. */
+  fail(error: unknown): void;
+}
 
-/** Collects a body that must be in memory as a whole. */
-export class BufferedSink implements Sink {
+const emptyBody = new Uint8Array(0);
+
+/** Buffers a whole body in memory. */
+export class BodyBuffer implements BodyConsumer {
   readonly #chunks: Buffer[] = [];
   #size = 0;
 
   constructor(
     private readonly limit: number,
-    private room: BodyLimiter,
+    private limiter: BodyLimiter,
     private readonly complete: (body: Uint8Array) => void,
     readonly fail: (error: unknown) => void,
-    /** Bytes of the room that were taken for it before it came. */
-    private taken = 0,
+    /** Bytes that the caller has reserved in `limiter` before the body arrives. */
+    private reserved = 0,
   ) {}
 
   push(chunk: Uint8Array): void {
     const size = this.#size + chunk.byteLength;
     if (size > this.limit) throw tooLarge(this.limit, "--max-json-bytes");
-    if (size > this.taken) {
-      this.room.take(size - this.taken);
-      this.taken = size;
+    if (size > this.reserved) {
+      this.limiter.reserve(size - this.reserved);
+      this.reserved = size;
     }
     this.#size = size;
     this.#chunks.push(Buffer.from(chunk));
   }
 
-  /** Moves the body's bytes to another room. @throws code 21 when there is no room for it */
-  moveTo(room: BodyLimiter): void {
-    room.take(this.taken);
-    this.room.giveBack(this.taken);
-    this.room = room;
+  /** Moves the reservation to another limiter. @throws code 21 if that limiter has no memory left */
+  moveTo(limiter: BodyLimiter): void {
+    limiter.reserve(this.reserved);
+    this.limiter.release(this.reserved);
+    this.limiter = limiter;
   }
 
-  /** Nobody needs the body any more. */
+  /** Releases the memory. */
   discard(): void {
-    this.room.giveBack(this.taken);
-    this.taken = 0;
+    this.limiter.release(this.reserved);
+    this.reserved = 0;
     this.#chunks.length = 0;
   }
 
   end(): void {
-    const [first = nothing] = this.#chunks;
+    const [first = emptyBody] = this.#chunks;
     const body = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first;
-    // What was taken is for one copy.
+    // The reservation covers one copy.
     this.#chunks.length = 0;
     this.complete(body);
   }
 }
 
-/** Hands a body to the engine as it comes; while the engine's queue is full, the socket is not read. */
-export class UploadSink implements Sink {
+/** Passes each chunk to the engine. While the engine's queue is full, the server does not read the socket. */
+export class UploadConsumer implements BodyConsumer {
   #size = 0;
 
   constructor(
-    private readonly exchange: Exchange,
+    private readonly request: HttpRequest,
     private readonly upload: Upload,
     /** Bytes; 0 is no limit. */
     private readonly limit: number,
@@ -68,8 +76,8 @@ export class UploadSink implements Sink {
   push(chunk: Uint8Array): void {
     this.#size += chunk.byteLength;
     if (this.limit > 0 && this.#size > this.limit) throw uploadTooLarge(this.limit);
-    if (this.upload.push(chunk) || !this.exchange.pause()) return;
-    this.upload.drained().then(() => this.exchange.resume());
+    if (this.upload.push(chunk) || !this.request.pause()) return;
+    this.upload.drained().then(() => this.request.resume());
   }
 
   end(): void {
@@ -77,10 +85,9 @@ export class UploadSink implements Sink {
   }
 }
 
-/** The failure of an upload of more bytes. */
+/** 413 for an Arrow body that exceeds `limit` bytes. */
 export const uploadTooLarge = (limit: number): JoustError => tooLarge(limit, "--max-upload-bytes");
 
-/** 413 with what the limit is. */
 const tooLarge = (limit: number, option: string): JoustError =>
   new JoustError(
     ErrorCode.InvalidInput,

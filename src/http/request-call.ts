@@ -1,16 +1,16 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
 import type { Call, Dialect } from "../api/operation.js";
 import type { Freshness } from "../tables/target.js";
-import type { Exchange } from "./exchange.js";
+import type { HttpRequest } from "./http-request.js";
 
-/** What a handler gets to see of its request. */
+/** The view of a request that the handler of an operation gets. */
 export class RequestCall implements Call<unknown, unknown> {
   readonly requestId: string;
   attempt: Attempt | undefined;
-  readonly #exchange: Exchange;
+  readonly #request: HttpRequest;
 
   constructor(
-    exchange: Exchange,
+    request: HttpRequest,
     readonly dialect: Dialect,
     readonly id: readonly string[],
     readonly path: Readonly<Record<string, string>>,
@@ -19,16 +19,16 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly context: Readonly<Record<string, string>>,
     readonly fresh: Freshness,
   ) {
-    this.#exchange = exchange;
-    this.requestId = exchange.requestId;
+    this.#request = request;
+    this.requestId = request.requestId;
   }
 
   header(name: string): string {
-    return this.#exchange.headers.get(name);
+    return this.#request.headers.get(name);
   }
 
   onAbort(work: () => void): void {
-    if (this.#exchange.aborted) work();
-    else this.#exchange.onAbort(work);
+    if (this.#request.aborted) work();
+    else this.#request.onAbort(work);
   }
 }

@@ -1,0 +1,31 @@
+import { createHash } from "node:crypto";
+import type { Dialect } from "../operation.js";
+
+/** Headers that change what a request does. */
+const significantHeaders = [
+  "x-lance-table-properties",
+  "x-lance-table-location",
+  "x-request-timeout-ms",
+];
+
+/** The members of a request, beside its body, that make two requests the same one. */
+export interface FingerprintInput {
+  /** Id of the operation. */
+  readonly operation: string;
+  readonly dialect: Dialect;
+  readonly path: string;
+  readonly query: string;
+  readonly callerId: string;
+  /** One request header, lower-case name; "" when absent. */
+  header(name: string): string;
+}
+
+/** A digest that differs between two requests that differ. `bodyDigest`: SHA-256 of the body. */
+export function requestFingerprint(
+  { operation, dialect, path, query, callerId, header }: FingerprintInput,
+  bodyDigest: Buffer,
+): string {
+  const values = [operation, dialect, path, query, callerId, ...significantHeaders.map(header)];
+  // JSON separates the values from each other.
+  return createHash("sha256").update(JSON.stringify(values)).update(bodyDigest).digest("hex");
+}

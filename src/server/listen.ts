@@ -1,0 +1,60 @@
+import type { Services } from "../api/services.js";
+import type { Authenticator } from "../auth/authenticator.js";
+import type { KeyStore } from "../catalog/keys.js";
+import type { Server } from "../http/server.js";
+import { operations } from "../operations/index.js";
+import { mainThreadHandler } from "../threads/forwarded-operations.js";
+import type { SharedState } from "../threads/shared-state.js";
+import type { Targets } from "../threads/thread-rpc.js";
+import { createHttpServer } from "./http-server.js";
+import type { Workers } from "./workers.js";
+
+export interface ListenOptions {
+  readonly services: Services;
+  readonly workers: Workers;
+  readonly authenticator: Authenticator;
+  readonly keys: KeyStore;
+  readonly shared: SharedState;
+}
+
+/** Accepts requests in the main thread and in the worker threads. */
+export async function listen({
+  services,
+  workers,
+  authenticator,
+  keys,
+  shared,
+}: ListenOptions): Promise<{ server: Server; port: number }> {
+  const { config, engine, log } = services;
+  const server = createHttpServer({ services, operations, authenticator, shared });
+  // Listen unshared first: it fails if another process listens on the port.
+  const port = await server.listen(config.host, config.port);
+  log.info(server.transport, "the HTTP transport");
+  if (config.httpThreads > 1) {
+    workers.start({
+      count: config.httpThreads - 1,
+      input: { config, engine: engine.share(), shared: shared.buffer },
+      targets: workerTargets(services, keys),
+      log,
+    });
+    server.stopListening();
+    await Promise.all([server.listen(config.host, port, true), workers.listen(config.host, port)]);
+  }
+  return { server, port };
+}
+
+/** The objects that worker threads call in the main thread. */
+function workerTargets(services: Services, keys: KeyStore): Targets {
+  const { catalog, jobs, transactions, multipart, idempotency, maintenance, threads } = services;
+  const targets = {
+    catalog,
+    jobs,
+    transactions,
+    multipart,
+    idempotency,
+    maintenance,
+    threads,
+    keys,
+  };
+  return { ...targets, operations: mainThreadHandler(services, operations) };
+}

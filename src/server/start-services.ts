@@ -1,0 +1,98 @@
+import type { Services } from "../api/services.js";
+import { adoptTables } from "../catalog/discovery/adoption.js";
+import {
+  removeOrphanedTables,
+  startOrphanedTableRemoval,
+} from "../catalog/tables/orphaned-table-removal.js";
+import type { Config } from "../config/config.js";
+import { backfill } from "../jobs/backfill.js";
+import { compaction } from "../jobs/compaction.js";
+import { indexBuild } from "../jobs/index-build.js";
+import { maintenance as maintenanceJob } from "../jobs/maintenance.js";
+import { startJobs } from "../jobs/runner.js";
+import { versionCleanUp } from "../jobs/version-clean-up.js";
+import { viewRefresh } from "../jobs/view-refresh.js";
+import { startMaintenance } from "../maintenance/maintenance.js";
+import { maintenanceKinds } from "../maintenance/maintenance-jobs.js";
+import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js";
+import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
+import { startRemovalAcknowledgements } from "../tables/table-removal.js";
+import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
+import type { Logger } from "../telemetry/logger.js";
+import type { Storage } from "./open-storage.js";
+import { Workers } from "./workers.js";
+
+export interface StartedServices {
+  readonly services: Services;
+  readonly workers: Workers;
+  /** Stops the background work. Requests must have ended. */
+  stop(): Promise<void>;
+}
+
+/** Cleans up after a crash, adopts tables that other programs wrote, and starts the background work. */
+export async function startServices(
+  config: Config,
+  { engine, store }: Storage,
+  log: Logger,
+): Promise<StartedServices> {
+  const { root, storageOptions } = config;
+  const { transactions, multipart, idempotency } = store;
+  const orphans = { catalog: store.catalog, engine, storageOptions, log };
+  await removeOrphanedTables(orphans);
+  const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
+  const jobs = startJobs({
+    store: store.jobs,
+    catalog,
+    kinds: [
+      indexBuild(engine, storageOptions),
+      backfill(engine, storageOptions),
+      compaction(engine, storageOptions),
+      viewRefresh({ engine, catalog, storageOptions }),
+      maintenanceJob(engine, storageOptions),
+      versionCleanUp(engine, storageOptions, store),
+    ],
+    log,
+    // An index that was just built lacks the rows inserted during the build.
+    onDone: ({ kind, table }) => {
+      if (!maintenanceKinds.has(kind)) maintenance.tableChanged(table);
+    },
+  });
+  const maintenance = startMaintenance({
+    engine,
+    catalog,
+    jobs,
+    storageOptions,
+    settings: config.maintenance,
+    log,
+  });
+  const workers = new Workers((key) => releaseTableInThread({ engine }, key));
+  const services: Services = {
+    config,
+    engine,
+    catalog,
+    jobs,
+    transactions,
+    multipart,
+    idempotency,
+    maintenance,
+    prewarming: new PrewarmQueue(),
+    threads: workers,
+    log,
+  };
+  const stopWatching = [
+    startOrphanedTableRemoval({
+      ...orphans,
+      releaseTable: (table) => releaseTable(services, table),
+    }),
+    startOrphanedPartRemoval(services),
+    startRemovalAcknowledgements(services),
+  ];
+  return {
+    services,
+    workers,
+    async stop() {
+      await Promise.all([maintenance.stop(), ...stopWatching.map((stop) => stop())]);
+      await jobs.stop();
+    },
+  };
+}
