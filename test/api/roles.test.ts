@@ -2,19 +2,19 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/api/operation.js";
 import { roles } from "../../src/auth/roles.js";
 import { operations, translations } from "../../src/operations/index.js";
-import { joust } from "../cli/run.js";
 import { items } from "../harness/arrow.js";
+import { createKey } from "../harness/cli.js";
 import type { Answer, Client } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
-import { useServer } from "../harness/use-server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const as = {} as Record<(typeof roles)[number], Client>;
 
 beforeAll(async () => {
   for (const role of roles) {
-    const made = await joust(["key", "create", "--name", role, "--role", role, serving.root]);
-    as[role] = serving.client.withKey(/: (joust_\S+)/.exec(made.out)?.[1] ?? "");
+    const { key } = await createKey(joust.root, role);
+    as[role] = joust.client.withKey(key);
   }
 });
 
@@ -123,10 +123,10 @@ const partly: Record<
 
 describe("requests that need admin", () => {
   beforeAll(async () => {
-    await serving.client.createNamespace("emptied");
-    await serving.client.createTable(name, items(3));
-    await serving.client.createTable("unlisted", items(3));
-    await serving.client.ok("/v1/table/unlisted/deregister");
+    await joust.client.createNamespace("emptied");
+    await joust.client.createTable(name, items(3));
+    await joust.client.createTable("unlisted", items(3));
+    await joust.client.ok("/v1/table/unlisted/deregister");
   });
 
   it("are known for each operation that has some", () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { adoptTables } from "../../src/catalog/discovery/adoption.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
+import { describeOnEachDatabase, makeTable, quiet, type TestCatalog } from "./catalog-databases.js";
 
 /** A root whose content the test decides on; what the engine finds in real ones is tested over HTTP. */
 class Root {
@@ -40,7 +40,7 @@ async function adopting(test: TestCatalog, store: OpenCatalog) {
 }
 
 describe("tables of other tools", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("are there from the start, with their namespaces", async () => {
       const test = newCatalog();
       const { root, start } = await adopting(test, await test.open());

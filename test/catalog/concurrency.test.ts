@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const nothing = { properties: {}, storageOptions: {} };
 
@@ -14,7 +14,7 @@ function outcomes(results: readonly PromiseSettledResult<unknown>[]): Record<str
 }
 
 describe("at the same time", () => {
-  onEachDatabase((newCatalog, kind) => {
+  describeOnEachDatabase((newCatalog, kind) => {
     it("one of 100 creates of a table wins", async () => {
       const { catalog } = await newCatalog().open();
       const creates = Array.from({ length: 100 }, () => catalog.reserveTable(["t"], nothing));

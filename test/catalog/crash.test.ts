@@ -3,7 +3,7 @@ import type { TableRecord } from "../../src/catalog/catalog.js";
 import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
 import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-tables.js";
 import type { CatalogDatabase } from "../../src/database/database.js";
-import { makeTable, onEachDatabase, quiet } from "./each-database.js";
+import { describeOnEachDatabase, makeTable, quiet } from "./catalog-databases.js";
 
 /** Lets all writes of a catalog fail, until it is restored. */
 function away(catalog: SqlCatalog) {
@@ -14,7 +14,7 @@ function away(catalog: SqlCatalog) {
 const nothing = { properties: {}, storageOptions: {} };
 
 describe("after a server is gone", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("what it left half made or half dropped is found once, and its names are free", async () => {
       const open = newCatalog();
       const first = await open.open();

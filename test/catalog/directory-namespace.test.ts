@@ -6,25 +6,25 @@ import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { waitForIndex } from "../harness/indexes.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { type Server, startServer } from "../harness/server.js";
+import { setupServer } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
 
-const serving = useServer();
+const joust = setupServer();
 const on = (id: string, operation: string, body?: object): Promise<Json> =>
-  serving.client.ok(`/v1/table/${id}/${operation}`, body);
+  joust.client.ok(`/v1/table/${id}/${operation}`, body);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("ns$t", items(20));
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("ns$t", items(20));
 });
 
 describe("names", () => {
   it("are refused that are empty, lead elsewhere, or hold a separator", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const bad = ["..", ".", "a/b", "..%2F..%2Fetc", "a%00b", "a%0Ab", "a\\b"];
     const encoded = (name: string) => (name.includes("%") ? name : encodeURIComponent(name));
     for (const name of bad) {
@@ -44,12 +44,12 @@ describe("names", () => {
       expectFailure(await client.post(path, items(1)), 400, 13, /empty component/);
     }
     // Nothing was written beside the root, or left in it.
-    const own = readdirSync(serving.root).filter((name) => !name.startsWith("."));
+    const own = readdirSync(joust.root).filter((name) => !name.startsWith("."));
     expect(own).toHaveLength(1);
   });
 
   it("that hold a delimiter are no path of two", async () => {
-    const { client } = serving;
+    const { client } = joust;
     // Written with another delimiter, the name would hold the usual one.
     const reply = await client.post("/v1/table/ns$x:y/create?delimiter=:", items(1));
     expect([reply.status, reply.json.code]).toEqual([404, 1]);
@@ -66,7 +66,7 @@ describe("names", () => {
 
 describe("who asks", () => {
   it("is told by the whole key, not by its beginning", async () => {
-    const { client, server } = serving;
+    const { client, server } = joust;
     expect((await client.get("/v1/table")).status).toBe(200);
     const other = server.key.slice(0, -1) + (server.key.endsWith("A") ? "B" : "A");
     for (const key of [`${server.key}x`, server.key.slice(0, -1), other]) {
@@ -79,7 +79,7 @@ describe("who asks", () => {
 
 describe("a table", () => {
   it("of no rows is made of a stream without any", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { version } = await client.createTable("ns$none", emptyStream({ id: type.i64 }));
     expect(version).toBe(1);
     expect(await client.count("ns$none")).toBe(0);
@@ -87,7 +87,7 @@ describe("a table", () => {
   });
 
   it("says who it belongs to in every form that clients use", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const headers = { "x-lance-table-properties": '{"owner":"header","team":"a"}' };
     const params = { properties: '{"owner":"query"}', storage_options: '{"timeout":"30s"}' };
     const reply = await client.request("/v1/table/ns$owned/create", {
@@ -100,7 +100,7 @@ describe("a table", () => {
   });
 
   it("has a version and a schema as soon as it is more than declared", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await on("ns$d", "declare");
     const declared = await on("ns$d", "describe", {});
     expect(declared).not.toHaveProperty("version");
@@ -116,7 +116,7 @@ describe("a table", () => {
   });
 
   it("counts live rows, not those that are deleted", async () => {
-    await serving.client.createTable("ns$deleted", items(10));
+    await joust.client.createTable("ns$deleted", items(10));
     await on("ns$deleted", "delete", { predicate: "id < 4" });
     const stats = await on("ns$deleted", "stats");
     expect([stats.num_rows, stats.fragment_stats.lengths.max]).toEqual([6, 6]);
@@ -131,7 +131,7 @@ describe("a table", () => {
 
 describe("requests of older and newer clients", () => {
   it("count and list tags by GET and by POST", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await on("ns$t", "tags/create", { tag: "one", version: 1 });
     for (const method of ["GET", "POST"]) {
       const count = await client.request("/v1/table/ns$t/count_rows", { method });
@@ -144,7 +144,7 @@ describe("requests of older and newer clients", () => {
   });
 
   it("scan everything with the largest k there is", async () => {
-    const found = await serving.client.query("ns$t", {
+    const found = await joust.client.query("ns$t", {
       k: 2_147_483_647,
       vector: { single_vector: [] },
     });
@@ -159,12 +159,12 @@ describe("requests of older and newer clients", () => {
       { nprobes: 4, maximum_nprobes: 0 },
       { minimum_nprobes: 2, maximum_nprobes: 8 },
     ]) {
-      expect((await serving.client.query("ns$t", { k: 3, vector, ...probes })).numRows).toBe(3);
+      expect((await joust.client.query("ns$t", { k: 3, vector, ...probes })).numRows).toBe(3);
     }
   });
 
   it("merge on one key field or several", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("ns$merged", items(5));
     for (const on of ["on=id", "on=id&on=name"]) {
       const path = `/v1/table/ns$merged/merge_insert?${on}&when_not_matched_insert_all=true`;
@@ -174,7 +174,7 @@ describe("requests of older and newer clients", () => {
   });
 
   it("publish versions themselves: newest first, one, with paths in the store", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("ns$managed", items(1), {
       properties: '{"managed_versioning":"true"}',
     });
@@ -189,9 +189,9 @@ describe("requests of older and newer clients", () => {
   });
 
   it("get the plan of a text query that really runs", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.ok("/v1/table/ns$t/create_scalar_index", { column: "name", index_type: "FTS" });
-    await readyIndex(client, "ns$t", "name_idx");
+    await waitForIndex(client, "ns$t", "name_idx");
     const query = { k: 3, vector: {}, full_text_query: { string_query: { query: "item" } } };
     const plain = await on("ns$t", "explain_plan", { query: { k: 3, vector: {} } });
     const searched = await on("ns$t", "explain_plan", { query });
@@ -203,7 +203,7 @@ describe("requests of older and newer clients", () => {
 
 describe("a page of tables", () => {
   it("has a token as long as there are more, over all namespaces too", async () => {
-    const { client } = serving;
+    const { client } = joust;
     for (const path of ["/v1/table", "/v1/namespace/ns/table/list"]) {
       const whole = (await client.get(path)).json.tables;
       const walked: string[] = [];

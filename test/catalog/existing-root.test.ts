@@ -2,13 +2,14 @@ import { cpSync, existsSync, readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { items, stream } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { head } from "../harness/socket.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 let root: string;
 let elsewhere: string;
@@ -22,13 +23,7 @@ afterEach(() => {
   removeDir(elsewhere);
 });
 
-async function serve(at: string): Promise<Server> {
-  const server = await startServer({ root: at, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (at: string): Promise<Server> => startServerForTest({ root: at, key });
 
 /** A table directory as any Lance tool would have written it, of which the served root knows nothing. */
 async function writeElsewhere(rows: number): Promise<string> {
@@ -52,11 +47,11 @@ describe("a root that already holds tables", () => {
     expect(await server.client.count("before")).toBe(10);
 
     cpSync(table, join(root, "meanwhile.lance"), { recursive: true });
-    await eventually("it is listed", async () => (await names(server)).includes("meanwhile"));
+    await waitFor("it is listed", async () => (await names(server)).includes("meanwhile"));
     expect(await server.client.count("meanwhile")).toBe(7);
 
     cpSync(table, join(root, "asked.lance"), { recursive: true });
-    await eventually("it is found by name", async () => (await server.client.count("asked")) === 7);
+    await waitFor("it is found by name", async () => (await server.client.count("asked")) === 7);
   });
 
   it("keeps a table that another tool has just put where a create would write", async () => {
@@ -98,7 +93,7 @@ describe("a server killed in the middle of a create", () => {
       ),
     );
     socket.write(body.subarray(0, body.length - 100));
-    await eventually("files are being written", () => readdirSync(root).length > 1);
+    await waitFor("files are being written", () => readdirSync(root).length > 1);
     expectFailure(await server.client.post("/v1/table/n$t/create", items(1)), 409, 14);
     expectFailure(await server.client.post("/v1/table/n$t/describe", {}), 404, 4);
     await server.kill();

@@ -13,16 +13,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromIPC } from "apache-arrow";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { items, stream } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { startServer } from "../harness/server.js";
+import { setupServer } from "../harness/setup-server.js";
 import { head } from "../harness/socket.js";
 import { removeDir } from "../harness/temp.js";
-import { useServer } from "../harness/use-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
-const serving = useServer();
-const post = (path: string, body: object = {}) => serving.client.post(`/v1/table/${path}`, body);
-const inRoot = (...parts: string[]) => join(serving.root, ...parts);
+const joust = setupServer();
+const post = (path: string, body: object = {}) => joust.client.post(`/v1/table/${path}`, body);
+const inRoot = (...parts: string[]) => join(joust.root, ...parts);
 
 /** A file in the root that is no table's; its path. */
 function foreign(path: string): string {
@@ -35,7 +35,7 @@ function foreign(path: string): string {
 /** A Lance table in the root that the catalog does not know. */
 async function unknownTable(path: string, rows: number): Promise<string> {
   const name = `source-${path.replaceAll("/", "-")}`;
-  const { location } = await serving.client.createTable(name, items(rows));
+  const { location } = await joust.client.createTable(name, items(rows));
   cpSync(location, inRoot(path), { recursive: true });
   return inRoot(path);
 }
@@ -51,7 +51,7 @@ describe("a location that a client chooses", () => {
     const answer =
       how === "declare"
         ? await post("taker/declare", { location })
-        : await serving.client.post("/v1/table/batch-commit", {
+        : await joust.client.post("/v1/table/batch-commit", {
             operations: [{ declare_table: { id: ["taker"], location } }],
           });
     expectFailure(answer, 400, 13, /location.*empty/);
@@ -61,9 +61,9 @@ describe("a location that a client chooses", () => {
     expect(existsSync(join(nested, "_versions"))).toBe(true);
 
     mkdirSync(inRoot(`empty-${how}`));
-    await serving.client.ok(`/v1/table/in-empty-${how}/declare`, { location: `empty-${how}` });
-    await serving.client.insert(`in-empty-${how}`, items(2));
-    expect(await serving.client.count(`in-empty-${how}`)).toBe(2);
+    await joust.client.ok(`/v1/table/in-empty-${how}/declare`, { location: `empty-${how}` });
+    await joust.client.insert(`in-empty-${how}`, items(2));
+    expect(await joust.client.count(`in-empty-${how}`)).toBe(2);
   });
 
   it("is refused where a file is, or a table that the catalog does not know", async () => {
@@ -81,7 +81,7 @@ describe("a location that a client chooses", () => {
     await unknownTable("outer/t.lance/tree/inner", 2);
     const inside = { location: "outer/t.lance/tree/inner" };
     expectFailure(await post("inside/register", inside), 409, 5, /location/);
-    await serving.client.ok("/v1/table/outer/register", { location: "outer/t.lance" });
+    await joust.client.ok("/v1/table/outer/register", { location: "outer/t.lance" });
     expectFailure(await post("inside/register", inside), 409, 5, /location/);
   });
 
@@ -94,7 +94,7 @@ describe("a location that a client chooses", () => {
 
 describe("dropping a table", () => {
   it("leaves what others put beside its files, and does not bring the table back", async () => {
-    const { client, server } = serving;
+    const { client, server } = joust;
     const { location } = await client.createTable("shared", items(3));
     await client.ok("/v1/table/shared/create_index", { column: "id", index_type: "BTREE" });
     await client.ok("/v1/table/shared/tags/create", { tag: "v1", version: 1 });
@@ -121,7 +121,7 @@ describe("dropping a table", () => {
   });
 
   it("leaves what came to a declared table's location, also with its namespace", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createNamespace("ns");
     await client.ok("/v1/table/ns$late/declare", { location: "late" });
     const file = foreign("late/later.txt");
@@ -134,7 +134,7 @@ describe("dropping a table", () => {
   });
 
   it("removes everything that the server wrote for it, and its directory", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("whole", items(300));
     await client.ok("/v1/table/whole/create_index", { column: "id", index_type: "BTREE" });
     await client.ok("/v1/table/whole/tags/create", { tag: "v1", version: 1 });
@@ -148,7 +148,7 @@ describe("dropping a table", () => {
 
 describe("deregistering a table", () => {
   it("leaves all files", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("kept", items(2));
     writeFileSync(join(location, "notes.txt"), "mine");
     const before = readdirSync(location).sort();
@@ -159,7 +159,7 @@ describe("deregistering a table", () => {
 
 describe("a create that fails", () => {
   it("leaves files that were there before it", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const file = foreign("broken.lance/notes.txt");
     const own = foreign("broken.lance/data/mine.bin");
     const broken = items(10).subarray(0, 300);
@@ -188,7 +188,7 @@ describe("a create that fails", () => {
       ),
     );
     socket.write(body.subarray(0, body.length - 100));
-    await eventually("files are being written", () => existsSync(join(root, "t.lance", "data")));
+    await waitFor("files are being written", () => existsSync(join(root, "t.lance", "data")));
     writeFileSync(join(root, "t.lance", "notes.txt"), "mine");
     await server.kill();
     socket.destroy();
@@ -203,7 +203,7 @@ describe("a create that fails", () => {
 
 describe("a directory with a table's name that holds none", () => {
   it("is no table until one is there", async () => {
-    const { client } = serving;
+    const { client } = joust;
     mkdirSync(inRoot("hollow.lance"));
     foreign("papers.lance/notes.txt");
     foreign("plain.lance");
@@ -215,12 +215,12 @@ describe("a directory with a table's name that holds none", () => {
     }
     expect(existsSync(inRoot("papers.lance/notes.txt"))).toBe(true);
     expect(existsSync(inRoot("plain.lance"))).toBe(true);
-    expect(serving.server.output()).toMatch(/papers\.lance.*no Lance table is there/);
-    expect(serving.server.output()).toMatch(/plain\.lance.*not a directory/);
+    expect(joust.server.output()).toMatch(/papers\.lance.*no Lance table is there/);
+    expect(joust.server.output()).toMatch(/plain\.lance.*not a directory/);
 
     const { location } = await client.createTable("hollow-source", items(6));
     rmSync(inRoot("hollow.lance"), { recursive: true });
     cpSync(location, inRoot("hollow.lance"), { recursive: true });
-    await eventually("the table is served", async () => (await client.count("hollow")) === 6);
+    await waitFor("the table is served", async () => (await client.count("hollow")) === 6);
   });
 });

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { eventually } from "../harness/eventually.js";
-import { onEachDatabase } from "./each-database.js";
+import { waitFor } from "../harness/wait-for.js";
+import { describeOnEachDatabase } from "./catalog-databases.js";
 
 const newHash = () => createHash("sha256").update(randomBytes(32)).digest();
 
 describe("API keys", () => {
-  onEachDatabase((newCatalog, kind) => {
+  describeOnEachDatabase((newCatalog, kind) => {
     it("are found by their hash, listed and revoked", async () => {
       const { keys } = await newCatalog().open();
       expect(await keys.count()).toBe(0);
@@ -41,11 +41,11 @@ describe("API keys", () => {
       // SQLite is asked once in a millisecond, Postgres remembers a key for a second.
       const soon = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
       const found = async () => (await server.keys.findByHash(hash)) !== undefined;
-      await eventually("the key is known", found, soon);
+      await waitFor("the key is known", found, soon);
       expect(server.keys.findByHashSync(hash)).toEqual(key);
       await tool.keys.revoke(key.id);
       const gone = async () => (await server.keys.findByHash(hash)) === undefined;
-      await eventually("the key is revoked", gone, soon);
+      await waitFor("the key is revoked", gone, soon);
     });
 
     it("that nobody has cost a server next to nothing, and are known once they are made", async () => {
@@ -69,7 +69,7 @@ describe("API keys", () => {
       expect(await server.keys.findByHash(own)).toEqual(key);
       await tool.keys.create({ name: "other", role: "read", hash: other });
       const known = async () => (await server.keys.findByHash(other)) !== undefined;
-      await eventually("the other's key is known", known, { timeoutMs: 2_000 });
+      await waitFor("the other's key is known", known, { timeoutMs: 2_000 });
     });
   });
 });

@@ -10,19 +10,15 @@ import {
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { items } from "../harness/arrow.js";
-import { expectFailure } from "../harness/failure.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const key = newKey();
 
-async function serve(root: string, ...args: string[]): Promise<Server> {
-  const server = await startServer({ root, key, args });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (root: string, ...args: string[]): Promise<Server> =>
+  startServerForTest({ root, key, args });
 
 function directory(purpose: string): string {
   const path = tempDir(purpose);

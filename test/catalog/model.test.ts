@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 /** What a catalog must do, without SQL: namespaces and tables by their path, written as JSON. */
 class Model {
@@ -205,7 +205,7 @@ const commands = fc.commands(
 );
 
 describe("any sequence of changes", () => {
-  onEachDatabase((newCatalog, kind) => {
+  describeOnEachDatabase((newCatalog, kind) => {
     it("does what a plain model does, seen through two connections", async () => {
       const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
       console.log(`model test on ${kind}: JOUST_TEST_SEED=${seed}`);

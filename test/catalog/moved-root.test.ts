@@ -1,8 +1,9 @@
 import { cpSync, existsSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 let dir: string;
@@ -12,13 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => removeDir(dir));
 
-async function serve(root: string): Promise<Server> {
-  const server = await startServer({ root, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (root: string): Promise<Server> => startServerForTest({ root, key });
 
 /** A root with a table in a namespace, and one in the root, of 5 rows each. */
 async function filled(root: string): Promise<void> {

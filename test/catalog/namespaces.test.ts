@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const restrict = { missing: "fail", behavior: "restrict" } as const;
 const cascade = { missing: "fail", behavior: "cascade" } as const;
 
 describe("namespaces", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("are created, described and dropped with their properties", async () => {
       const { catalog } = await newCatalog().open();
       const properties = { owner: "ada", "odd \u0000 value": "\ud800 ' \" \u001f" };

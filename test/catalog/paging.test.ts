@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Page, PageRequest } from "../../src/catalog/catalog.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 /** Follows the tokens to the end. */
 async function walk<T>(
@@ -22,7 +22,7 @@ async function walk<T>(
 }
 
 describe("listings", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("give every name once in byte order, in pages of any size", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;

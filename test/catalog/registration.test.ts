@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { clientLocation } from "../../src/catalog/tables/client-location.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const declare = async ({ catalog }: OpenCatalog, id: string[], location?: string) =>
   (await catalog.changeTables({ declare: [{ id, location, properties: {} }] })).declared[0];
 
-onEachDatabase((newCatalog) => {
+describeOnEachDatabase((newCatalog) => {
   it("declares a table, lists it, and confirms it", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;

@@ -7,7 +7,7 @@ import { SqliteConnection } from "../../src/database/sqlite/connection.js";
 import { openSqlite } from "../../src/database/sqlite/open.js";
 import { openCatalog } from "../../src/server/open-catalog.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { quiet } from "./each-database.js";
+import { quiet } from "./catalog-databases.js";
 
 let directory: string;
 let path: string;

@@ -2,12 +2,12 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const nothing = { properties: {}, storageOptions: {} };
 
 describe("tables", () => {
-  onEachDatabase((newCatalog, kind) => {
+  describeOnEachDatabase((newCatalog, kind) => {
     it("are seen once published, with all that was given", async () => {
       const { catalog } = await newCatalog().open();
       const options = { properties: { a: "1" }, storageOptions: { region: "x" } };

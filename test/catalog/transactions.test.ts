@@ -6,7 +6,7 @@ import { openSqlite } from "../../src/database/sqlite/open.js";
 import { isPostgres } from "../../src/foundation/addresses.js";
 import { timedId } from "../../src/foundation/timed-id.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
+import { describeOnEachDatabase, makeTable, quiet, type TestCatalog } from "./catalog-databases.js";
 
 const DAY = 24 * 3_600_000;
 
@@ -40,7 +40,7 @@ async function jobOn(store: OpenCatalog) {
   return { table, job };
 }
 
-onEachDatabase((newCatalog) => {
+describeOnEachDatabase((newCatalog) => {
   it("records work that is done", async () => {
     const { transactions } = await newCatalog().open();
     const id = await transactions.record({ properties: { a: "b" } });

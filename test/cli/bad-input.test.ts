@@ -4,9 +4,9 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterEach, describe, expect, it } from "vitest";
 import { newCertificate } from "../harness/certificate.js";
+import { type CliResult, runCli } from "../harness/cli.js";
 import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { type Ended, joust } from "./run.js";
 
 const directories: string[] = [];
 
@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 /** Exit code 1, and one sentence that says what to do. */
-function expectSentence({ code, err }: Ended, sentence: string | RegExp): void {
+function expectSentence({ code, err }: CliResult, sentence: string | RegExp): void {
   expect([code, err]).toEqual([1, expect.stringMatching(/^joust: [^\n]+\n$/)]);
   if (typeof sentence === "string") expect(err).toBe(`joust: ${sentence}\n`);
   else expect(err).toMatch(sentence);
@@ -34,7 +34,7 @@ describe("joust serve", () => {
     const other = newCertificate(dir, "other");
     const serve = (cert: string, key: string) => {
       const tls = ["--tls-cert", cert, "--tls-key", key];
-      return joust(["serve", join(dir, "data"), "--port", "0", ...tls]);
+      return runCli(["serve", join(dir, "data"), "--port", "0", ...tls]);
     };
     const none = join(dir, "none.pem");
     expectSentence(
@@ -60,18 +60,18 @@ describe("joust serve", () => {
     });
     try {
       expectSentence(
-        await joust(["serve", join(dir, "data"), "--port", String(port)]),
+        await runCli(["serve", join(dir, "data"), "--port", String(port)]),
         `cannot listen on 127.0.0.1:${port}: the port is taken: choose another --port, or end the program that listens there`,
       );
     } finally {
       taken.close();
     }
-    expect(await joust(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
+    expect(await runCli(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
   });
 
   it("refuses a data directory of a newer version, and changes nothing in it", async () => {
     const root = join(newDir(), "data");
-    await joust(["key", "create", "--name", "one", root]);
+    await runCli(["key", "create", "--name", "one", root]);
     const file = join(root, ".joust", "catalog.db");
     const database = new Database(file);
     database.exec("insert into joust_migrations (name, timestamp) values ('9999-later', '')");
@@ -84,7 +84,7 @@ describe("joust serve", () => {
       ["key", "list", root],
     ]) {
       expectSentence(
-        await joust(args),
+        await runCli(args),
         "the catalog belongs to a newer version of joust (it has 9999-later): start that version, or restore the catalog from a backup that this version made",
       );
     }
@@ -97,7 +97,7 @@ describe("joust serve", () => {
     writeFileSync(engine, "no library at all\n".repeat(300));
     const env = { NAPI_RS_NATIVE_LIBRARY_PATH: engine };
     for (const args of [["serve", join(dir, "data")], ["demo"], ["maintain", join(dir, "data")]]) {
-      const ended = await joust(args, { env });
+      const ended = await runCli(args, { env });
       expectSentence(ended, /: the installed engine is for another platform than \S+: remove /);
       expect(ended.out).toBe("");
     }
@@ -125,12 +125,12 @@ withDisk("a disk", () => {
       disk.fill(left);
       for (const args of commands(root)) {
         expectSentence(
-          await joust(args),
+          await runCli(args),
           /^joust: no space is left on the disk for .+: free some, or /,
         );
       }
       disk.empty();
-      const made = await joust(["key", "create", "--name", "one", root]);
+      const made = await runCli(["key", "create", "--name", "one", root]);
       expect(made).toMatchObject({ code: 0, err: "" });
     },
   );
@@ -141,7 +141,10 @@ withDisk("a disk", () => {
     mkdirSync(root);
     disk.setReadOnly(true);
     for (const args of commands(root)) {
-      expectSentence(await joust(args), /is on a read-only file system: mount it for writing, or /);
+      expectSentence(
+        await runCli(args),
+        /is on a read-only file system: mount it for writing, or /,
+      );
     }
   });
 });

@@ -1,21 +1,12 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items, random, stream, type } from "../harness/arrow.js";
+import { runCli } from "../harness/cli.js";
+import { waitForIndex } from "../harness/indexes.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-const maintain = (...args: string[]) =>
-  new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    const settings = { env: { PATH: process.env.PATH }, timeout: 60_000 };
-    execFile(process.execPath, [main, "maintain", ...args], settings, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
+const maintain = (...args: string[]) => runCli(["maintain", ...args], { timeoutMs: 60_000 });
 
 /** A server that leaves tables alone. */
 const serve = (root: string) => startServer({ root, args: ["--maintenance", "off"] });
@@ -25,7 +16,7 @@ async function worn(server: Server, table: string, properties = "{}"): Promise<v
   const { client } = server;
   await client.createTable(table, items(300), { properties });
   await client.ok(`/v1/table/${table}/create_scalar_index`, { column: "id", index_type: "BTREE" });
-  await readyIndex(client, table, "id_idx");
+  await waitForIndex(client, table, "id_idx");
   for (let n = 0; n < 20; n++) await client.insert(table, items(2, { from: 1_000 + 2 * n }));
 }
 

@@ -1,24 +1,12 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { CLI_MAIN, createKey, runCli } from "../harness/cli.js";
 import { Client } from "../harness/client.js";
-import { type Server, type ServerOptions, startServer } from "../harness/server.js";
+import type { Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
-
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-const running: Server[] = [];
-
-async function serve(options: ServerOptions): Promise<Server> {
-  const server = await startServer(options);
-  running.push(server);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((server) => server.stop()));
-});
 
 /** The file that holds the first admin key, as the server says. */
 const keyFile = (server: Server) =>
@@ -29,7 +17,7 @@ const status = async (server: Server, key: string) =>
 describe("the first start on a root", () => {
   it("makes an admin key in a file of the user's own, and prints no more than where", async () => {
     const root = tempDir("root");
-    const first = await serve({ root, key: null });
+    const first = await startServerForTest({ root, key: null });
     const file = keyFile(first) ?? "";
     expect(file).toBe(join(root, ".joust", "admin-key"));
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -40,7 +28,7 @@ describe("the first start on a root", () => {
     expect(await status(first, "")).toBe(401);
     expect(await first.stop()).toBe(0);
 
-    const second = await serve({ root, key: null });
+    const second = await startServerForTest({ root, key: null });
     expect(keyFile(second)).toBeUndefined();
     expect(await status(second, key)).toBe(200);
   });
@@ -51,14 +39,14 @@ describe("the first start on a root", () => {
     // Names that are taken by directories cannot be written, also by root.
     for (let n = 1; n <= 100; n++)
       mkdirSync(join(root, ".joust", `admin-key${n > 1 ? `-${n}` : ""}`));
-    const server = await serve({ root, key: null });
+    const server = await startServerForTest({ root, key: null });
     expect(keyFile(server)).toBeUndefined();
     expect(server.output()).toContain("joust key create --role admin");
     expect(await status(server, "")).toBe(401);
   });
 
   it("makes none where one is given from outside", async () => {
-    const server = await serve({ key: "a-key-of-my-own" });
+    const server = await startServerForTest({ key: "a-key-of-my-own" });
     expect(keyFile(server)).toBeUndefined();
     expect(await status(server, "a-key-of-my-own")).toBe(200);
     expect(await status(server, "another")).toBe(401);
@@ -68,7 +56,7 @@ describe("the first start on a root", () => {
   it("takes a key from a file", async () => {
     const file = join(tempDir("key"), "key");
     writeFileSync(file, "a-key-of-my-own\n");
-    const server = await serve({ key: null, args: ["--api-key-file", file] });
+    const server = await startServerForTest({ key: null, args: ["--api-key-file", file] });
     expect(keyFile(server)).toBeUndefined();
     expect(await status(server, "a-key-of-my-own")).toBe(200);
     expect(await status(server, "another")).toBe(401);
@@ -79,7 +67,7 @@ describe("a catalog that is not in the root", () => {
   it("is a file that only its user can read, with all that is beside it", async () => {
     const directory = tempDir("catalog");
     const path = join(directory, "names.db");
-    const server = await serve({ args: ["--catalog", path] });
+    const server = await startServerForTest({ args: ["--catalog", path] });
     await server.client.createNamespace("ns");
     const files = readdirSync(directory);
     expect(files).toContain("names.db-wal");
@@ -91,20 +79,17 @@ describe("a catalog that is not in the root", () => {
 
 describe("keys of a running server", () => {
   it("are made and revoked from beside it", async () => {
-    const server = await serve({});
-    const joust = (...args: string[]) =>
-      execFileSync(process.execPath, [main, "key", ...args, server.root], { encoding: "utf8" });
-    const made = joust("create", "--name", "reader");
-    const [, key = "", id = ""] = /: (\S+)\nid: (\S+)/.exec(made) ?? [];
+    const server = await startServerForTest({});
+    const { key, id } = await createKey(server.root);
     expect(await status(server, key)).toBe(200);
-    joust("revoke", id);
+    await runCli(["key", "revoke", id, server.root]);
     await expect.poll(() => status(server, key), { timeout: 3_000 }).toBe(401);
   });
 });
 
 describe("--auth none", () => {
   it("lets everybody in, and warns", async () => {
-    const server = await serve({ key: null, args: ["--auth", "none"] });
+    const server = await startServerForTest({ key: null, args: ["--auth", "none"] });
     expect(await status(server, "")).toBe(200);
     expect(server.output()).toContain("--auth none");
     expect(keyFile(server)).toBeUndefined();
@@ -117,7 +102,7 @@ describe("a root whose tables cannot be listed", () => {
     const versions = join(root, "__manifest", "_versions");
     mkdirSync(versions, { recursive: true });
     writeFileSync(join(versions, "1.manifest"), "no manifest at all");
-    const args = [main, "serve", root, "--port", "0"];
+    const args = [CLI_MAIN, "serve", root, "--port", "0"];
     const { status, stderr } = spawnSync(process.execPath, args, {
       encoding: "utf8",
       timeout: 20_000,
@@ -132,8 +117,8 @@ describe("a root whose tables cannot be listed", () => {
 
 describe("a port", () => {
   it("that is taken is told in one sentence", async () => {
-    const server = await serve({});
-    const args = [main, "serve", tempDir("root"), "--port", String(server.port)];
+    const server = await startServerForTest({});
+    const args = [CLI_MAIN, "serve", tempDir("root"), "--port", String(server.port)];
     const second = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 20_000 });
     expect(second.status).toBe(1);
     expect(second.stderr).toBe(
@@ -144,7 +129,7 @@ describe("a port", () => {
 
 describe("the access log", () => {
   it("has a line per request at the level debug, and none above", async () => {
-    const server = await serve({ args: ["--log-level", "debug"] });
+    const server = await startServerForTest({ args: ["--log-level", "debug"] });
     await server.client.request("/v1/table", {
       method: "GET",
       headers: { "x-request-id": "seen" },
@@ -162,7 +147,7 @@ describe("the access log", () => {
       ms: expect.any(Number),
       requestId: "seen",
     });
-    const quiet = await serve({});
+    const quiet = await startServerForTest({});
     await quiet.client.get("/v1/table");
     expect(quiet.output()).not.toContain('"requestId"');
   });

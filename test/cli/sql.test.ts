@@ -1,36 +1,16 @@
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { csvRows } from "../../src/cli/csv.js";
 import { tableText } from "../../src/cli/sql-print.js";
 import { items, stream, type } from "../harness/arrow.js";
+import { runCliBytes } from "../harness/cli.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-interface Ended {
-  code: number;
-  out: Buffer;
-  err: string;
-}
-
 const joust = (args: readonly string[], env: Record<string, string> = {}) =>
-  new Promise<Ended>((resolve) => {
-    const settings = {
-      env: { PATH: process.env.PATH, ...env },
-      cwd: tempDir("cli"),
-      timeout: 60_000,
-      encoding: "buffer" as const,
-      maxBuffer: 2 ** 28,
-    };
-    execFile(process.execPath, [main, ...args], settings, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err: err.toString() });
-    });
-  });
+  runCliBytes(args, { env, timeoutMs: 60_000 });
 
 let root: string;
 let server: Server;

@@ -5,9 +5,9 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TlsFiles } from "../../src/http/transport/transport.js";
 import { copyPair, newCertificate } from "../harness/certificate.js";
-import { eventually } from "../harness/eventually.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 interface Answer {
   readonly status: number | undefined;
@@ -71,12 +71,12 @@ describe.each(["uws", "node"])("joust serve --http %s with a certificate", (http
 
   it("uses a new certificate when the files change, and keeps the former while they do not fit", async () => {
     writeFileSync(used.keyFile, readFileSync(second.keyFile));
-    await eventually("the fault is logged", () =>
+    await waitFor("the fault is logged", () =>
       server.output().includes("the key belongs to another certificate"),
     );
     expect(await certificate()).toBe("first");
     writeFileSync(used.certFile, readFileSync(second.certFile));
-    await eventually("the new certificate is used", async () => (await certificate()) === "second");
+    await waitFor("the new certificate is used", async () => (await certificate()) === "second");
   });
 });
 
@@ -98,10 +98,7 @@ describe.each(["uws", "node"])("joust serve --http %s at SIGHUP", (http) => {
       replace(second);
       expect(await certificate()).toBe("first");
       process.kill(server.pid, "SIGHUP");
-      await eventually(
-        "the new certificate is used",
-        async () => (await certificate()) === "second",
-      );
+      await waitFor("the new certificate is used", async () => (await certificate()) === "second");
       expect(server.output()).toContain("new connections use the certificate that was read again");
     } finally {
       await server.stop();

@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { openCatalog } from "../../src/server/open-catalog.js";
-import { onEachDatabase } from "../catalog/each-database.js";
-import { eventually } from "../harness/eventually.js";
+import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
+import { waitFor } from "../harness/wait-for.js";
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
 describe("servers of one catalog", () => {
-  onEachDatabase((newCatalog, kind) => {
+  describeOnEachDatabase((newCatalog, kind) => {
     it("take a duty in turn by one clock, however wrong their own are", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
@@ -24,7 +24,7 @@ describe("servers of one catalog", () => {
         vi.spyOn(Date, "now").mockReturnValue(now - 3_600_000);
       }
       expect(await second.takeLease(duty, 500)).toBe(false);
-      await eventually("it is due again", () => second.takeLease(duty, 500));
+      await waitFor("it is due again", () => second.takeLease(duty, 500));
       expect(await first.takeLease(duty, 500)).toBe(false);
       expect(await first.takeLease(randomUUID(), 500)).toBe(true);
     });

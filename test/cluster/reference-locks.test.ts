@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
 /** Longer than a server looks for the lock of another one again. */
 const A_WHILE = 150;
 
 describe("the lock of a table's tags and branches", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("is one server's at a time", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, await open.open()];

@@ -1,10 +1,10 @@
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { emptyStream, stream, type } from "../harness/arrow.js";
 import type { Answer, Client, Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
+import { slowExpression } from "../harness/jobs.js";
 import type { Server } from "../harness/server.js";
-import { slowly } from "../jobs/waiting.js";
-import { onSharedRoots } from "./both-places.js";
+import { waitFor } from "../harness/wait-for.js";
+import { describeOnSharedRoots } from "./shared-roots.js";
 
 const rows = (from: number, count: number): Uint8Array =>
   stream({
@@ -16,7 +16,7 @@ const noRows = emptyStream({ id: type.i32, name: type.text });
 const statuses = (answers: readonly Answer[]): number[] =>
   answers.map((answer) => answer.status).sort((a, b) => a - b);
 
-onSharedRoots((root) => {
+describeOnSharedRoots((root) => {
   let servers: [Server, Server];
   let clients: [Client, Client];
   beforeAll(async () => {
@@ -140,7 +140,7 @@ onSharedRoots((root) => {
         }
         return seen;
       });
-      await eventually("rows arrive", async () => (await first.count("dropped")) > 4);
+      await waitFor("rows arrive", async () => (await first.count("dropped")) > 4);
       await first.ok("/v1/table/dropped/drop");
       stop = true;
       const seen = new Set((await Promise.all(writing)).flatMap((some) => [...some]));
@@ -187,7 +187,7 @@ onSharedRoots((root) => {
       (await client.ok("/v1/jobs/list", { limit: 1_000 })).jobs.filter(
         (job: Json) => job.table === "kept" && job.job_type === "maintenance",
       );
-    await eventually("the table is compacted", async () => {
+    await waitFor("the table is compacted", async () => {
       const { fragment_stats } = await clients[1].ok("/v1/table/kept/stats");
       return fragment_stats.num_fragments < 16;
     });
@@ -202,16 +202,16 @@ onSharedRoots((root) => {
     const third = await root.serve();
     const [, second] = clients;
     await third.client.createTable("filled", rows(0, 100_000));
-    const column = { name: "hash", computed: slowly("name") };
+    const column = { name: "hash", computed: slowExpression("name") };
     await third.client.ok("/v1/table/filled/add_columns", { new_columns: [column] });
     // Others take no jobs of a table that is busy: this one is the third server's.
     const { job_id } = await third.client.ok("/v1/table/filled/backfill_column", {
       column: "hash",
     });
     const job = () => second.ok("/v1/jobs/describe", { job_id });
-    await eventually("it runs", async () => (await job()).job_state === "IN_PROGRESS");
+    await waitFor("it runs", async () => (await job()).job_state === "IN_PROGRESS");
     await third.kill();
-    const done = await eventually(
+    const done = await waitFor(
       "another server does it",
       async () => {
         const { job_state } = await job();

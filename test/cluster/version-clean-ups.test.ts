@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from "vitest";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { onEachDatabase } from "../catalog/each-database.js";
-import { eventually } from "../harness/eventually.js";
+import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const never = new AbortController().signal;
 
 /** Answers what another server asks, once it does: these versions are needed. */
 async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise<void> {
-  await eventually("it is asked", async () => {
+  await waitFor("it is asked", async () => {
     const [asked] = await versionCleanUps.elsewhere();
     if (asked) await versionCleanUps.answer(asked, kept);
     return asked !== undefined;
@@ -15,7 +15,7 @@ async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise
 }
 
 describe("clean-ups of several servers", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("begin when all others have said what they need, and are seen until they end", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
@@ -92,7 +92,7 @@ describe("clean-ups of several servers", () => {
         stop.signal,
         remove,
       );
-      await eventually(
+      await waitFor(
         "it is asked",
         async () => (await second.versionCleanUps.elsewhere()).length > 0,
       );

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../harness/arrow.js";
+import { waitForIndex } from "../harness/indexes.js";
 import { type Server, startServer } from "../harness/server.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
 
 /** Threads in which Lance computes; beside them it has one that hands out the work. */
 function computing({ pid }: Server): number {
@@ -18,7 +18,7 @@ async function keepBusy({ client }: Server): Promise<void> {
   await client.createTable("points", stream({ v: [type.vector(4), vectors] }));
   const spec = { column: "v", index_type: "IVF_FLAT", num_partitions: 16 };
   await client.ok("/v1/table/points/create_index", spec);
-  await readyIndex(client, "points", "v_idx");
+  await waitForIndex(client, "points", "v_idx");
   const ask = {
     vector: { single_vector: [1, 2, 3, 4] },
     nprobes: 16,

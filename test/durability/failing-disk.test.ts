@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
 import { Faults, hasFaults } from "../harness/faults.js";
-import { type Server, startServer } from "../harness/server.js";
+import type { Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const MiB = 1024 * 1024;
 const EIO = 5;
@@ -69,13 +70,10 @@ async function serve(
   root: string,
   options: { args?: string[]; env?: Record<string, string> } = {},
 ) {
-  const server = await startServer({
+  const server = await startServerForTest({
     root,
     args: ["--maintenance", "off", ...(options.args ?? [])],
     ...(options.env && { env: options.env }),
-  });
-  onTestFinished(async () => {
-    await server.stop();
   });
   await server.client.createTable("t", items(100));
   return server;
@@ -127,7 +125,7 @@ describe.skipIf(smallDiskMissing)("on a disk", () => {
       "the storage is full; send the request again when there is space",
     ]);
     // A write that was under way when the upload failed may hold the file open for a moment.
-    await eventually("its space is free", () => small.free > before - MiB / 2);
+    await waitFor("its space is free", () => small.free > before - MiB / 2);
     small.empty();
     await expectUnchanged(server);
     await expectWell(server);

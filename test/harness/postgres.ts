@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chownSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "./port.js";
+import getPort from "get-port";
 import { startProcess } from "./process.js";
 import { findProgram, postgresDirectories } from "./programs.js";
 import { removeDir, tempDir } from "./temp.js";
@@ -26,7 +26,7 @@ export async function startPostgres(): Promise<Postgres> {
   const data = join(directory, "data");
   const user = unprivilegedUser();
   if (user) chownSync(directory, user.uid, user.gid);
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
 
   execFileSync(initdb, ["-D", data, "-U", "joust", "-A", "trust", "--no-sync", "-E", "UTF8"], {
     cwd: directory,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { CLI_MAIN } from "./cli.js";
 import { Client } from "./client.js";
 import { startProcess } from "./process.js";
 import { removeDir, tempDir } from "./temp.js";
@@ -38,8 +38,6 @@ export interface Server {
   kill(): Promise<void>;
 }
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
 /** `JOUST_TEST_HTTP_THREADS=2`: every server of the tests has so many threads that take requests. */
 const threads = process.env.JOUST_TEST_HTTP_THREADS;
 
@@ -58,7 +56,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
 
   const { process: running, ready: url } = await startProcess(
     process.execPath,
-    { args: [main, "serve", root, "--port", "0", ...(options.args ?? [])], env },
+    { args: [CLI_MAIN, "serve", root, "--port", "0", ...(options.args ?? [])], env },
     (output) => /joust listening on (https?:\/\/\S+)/.exec(output)?.[1],
     options.timeoutMs,
   ).catch((error: unknown) => {

@@ -4,9 +4,9 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { QueryAnswer } from "../../src/engine/index.js";
-import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const KiB = 1024;
 /** Sizes of parts around every limit of the sender, several times what a socket buffers. */
@@ -45,7 +45,7 @@ const stream = (id: string, answer: () => QueryAnswer) =>
     answer: answer(),
   }));
 
-const small = useSmallServer({
+const small = setupSmallServer({
   operations: [
     stream("parts", () => answerOf(parts)),
     stream("whole", () => answerOf([parts[9] as Buffer])),
@@ -124,7 +124,7 @@ describe("a streamed answer", () => {
     socket.write(head("GET /endless HTTP/1.1", "Host: x"));
     await new Promise((resolve) => socket.once("data", resolve));
     socket.destroy();
-    await eventually("the work is cancelled", async () => cancelled > before);
+    await waitFor("the work is cancelled", async () => cancelled > before);
     const made = produced;
     await sleep(200);
     expect(produced).toBe(made);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { exchangeRaw, head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const asked: string[] = [];
 const echo = plain(
@@ -17,7 +17,7 @@ const later = plain(
     return { kind: "json", value: { id } };
   },
 );
-const small = useSmallServer({ operations: [echo, later] });
+const small = setupSmallServer({ operations: [echo, later] });
 
 beforeEach(() => {
   asked.length = 0;

@@ -6,7 +6,7 @@ import type { Role } from "../../src/auth/roles.js";
 import { openCatalog } from "../../src/server/open-catalog.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { tempDir } from "../harness/temp.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const root = tempDir("keys");
 const log = createLogger("silent");
@@ -14,7 +14,7 @@ const { keys } = await openCatalog({ root, url: `${root}/catalog.db`, log, role:
 const outside = newKey();
 
 const answer = () => ({ kind: "json" as const, value: "done" });
-const small = useSmallServer({
+const small = setupSmallServer({
   operations: [
     plain({ id: "Read", path: "/v1/read", permission: "read" }, answer),
     plain({ id: "Write", path: "/v1/write", permission: "write" }, answer),

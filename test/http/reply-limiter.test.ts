@@ -5,9 +5,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Authenticator } from "../../src/auth/authenticator.js";
 import type { QueryAnswer } from "../../src/engine/index.js";
 import { ReplyLimiter, type Sending } from "../../src/http/reply-limiter.js";
-import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 /** An answer that holds so much and whose reader has been slow for so many seconds. */
 const sending = (caller: string, held: number, seconds: number): Sending => ({
@@ -73,7 +73,7 @@ const endless = (caller: string): QueryAnswer => {
 
 /** The key is the caller. */
 const byKey: Authenticator = { identify: (key) => ({ id: key, name: key, role: "admin" }) };
-const small = useSmallServer({
+const small = setupSmallServer({
   authenticator: byKey,
   replyLimiter: new ReplyLimiter(100, 1_000),
   operations: [
@@ -109,7 +109,7 @@ it("drops the connections of a caller whose readers are slow, and no others", as
   reader("slow", 3_000);
   reader("other");
   for (let one = 0; one < 3; one++) reader("fast", 2);
-  await eventually("two of three are cut off", () => ended.length >= 2, { timeoutMs: 40_000 });
+  await waitFor("two of three are cut off", () => ended.length >= 2, { timeoutMs: 40_000 });
   await sleep(9_000);
   expect(ended).toEqual(["slow", "slow"]);
 }, 60_000);

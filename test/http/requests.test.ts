@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { describe, expect, it } from "vitest";
 import { head, sendRaw } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const json = (value: unknown) => ({ kind: "json" as const, value });
 
@@ -40,7 +40,7 @@ const large = plain({ id: "Large", path: "/v1/large", methods: ["GET"] }, () =>
   json("x".repeat(3_000_000)),
 );
 
-const small = useSmallServer({ operations: [echo, later, part, broken, empty, large] });
+const small = setupSmallServer({ operations: [echo, later, part, broken, empty, large] });
 const at = (path: string, body?: object | string, params?: Record<string, string>) =>
   small.client.post(path, body, params);
 

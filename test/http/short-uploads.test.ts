@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest";
 import { type ArrowBody, Upload } from "../../src/engine/index.js";
 import { invalidInput } from "../../src/foundation/errors.js";
 import { BodyLimiter } from "../../src/http/body-limiter.js";
-import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const begun: string[] = [];
 const bodies = new Map<string, ArrowBody>();
@@ -50,7 +50,7 @@ async function begin(url: string, name: string, headers: readonly string[]) {
     send: (part: string) => socket.write(part),
     leave: () => socket.destroy(),
     async answered(status: number): Promise<void> {
-      await eventually("the answer", async () => answer.includes("\r\n\r\n"));
+      await waitFor("the answer", async () => answer.includes("\r\n\r\n"));
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
       socket.destroy();
     },
@@ -58,7 +58,7 @@ async function begin(url: string, name: string, headers: readonly string[]) {
 }
 
 const begins = (name: string) =>
-  eventually(`the handler of ${name} begins`, async () => begun.includes(name));
+  waitFor(`the handler of ${name} begins`, async () => begun.includes(name));
 
 async function doesNotBegin(name: string): Promise<void> {
   await sleep(100);
@@ -68,7 +68,7 @@ async function doesNotBegin(name: string): Promise<void> {
 const length = (bytes: number) => [`Content-Length: ${bytes}`];
 
 describe("the handler of an upload", () => {
-  const small = useSmallServer({ operations, config: { maxUploadBytes: 100_000 } });
+  const small = setupSmallServer({ operations, config: { maxUploadBytes: 100_000 } });
 
   it("begins when all of a short one is here", async () => {
     const request = await begin(small.url, "short", length(8));
@@ -101,15 +101,15 @@ describe("the handler of an upload", () => {
   it("never begins when the client leaves before all is here", async () => {
     const request = await begin(small.url, "gone", length(8));
     request.send("half");
-    await eventually("it is in flight", async () => small.server.inFlight.size === 1);
+    await waitFor("it is in flight", async () => small.server.inFlight.size === 1);
     request.leave();
-    await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
+    await waitFor("no request is in flight", async () => small.server.inFlight.size === 0);
     expect(begun).not.toContain("gone");
   });
 });
 
 describe("the handler of an upload that is too large however short", () => {
-  const small = useSmallServer({ operations, config: { maxUploadBytes: 6 } });
+  const small = setupSmallServer({ operations, config: { maxUploadBytes: 6 } });
 
   it("never begins", async () => {
     const request = await begin(small.url, "large", length(8));
@@ -128,13 +128,13 @@ describe("the handler of an upload from somebody who is looked up", () => {
         tell = resolve;
       }),
   };
-  const small = useSmallServer({ operations, authenticator });
+  const small = setupSmallServer({ operations, authenticator });
 
   it("begins when both are here, whichever is last", async () => {
     for (const name of ["known last", "whole last"]) {
       const path = encodeURIComponent(name);
       const request = await begin(small.url, path, length(4));
-      await eventually("somebody is looked up", async () => tell !== undefined);
+      await waitFor("somebody is looked up", async () => tell !== undefined);
       const parts = [
         () => tell?.({ id: "1", name: "somebody", role: "write" }),
         () => request.send("all."),
@@ -151,7 +151,7 @@ describe("the handler of an upload from somebody who is looked up", () => {
 });
 
 describe("the handler of a short upload that there is no room for", () => {
-  const small = useSmallServer({ operations, bodyLimiter: new BodyLimiter(15) });
+  const small = setupSmallServer({ operations, bodyLimiter: new BodyLimiter(15) });
 
   it("begins at once, as that of a long one", async () => {
     const request = await begin(small.url, "full", length(8));
@@ -180,13 +180,13 @@ describe("a stream whose queue is full", () => {
       abort() {},
       discard() {},
     }) as unknown as Upload;
-  const small = useSmallServer({ operations, openUpload });
+  const small = setupSmallServer({ operations, openUpload });
 
   it("is read on once that has room", async () => {
     const answer = wait.untilFinished();
     const request = await begin(small.url, "stream", ["Transfer-Encoding: chunked"]);
     request.send("4\r\nhalf\r\n");
-    await eventually("a part is here", async () => pushed.length > 0);
+    await waitFor("a part is here", async () => pushed.length > 0);
     expect(begun).toContain("stream");
     request.send("4\r\nhalf\r\n0\r\n\r\n");
     await sleep(100);
@@ -204,12 +204,12 @@ describe("the room of a short upload", () => {
     taken += bytes;
     return taken - bytes;
   };
-  const small = useSmallServer({ operations, bodyLimiter: new BodyLimiter(1000, { add }) });
-  const isFree = () => eventually("the room is free", async () => taken === 0);
+  const small = setupSmallServer({ operations, bodyLimiter: new BodyLimiter(1000, { add }) });
+  const isFree = () => waitFor("the room is free", async () => taken === 0);
   const half = async (name: string) => {
     const request = await begin(small.url, name, length(8));
     request.send("half");
-    await eventually("room is taken", async () => taken === 8);
+    await waitFor("room is taken", async () => taken === 8);
     return request;
   };
 
@@ -239,7 +239,7 @@ describe("the room of a short upload", () => {
       await begins(name);
       if (leaves) {
         request.leave();
-        await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
+        await waitFor("no request is in flight", async () => small.server.inFlight.size === 0);
       }
       expect(taken).toBe(8);
       wait.finish();

@@ -40,7 +40,7 @@ export interface SmallServerOptions {
 }
 
 /** The HTTP server with a few operations of the test's own, for one test file. */
-export function useSmallServer(options: SmallServerOptions): SmallServer {
+export function setupSmallServer(options: SmallServerOptions): SmallServer {
   const http = process.env.JOUST_TEST_HTTP ?? "auto";
   const config = { http, maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
   const engine = new Engine();

@@ -6,10 +6,10 @@ import type { Authenticator, Identity } from "../../src/auth/authenticator.js";
 import type { ArrowBody } from "../../src/engine/index.js";
 import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
+import { setupServer } from "../harness/setup-server.js";
 import { head, sendRaw } from "../harness/socket.js";
-import { useServer } from "../harness/use-server.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const KEY = "the-key";
 const identity: Identity = { id: "1", name: "known", role: "write" };
@@ -84,7 +84,7 @@ function begin(
 describe("an unauthenticated caller", () => {
   const room = counter();
   const unknown = counter();
-  const small = useSmallServer({
+  const small = setupSmallServer({
     operations,
     authenticator: known,
     config: { maxJsonBytes: 16 * MIB, maxUploadBytes: 100 },
@@ -144,7 +144,7 @@ describe("an unauthenticated caller", () => {
     );
     const part = "x".repeat(MIB - 10);
     const begun = Array.from({ length: 20 }, () => begin(small.url, lines, part));
-    await eventually(
+    await waitFor(
       "they have sent it",
       () => unknown.taken > MIB && small.server.inFlight.size === 20,
     );
@@ -159,7 +159,7 @@ describe("an unauthenticated caller", () => {
     expect([own.status, own.json]).toEqual([200, 3_000]);
     handled = 0;
     for (const { socket } of begun) socket.write("x".repeat(10));
-    await eventually("each has its 401", () => begun.every(({ answer }) => / 401 /.test(answer())));
+    await waitFor("each has its 401", () => begun.every(({ answer }) => / 401 /.test(answer())));
     expect(unknown.taken).toBe(0);
   });
 
@@ -174,9 +174,9 @@ describe("an unauthenticated caller", () => {
       );
     const hidden = `${lines(`X-Api-Key: ${KEY}`, 14)}{"text": "abc"}`;
     const { answer, socket } = begin(small.url, lines("X-Api-Key: wrong", hidden.length), hidden);
-    await eventually("the refusal", () => answer().includes(" 401 "));
+    await waitFor("the refusal", () => answer().includes(" 401 "));
     socket.write(`${lines(`X-Api-Key: ${KEY}`, 17)}{"text": "abcde"}`);
-    await eventually("the answer", () => answer().includes(" 200 "));
+    await waitFor("the answer", () => answer().includes(" 200 "));
     expect(answer().match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
     expect(answer().endsWith("\r\n\r\n5")).toBe(true);
     expect(handled).toBe(1);
@@ -194,7 +194,7 @@ describe("an unauthenticated caller", () => {
 
 describe("a body that arrives before its caller is authenticated", () => {
   const unknown = counter();
-  const small = useSmallServer({
+  const small = setupSmallServer({
     operations,
     authenticator: slowly,
     config: { maxJsonBytes: 4 * MIB },
@@ -239,7 +239,7 @@ describe("a body that arrives before its caller is authenticated", () => {
     socket.write(body.slice(5, 9));
     await sleep(200);
     socket.write(body.slice(9));
-    await eventually("the answer", () => answer().endsWith("\r\n\r\n8"));
+    await waitFor("the answer", () => answer().endsWith("\r\n\r\n8"));
   });
 
   it("is not awaited when the request has none", async () => {
@@ -249,10 +249,10 @@ describe("a body that arrives before its caller is authenticated", () => {
 });
 
 describe("a server with a small memory budget", () => {
-  const serving = useServer({ args: ["--memory", "256MiB"] });
+  const joust = setupServer({ args: ["--memory", "256MiB"] });
 
   it("serves authenticated callers while others send bodies without a key", async () => {
-    const { client, server } = serving;
+    const { client, server } = joust;
     await client.createTable("t", items(10));
     const lines = head(
       "POST /v1/table/t/count_rows HTTP/1.1",
@@ -269,7 +269,7 @@ describe("a server with a small memory budget", () => {
       expect([answer.status, answer.json]).toEqual([200, 10]);
     }
     for (const { socket } of begun) socket.write("{");
-    await eventually("each is refused", () => begun.every(({ answer }) => / 401 /.test(answer())));
+    await waitFor("each is refused", () => begun.every(({ answer }) => / 401 /.test(answer())));
   });
 });
 

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { slowExpression, waitForJob, waitForJobResult } from "../harness/jobs.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { doneJob, endedJob, slowly } from "./waiting.js";
+import { waitFor } from "../harness/wait-for.js";
 
 /** Rows enough for a job that takes a second or more. */
 const ROWS = 50_000;
@@ -18,19 +19,13 @@ beforeEach(() => {
   onTestFinished(() => removeDir(root));
 });
 
-async function serve(): Promise<Server> {
-  const server = await startServer({ root, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (): Promise<Server> => startServerForTest({ root, key });
 
 const state = async (server: Server, job_id: string): Promise<string> =>
   (await server.client.ok("/v1/jobs/describe", { job_id })).job_state;
 
 const running = (server: Server, id: string) =>
-  eventually("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
+  waitFor("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
 
 /** Rows of an id and a name. */
 function named(from: number, to: number): Uint8Array {
@@ -56,7 +51,7 @@ const kinds: Record<string, Kind> = {
     async prepare({ client }) {
       await client.createTable("t", named(0, ROWS / 2));
       await client.insert("t", named(ROWS / 2, ROWS));
-      const computed = slowly("name");
+      const computed = slowExpression("name");
       await client.ok("/v1/table/t/add_columns", { new_columns: [{ name: "c", computed }] });
     },
     async start({ client }) {
@@ -65,7 +60,7 @@ const kinds: Record<string, Kind> = {
     async check({ client }, result) {
       expect(result).toMatchObject({ rows_assigned: ROWS, rows_remaining: 0 });
       expect(await client.count("t", { predicate: "c is null" })).toBe(0);
-      const predicate = `c = ${slowly("name")} and id = 15000`;
+      const predicate = `c = ${slowExpression("name")} and id = 15000`;
       expect(await client.count("t", { predicate })).toBe(1);
     },
     async untouched({ client }) {
@@ -76,7 +71,7 @@ const kinds: Record<string, Kind> = {
     async prepare({ client }) {
       await client.createTable("t", named(0, ROWS));
       await client.ok("/v1/materialized_view/v/create", {
-        query: `SELECT id, ${slowly("name")} AS c FROM t`,
+        query: `SELECT id, ${slowExpression("name")} AS c FROM t`,
         with_no_data: true,
       });
     },
@@ -122,7 +117,7 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
     await running(first, id);
     await first.kill();
     const second = await serve();
-    await kind.check(second, await doneJob(second.client, id));
+    await kind.check(second, await waitForJobResult(second.client, id));
     expect((await second.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Succeeded");
   }, 120_000);
 
@@ -133,7 +128,7 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
     await running(first, id);
     expect(await first.stop()).toBe(0);
     const second = await serve();
-    await kind.check(second, await doneJob(second.client, id));
+    await kind.check(second, await waitForJobResult(second.client, id));
   }, 120_000);
 
   it("is paused and resumed", async () => {
@@ -147,7 +142,7 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
       await kind.untouched(server);
       await server.client.ok("/v1/jobs/resume", { job_id: id });
     }
-    await kind.check(server, await doneJob(server.client, id));
+    await kind.check(server, await waitForJobResult(server.client, id));
   }, 120_000);
 });
 
@@ -161,13 +156,13 @@ describe("a job that is cancelled", () => {
       const id = await kind.start(server);
       await running(server, id);
       await server.client.ok("/v1/jobs/cancel", { job_id: id });
-      expect((await endedJob(server.client, id)).job_state).toBe("CANCELLED");
+      expect((await waitForJob(server.client, id)).job_state).toBe("CANCELLED");
       expect((await server.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Canceled");
       await kind.untouched(server);
       // The next one of its kind is a job of its own.
       const next = await kind.start(server);
       expect(next).not.toBe(id);
-      await kind.check(server, await doneJob(server.client, next));
+      await kind.check(server, await waitForJobResult(server.client, next));
     },
     120_000,
   );
@@ -181,7 +176,7 @@ describe("a job that is cancelled", () => {
     await server.client.ok(`/v1/transaction/${id}/alter`, {
       actions: [{ setStatusAction: { status: "Canceled" } }],
     });
-    expect((await endedJob(server.client, id)).job_state).toBe("CANCELLED");
+    expect((await waitForJob(server.client, id)).job_state).toBe("CANCELLED");
     await kind.untouched(server);
   }, 120_000);
 
@@ -191,7 +186,7 @@ describe("a job that is cancelled", () => {
     await kind.prepare(server);
     await running(server, await kind.start(server));
     await server.client.ok("/v1/table/t/drop", {});
-    await eventually("the files are gone", () => !readdirSync(root).includes("t.lance"));
+    await waitFor("the files are gone", () => !readdirSync(root).includes("t.lance"));
     expect(readdirSync(join(root))).not.toContain("t.lance");
   }, 120_000);
 });
@@ -201,10 +196,10 @@ it("progress is told while a backfill runs", async () => {
   const server = await serve();
   await kind.prepare(server);
   const id = await kind.start(server);
-  const progress = await eventually("there is progress", async () => {
+  const progress = await waitFor("there is progress", async () => {
     const job = await server.client.ok("/v1/jobs/describe", { job_id: id });
     return job.progress?.completed > 0 && job.progress;
   });
   expect(progress).toMatchObject({ stage: "backfill", total: ROWS });
-  await doneJob(server.client, id);
+  await waitForJobResult(server.client, id);
 }, 60_000);

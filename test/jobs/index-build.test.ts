@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { listIndexes, waitForIndex } from "../harness/indexes.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { listIndexes, readyIndex } from "../operations/indexes/waiting.js";
+import { waitFor } from "../harness/wait-for.js";
 
 /** Rows enough for an HNSW build that takes seconds. */
 const MANY = { rows: 6_000, dimension: 128 };
@@ -22,19 +23,15 @@ const slowIndex = {
 let root: string;
 const key = newKey();
 
-async function serve(): Promise<Server> {
+function serve(): Promise<Server> {
   root ??= tempDir("jobs");
-  const server = await startServer({ root, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
+  return startServerForTest({ root, key });
 }
 
 async function startSlowBuild(server: Server): Promise<void> {
   await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
   await server.client.ok("/v1/table/t/create_index", slowIndex);
-  await eventually("the build runs", async () => (await statuses(server)).includes("Building"));
+  await waitFor("the build runs", async () => (await statuses(server)).includes("Building"));
 }
 
 /** How much the threads that build indexes yield to others: 0 as all do, to 19. */
@@ -65,7 +62,7 @@ describe("index builds", () => {
     await first.kill();
     const second = await serve();
     expect(await statuses(second)).not.toEqual(["Ready"]);
-    const ready = await readyIndex(second.client, "t", "slow");
+    const ready = await waitForIndex(second.client, "t", "slow");
     expect(ready).toMatchObject({ num_indexed_rows: MANY.rows, num_unindexed_rows: 0 });
   }, 120_000);
 
@@ -76,7 +73,7 @@ describe("index builds", () => {
     expect(await first.stop()).toBe(0);
     expect(performance.now() - asked).toBeLessThan(12_000);
     const second = await serve();
-    expect(await readyIndex(second.client, "t", "slow")).toMatchObject({ num_unindexed_rows: 0 });
+    expect(await waitForIndex(second.client, "t", "slow")).toMatchObject({ num_unindexed_rows: 0 });
   }, 120_000);
 
   it("follow a table that is renamed meanwhile", async () => {
@@ -84,7 +81,7 @@ describe("index builds", () => {
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/rename", { new_table_name: "u" });
     expect(await statuses(server, "u")).toEqual(["Building"]);
-    await readyIndex(server.client, "u", "slow");
+    await waitForIndex(server.client, "u", "slow");
   }, 120_000);
 
   it("leave nothing behind when the table is dropped meanwhile", async () => {
@@ -112,7 +109,7 @@ describe("index builds", () => {
     await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
     const { job_id } = await server.client.ok("/v1/table/t/create_index/", slowIndex);
     const job = () => server.client.ok("/v1/jobs/describe", { job_id });
-    await eventually("the build is at work", async () => (await job()).progress !== undefined);
+    await waitFor("the build is at work", async () => (await job()).progress !== undefined);
     expect(await job()).not.toHaveProperty("warning");
     await server.client.ok("/v1/jobs/cancel", { job_id });
     expect(await job()).toMatchObject({
@@ -139,7 +136,7 @@ describe("index builds", () => {
     );
     for (const table of tables) {
       for (const { name } of indexes) {
-        const entry = await readyIndex(server.client, table, name);
+        const entry = await waitForIndex(server.client, table, name);
         expect(entry).toMatchObject({ num_indexed_rows: 1_000, num_unindexed_rows: 0 });
       }
     }

@@ -3,8 +3,8 @@ import { JoustError } from "../../src/foundation/errors.js";
 import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startJobs } from "../../src/jobs/runner.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase, quiet } from "../catalog/each-database.js";
-import { eventually } from "../harness/eventually.js";
+import { describeOnEachDatabase, makeTable, quiet } from "../catalog/catalog-databases.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const rowErrors = {
   column: "c",
@@ -49,7 +49,7 @@ function start(store: OpenCatalog, work: JobKind = new Work()): Jobs {
 }
 
 const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
-  eventually(`job is ${state}`, async () => {
+  waitFor(`job is ${state}`, async () => {
     const job = await jobs.describe(id);
     return job.state === state && job;
   });
@@ -57,7 +57,7 @@ const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
 const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
 
 describe("jobs", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     const setUp = async () => {
       const test = newCatalog();
       const store = await test.open();
@@ -130,7 +130,7 @@ describe("jobs", () => {
         code: 7,
         message: expect.stringContaining('"i" is being made'),
       });
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       work.finish("t:wait");
       await reaches(jobs, (same[0] as JobRecord).id, "DONE");
       const next = await jobs.enqueue(request("wait"));
@@ -176,16 +176,16 @@ describe("jobs", () => {
       await jobs.enqueue(request("wait1", "a"));
       await jobs.enqueue(request("wait2", "b"));
       for (const other of others) await jobs.enqueue(request("wait", "a", other.key));
-      await eventually("two run", () => work.active.size === 2);
+      await waitFor("two run", () => work.active.size === 2);
       await settled();
       // Which of the two is heard of first is nobody's promise.
       expect([...work.active.keys()].sort()).toEqual(["t:wait1", "u:wait"]);
       work.finish("t:wait1");
-      await eventually("the table's next job runs", () => work.active.has("t:wait2"));
+      await waitFor("the table's next job runs", () => work.active.has("t:wait2"));
       work.finish("u:wait");
-      await eventually("the last one runs", () => work.active.has("v:wait"));
+      await waitFor("the last one runs", () => work.active.has("v:wait"));
       for (const id of ["t:wait2", "v:wait"]) work.finish(id);
-      await eventually("all are done", async () =>
+      await waitFor("all are done", async () =>
         (await jobs.list(table.key)).every((job) => job.state === "DONE"),
       );
       expect(work.mostActive).toBe(2);
@@ -220,7 +220,7 @@ describe("jobs", () => {
       const work = new Work();
       const jobs = start(store, work);
       await jobs.enqueue(request("wait", "a"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       const second = await jobs.enqueue(request("quick", "b"));
       await store.catalog.renameTable(["t"], ["new"]);
       work.finish("t:wait");
@@ -234,10 +234,10 @@ describe("jobs", () => {
       const jobs = start(store, work);
       const running = await jobs.enqueue(request("wait", "a"));
       const waiting = await jobs.enqueue(request("quick", "b"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       expect((await jobs.cancel(waiting.id)).state).toBe("CANCELLED");
       expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
-      await eventually("it has stopped", () => work.active.size === 0);
+      await waitFor("it has stopped", () => work.active.size === 0);
       expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
       await settled();
       expect(work.ran).toEqual(["t:wait"]);
@@ -251,7 +251,7 @@ describe("jobs", () => {
       const jobs = start(store, work);
       const running = await jobs.enqueue(request("wait", "a"));
       const waiting = await jobs.enqueue(request("quick", "b"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       await store.catalog.dropTable(["t"]);
       expect((await jobs.describe(running.id)).state).toBe("CANCELLED");
       expect((await jobs.describe(waiting.id)).state).toBe("CANCELLED");
@@ -284,7 +284,7 @@ describe("jobs", () => {
       }));
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
-      const last = await eventually("the last report is stored", async () => {
+      const last = await waitFor("the last report is stored", async () => {
         const { progress } = await jobs.describe(job.id);
         return progress?.completed === 99 && progress;
       });
@@ -296,7 +296,7 @@ describe("jobs", () => {
       const work = new Work();
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       await jobs.stop();
       expect((await store.jobs.find(job.id))?.state).toBe("QUEUED");
       await store.close();
@@ -309,9 +309,9 @@ describe("jobs", () => {
       const third = await test.open();
       const again = new Work();
       start(third, again);
-      await eventually("it runs again", () => again.active.size === 1);
+      await waitFor("it runs again", () => again.active.size === 1);
       again.finish("t:wait");
-      await eventually("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
+      await waitFor("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
     });
 
     it("that take the server with them three times are given up", async () => {
@@ -356,10 +356,10 @@ describe("jobs", () => {
       const work = new Work();
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       const other = start(await test.open());
       await other.cancel(job.id);
-      await eventually("it has stopped", () => work.active.size === 0, { timeoutMs: 5_000 });
+      await waitFor("it has stopped", () => work.active.size === 0, { timeoutMs: 5_000 });
     });
   });
 });

@@ -3,12 +3,12 @@ import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { items, stream, tableOf, type } from "../harness/arrow.js";
 import type { Client, Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
-import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { waitForIndex } from "../harness/indexes.js";
+import { setupServer } from "../harness/setup-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
-const serving = useServer({ args: ["--keep-versions", "1s"] });
+const joust = setupServer({ args: ["--keep-versions", "1s"] });
 const patience = { timeoutMs: 25_000 };
 
 async function insertMany(client: Client, table: string, times: number): Promise<void> {
@@ -21,12 +21,12 @@ const versionsOf = async (client: Client, table: string): Promise<number[]> => {
 };
 
 test("small fragments are put together and indexes take in new rows without being asked", async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("busy", items(300));
   await client.ok("/v1/table/busy/create_scalar_index", { column: "id", index_type: "BTREE" });
-  await readyIndex(client, "busy", "id_idx");
+  await waitForIndex(client, "busy", "id_idx");
   await insertMany(client, "busy", 40);
-  await eventually(
+  await waitFor(
     "the table is compacted and indexed",
     async () => {
       const { fragment_stats } = await client.ok("/v1/table/busy/stats");
@@ -44,11 +44,11 @@ test("small fragments are put together and indexes take in new rows without bein
 });
 
 test("versions that nothing holds go after their time, tagged ones and the newest stay", async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("old", items(10));
   await insertMany(client, "old", 5);
   await client.ok("/v1/table/old/tags/create", { tag: "keep", version: 3 });
-  await eventually(
+  await waitFor(
     "old versions are gone",
     async () => (await versionsOf(client, "old")).sort().join() === "3,6",
     patience,
@@ -60,12 +60,12 @@ test("versions that nothing holds go after their time, tagged ones and the newes
 });
 
 test("a table whose property says so is left alone", async () => {
-  const { client } = serving;
+  const { client } = joust;
   const own = { properties: JSON.stringify({ "joust.maintenance": "off" }) };
   await client.createTable("alone", items(10), own);
   await client.createTable("other", items(10));
   await Promise.all([insertMany(client, "alone", 20), insertMany(client, "other", 20)]);
-  await eventually(
+  await waitFor(
     "the other table is compacted",
     async () => {
       const { fragment_stats } = await client.ok("/v1/table/other/stats");
@@ -79,11 +79,11 @@ test("a table whose property says so is left alone", async () => {
 });
 
 test("rows that were deleted are taken out of their files", async () => {
-  const { client } = serving;
+  const { client } = joust;
   const ids = Array.from({ length: 1000 }, (_, n) => BigInt(n));
   await client.createTable("holes", stream({ id: [type.i64, ids] }));
   await client.ok("/v1/table/holes/delete", { predicate: "id < 500" });
-  await eventually(
+  await waitFor(
     "no deleted rows are stored",
     async () => {
       const { num_rows, num_deleted_rows } = await client.ok("/v1/table/holes/stats/");
@@ -97,11 +97,11 @@ test("rows that were deleted are taken out of their files", async () => {
 async function removeFirst(client: Client, table: string): Promise<void> {
   const { versions } = await client.ok(`/v1/table/${table}/version/list`, {}, { limit: "1000" });
   const first = versions.find(({ version }: { version: number }) => version === 1);
-  rmSync(join(serving.root, `${table}.lance`, "_versions", basename(first.manifest_path)));
+  rmSync(join(joust.root, `${table}.lance`, "_versions", basename(first.manifest_path)));
 }
 
 test("an upload whose version is gone ends, and asks for its rows again", async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("slow", items(10));
   const upload = "/v1/table/slow/multipart_write";
   const { upload_id } = await client.ok(`${upload}/create`);
@@ -117,7 +117,7 @@ test("an upload whose version is gone ends, and asks for its rows again", async 
 });
 
 test("a version that an insert is written against stays; should it go, the insert is refused as a whole", async () => {
-  const { client } = serving;
+  const { client } = joust;
   const rows = (count: number) => tableOf({ id: [type.i64, Array(count).fill(1n)] });
   // The first batch is more than the server gathers in memory: it is in files while the rest comes.
   const body = stream(rows(1_000_000).concat(rows(100_000)));
@@ -146,7 +146,7 @@ test("a version that an insert is written against stays; should it go, the inser
   } as RequestInit);
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   for (const _ of [1, 2, 3]) await client.insert("outlasted", stream(rows(20)));
-  await eventually(
+  await waitFor(
     "old versions are cleaned up",
     async () => {
       const { jobs } = await client.ok("/v1/jobs/list", {});

@@ -4,7 +4,7 @@ import {
   type CleanUpDependencies,
   watchVersionCleanUps,
 } from "../../src/maintenance/version-clean-up-answers.js";
-import { eventually } from "../harness/eventually.js";
+import { waitFor } from "../harness/wait-for.js";
 
 /** A server that needs version 2 of each table, and others that clean up as `going` says. */
 function surroundings(going: Set<string>) {
@@ -43,10 +43,10 @@ test("what is under way is answered before the watch begins, and given back when
   const stop = await watchVersionCleanUps(all);
   expect(answers).toEqual([["a", [2]]]);
   going.add("b");
-  await eventually("the new one is answered", async () => answers.length === 2);
+  await waitFor("the new one is answered", async () => answers.length === 2);
   expect(answers[1]).toEqual(["b", [2]]);
   going.delete("a");
-  await eventually("the first has ended", async () => ended.length === 1);
+  await waitFor("the first has ended", async () => ended.length === 1);
   await stop();
   expect(ended).toEqual(["table of a", "table of b"]);
   expect(answers).toHaveLength(2);
@@ -56,7 +56,7 @@ test("an answer that seemed to fail is sent again as it was, and nothing given u
   const { all, answers, ended, answer, giveUp } = surroundings(new Set(["a"]));
   answer.mockRejectedValueOnce(new Error("the connection was reset"));
   const stop = await watchVersionCleanUps(all);
-  await eventually("it is answered", async () => answers.length === 1);
+  await waitFor("it is answered", async () => answers.length === 1);
   expect(giveUp).toHaveBeenCalledTimes(1);
   expect(ended).toEqual([]);
   await stop();
@@ -75,12 +75,12 @@ test("a table that can not be looked at is asked again, and keeps no other one w
     return { kept: [1], end: () => {} };
   });
   going.add("slow");
-  await eventually("it is asked again", async () => giveUp.mock.calls.length === 2);
+  await waitFor("it is asked again", async () => giveUp.mock.calls.length === 2);
   going.add("other");
-  await eventually("the other is answered", async () => answers.length === 1);
+  await waitFor("the other is answered", async () => answers.length === 1);
   expect(answers).toEqual([["other", [2]]]);
   goOn();
-  await eventually("both are answered", async () => answers.length === 2);
+  await waitFor("both are answered", async () => answers.length === 2);
   expect(answers[1]).toEqual(["slow", [1]]);
   await stop();
 });

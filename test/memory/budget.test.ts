@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
 import { type Server, startServer } from "../harness/server.js";
 import { createRequest, sendRaw } from "../harness/socket.js";
+import { waitFor } from "../harness/wait-for.js";
 import { BigStream, texts, upload } from "../http/streams/big-stream.js";
 import { cpuShare, memoryGrowth } from "../http/streams/process-usage.js";
 
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
 
   /** Nothing is held by work that has ended. */
   const allIsGivenBack = () =>
-    eventually("all memory is given back", async () => {
+    waitFor("all memory is given back", async () => {
       const { uploads, queries, changes, jobs, waiting } = await memory();
       return uploads + queries + changes + jobs + waiting === 0;
     });
@@ -189,7 +189,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
         expect(found.getChild("text")?.get(9)).toHaveLength(64 * 1024);
       }
       // A column is read in the background.
-      await eventually("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
+      await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
     });
     console.log(`a column of 512 MiB: memory grew by ${shown(growth)}`);
     expect(growth).toBeLessThan(ALLOWED);
@@ -206,7 +206,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
     await Promise.all(held);
     const index = { column: "id", index_type: "BTREE", name: "by_id" };
     await server.client.ok("/v1/table/small/create_scalar_index", index);
-    await eventually("the build waits", async () => {
+    await waitFor("the build waits", async () => {
       const { jobs } = await server.client.ok("/v1/jobs/list", {});
       const described = jobs.map(({ job_id }: { job_id: string }) =>
         server.client.ok("/v1/jobs/describe", { job_id }),
@@ -216,7 +216,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
     await sleep(500);
     expect((await memory()).jobs).toBe(0);
     leaving.abort();
-    await eventually("the index is there", async () => {
+    await waitFor("the index is there", async () => {
       const { indexes } = (await server.client.post("/v1/table/small/index/list")).json;
       return indexes.length === 1;
     });
@@ -239,7 +239,7 @@ describe.skipIf(process.platform !== "linux")(`a server with ${BUDGET} MiB`, () 
         updates: [["id", "id + 0"]],
       });
     const changes = Promise.all([1, 2, 3].map(change));
-    await eventually("all wait", async () => (await memory()).waiting === 3);
+    await waitFor("all wait", async () => (await memory()).waiting === 3);
     for (const refused of await changes) {
       expect([refused.status, refused.json.code]).toEqual([429, 21]);
     }

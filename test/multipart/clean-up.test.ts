@@ -3,10 +3,10 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const root = tempDir("uploads");
 afterAll(() => removeDir(root));
@@ -47,7 +47,7 @@ describe("a server that starts", () => {
     edit(`update uploads set touched_at = 0 where id = '${idle}'`);
 
     const second = await startServer({ root, key: first.key });
-    await eventually("the files are gone", async () => files() === 2);
+    await waitFor("the files are gone", async () => files() === 2);
     const refused = await second.client.post(`${upload}/complete`, undefined, { upload_id: idle });
     expect(refused.status).toBe(400);
     await second.client.ok(`${upload}/complete`, undefined, { upload_id: other });
@@ -76,7 +76,7 @@ describe("a server that starts", () => {
     edit(`update uploads set state = 'committing', owner = 'gone', result = null, touched_at = 0;
       insert into upload_parts values ('q', '${upload_id}', 'a', '')`);
     const third = await startServer({ root, key: first.key });
-    await eventually("the upload is known to be done", async () => {
+    await waitFor("the upload is known to be done", async () => {
       const reply = await third.client.post(`${upload}/complete`, undefined, { upload_id });
       return reply.status === 200 && reply.json.version === version;
     });

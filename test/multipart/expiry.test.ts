@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { Completion } from "../../src/multipart/multipart.js";
-import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
 const HOUR = 3_600_000;
 const pass = (hours: number) => vi.setSystemTime(Date.now() + hours * HOUR);
@@ -9,7 +9,7 @@ const branch = undefined;
 
 afterEach(() => vi.useRealTimers());
 
-onEachDatabase((newCatalog) => {
+describeOnEachDatabase((newCatalog) => {
   const begun = async () => {
     const opened = await newCatalog().open();
     const { key: table } = await makeTable(opened, ["t"]);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
 const HOUR = 3_600_000;
 const part = (name: string, text = name) => ({
@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 describe("uploads in the catalog", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("keep their parts for whichever server completes them", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();

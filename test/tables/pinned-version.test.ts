@@ -3,18 +3,18 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../src/operations/index.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
+import { waitForIndex } from "../harness/indexes.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Version v has 10 v rows; an index from version 3 on; a column more from version 5 on. */
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("t", items(10));
   await client.insert("t", items(10, { from: 10 }));
   await client.ok("/v1/table/t/create_scalar_index", { column: "id", index_type: "BTREE" });
-  await readyIndex(client, "t", "id_idx");
+  await waitForIndex(client, "t", "id_idx");
   await client.insert("t", items(10, { from: 20 }));
   await client.ok("/v1/table/t/add_columns", { new_columns: [{ name: "n", expression: "1" }] });
 });
@@ -80,7 +80,7 @@ describe("a version that a request names", () => {
 
   it.each(cases)("is what %s reads: %i", async (_, version, [path, body, tells, expected]) => {
     for (const slash of ["", "/"]) {
-      const answer = await serving.client.post(`/v1/table/t/${path}${slash}`, { ...body, version });
+      const answer = await joust.client.post(`/v1/table/t/${path}${slash}`, { ...body, version });
       // The SDKs' listing shows what is built only, which is all there is here.
       expect(tells(answer)).toEqual(expected(version));
     }
@@ -88,7 +88,7 @@ describe("a version that a request names", () => {
 
   it("is what a plan is made for", async () => {
     const explain = async (version: number): Promise<string> =>
-      serving.client.ok("/v1/table/t/explain_plan", {
+      joust.client.ok("/v1/table/t/explain_plan", {
         query: { k: 1000, vector: {}, filter: "id = 1", version },
       });
     expect(await explain(2)).not.toContain("id_idx");
@@ -96,7 +96,7 @@ describe("a version that a request names", () => {
   });
 
   it("is what is restored", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("old", items(1));
     await client.insert("old", items(1));
     await client.insert("old", items(1));

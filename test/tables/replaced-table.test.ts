@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { startServer } from "../harness/server.js";
-import { useServer } from "../harness/use-server.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 
 /** Makes a directory, of that inode where the file system gives the number away again. */
 function makeDirectory(path: string, inode: number): boolean {
@@ -23,7 +23,7 @@ function makeDirectory(path: string, inode: number): boolean {
 }
 
 it("a table that takes the place of another is not read with what is known of that one", async () => {
-  const { client } = serving;
+  const { client } = joust;
   const { location } = await client.createTable("t", items(5));
   await client.insert("t", items(1));
   // Version 1 is known from now on.

@@ -2,7 +2,7 @@ import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";

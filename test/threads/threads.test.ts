@@ -1,13 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
+import { createKey, runCli } from "../harness/cli.js";
 import { type Server, startServer } from "../harness/server.js";
+import { waitFor } from "../harness/wait-for.js";
 import { type Connection, connections } from "./connections.js";
-
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
 /** So many that no thread is left out, but for one time in millions. */
 const CONNECTIONS = 24;
@@ -105,15 +102,13 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
   });
 
   it("refuses a revoked key in all threads", async () => {
-    const joust = (...args: string[]) =>
-      execFileSync(process.execPath, [main, "key", ...args, server.root], { encoding: "utf8" });
-    const [, key = "", id = ""] = /: (\S+)\nid: (\S+)/.exec(joust("create", "--name", "k")) ?? [];
+    const { key, id } = await createKey(server.root);
     const statuses = async () => {
       const asked = each.map((connection) => connection.post("/v1/namespace/$/list", {}, key));
       return (await Promise.all(asked)).map(({ status }) => status);
     };
     expect(await statuses()).toEqual(each.map(() => 200));
-    joust("revoke", id);
+    await runCli(["key", "revoke", id, server.root]);
     expect(await statuses()).toEqual(each.map(() => 401));
   });
 
@@ -125,7 +120,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     });
     expect(asked.map(({ status }) => status)).toEqual(each.map(() => 200));
     expect(new Set(asked.map(({ json }) => json.transaction_id)).size).toBe(1);
-    await eventually("the index is ready in all threads", async () => {
+    await waitFor("the index is ready in all threads", async () => {
       const lists = await onAll("/v1/table/indexed/index/list");
       return lists.every(({ json }) => json.indexes[0]?.status === "Ready");
     });

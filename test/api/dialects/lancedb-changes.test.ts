@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${path}/`, body, params);
+  joust.client.post(`/v1/table/${path}/`, body, params);
 
 /** A table of three versions. */
 async function grown(id: string): Promise<void> {
@@ -33,7 +33,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     await grown("merged");
     const query =
       "on=id&on=name&when_matched_update_all=false&when_not_matched_insert_all=true&when_not_matched_by_source_delete=false";
-    const reply = await serving.client.request(`/v1/table/merged/merge_insert/?${query}`, {
+    const reply = await joust.client.request(`/v1/table/merged/merge_insert/?${query}`, {
       body: items(4, { from: 3 }),
       headers: { "x-request-timeout-ms": "30000" },
     });

@@ -5,13 +5,13 @@ import type { Operation } from "../../../src/api/operation.js";
 import { operations, translations } from "../../../src/operations/index.js";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object | string | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(path, body, params);
+  joust.client.post(path, body, params);
 
 function expectLasting(answer: Answer, what: string): void {
   expect(answer.status, `${what}: ${answer.text}`).not.toBe(409);
@@ -40,12 +40,12 @@ describe("what cannot succeed is not asked for again", () => {
     "%s",
     async (_, { operation, path, method }) => {
       const id = operation.id.replaceAll(/\W/g, "_");
-      await serving.client.createTable(id, items(5));
+      await joust.client.createTable(id, items(5));
       const filled = (table: string) =>
         path.replace("{id}", table).replaceAll(/\{\w+\}/g, "some%20name");
       const ask = async (table: string, rest: object) =>
         expectLasting(
-          await serving.client.request(filled(table), { method, ...rest }),
+          await joust.client.request(filled(table), { method, ...rest }),
           `${method} ${filled(table)} ${JSON.stringify(rest).slice(0, 200)}`,
         );
       for (const table of ["missing", "no$such$namespace", "$", "a$$b", "%00", "x".repeat(300)]) {
@@ -67,7 +67,7 @@ describe("what cannot succeed is not asked for again", () => {
 
 describe("what is there already, or in the way, is a 400 that says so", () => {
   beforeAll(async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("there", items(300));
     await client.createTable("other", items(1));
     await client.insert("there", items(1, { from: 300 }));
@@ -75,7 +75,7 @@ describe("what is there already, or in the way, is a 400 that says so", () => {
     await client.ok("/v1/table/there/branches/create", { name: "dev" });
     await client.ok("/v1/table/there/branches/create", { name: "twig", from_branch: "dev" });
     await client.ok("/v1/table/there/create_index", { column: "id", index_type: "BTREE" });
-    await readyIndex(client, "there", "id_idx");
+    await waitForIndex(client, "there", "id_idx");
   });
 
   const cases: [string, object | Uint8Array, number, RegExp][] = [
@@ -125,7 +125,7 @@ describe("what belongs to other products", () => {
     ["POST", "/admin/authz/group"],
   ])("%s %s is refused with a sentence", async (method, path) => {
     const body = method === "POST" ? { body: { any: "thing" } } : {};
-    expectFailure(await serving.client.request(path, { method, ...body }), 406, 0, /this server/);
+    expectFailure(await joust.client.request(path, { method, ...body }), 406, 0, /this server/);
   });
 
   it("a table tells that it has no real-time engine", async () => {

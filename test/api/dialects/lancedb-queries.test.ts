@@ -1,12 +1,12 @@
 import { Field, FixedSizeList, Float32, List, type Table, tableFromIPC, Uint8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const ask = (id: string, body: object) => serving.client.post(`/v1/table/${id}/query/`, body);
+const joust = setupServer();
+const ask = (id: string, body: object) => joust.client.post(`/v1/table/${id}/query/`, body);
 /** As every SDK sends it. */
 const base = { version: null, prefilter: true, k: 10, vector: [] };
 async function rows(id: string, body: object): Promise<Table> {
@@ -35,10 +35,10 @@ const line = stream({
 });
 
 beforeAll(async () => {
-  await serving.client.createTable("line", line);
+  await joust.client.createTable("line", line);
   const index = { column: "vector", index_type: "IVF_FLAT", num_partitions: 20 };
-  await serving.client.ok("/v1/table/line/create_index", index);
-  await readyIndex(serving.client, "line", "vector_idx");
+  await joust.client.ok("/v1/table/line/create_index", index);
+  await waitForIndex(joust.client, "line", "vector_idx");
 });
 
 describe("vector settings of every SDK version", () => {
@@ -125,7 +125,7 @@ describe("vectors of other columns", () => {
         ],
       ],
     });
-    await serving.client.createTable("bits", table);
+    await joust.client.createTable("bits", table);
     const found = await rows("bits", { k: 3, vector: [255, 1], distance_type: "hamming" });
     expect(ids(found)).toEqual([1, 2, 0]);
     expect([...found].map((row) => row._distance)).toEqual([1, 7, 9]);
@@ -143,7 +143,7 @@ describe("vectors of other columns", () => {
       id: [type.i64, rowsOf.map((_, n) => BigInt(n))],
       vectors: [several, rowsOf],
     });
-    await serving.client.createTable("many", table);
+    await joust.client.createTable("many", table);
     const query = {
       vector: [
         [1, 0],
@@ -200,7 +200,7 @@ describe("rows, columns and order", () => {
   it("gives all rows for the largest k, and ignores what routes to other engines", async () => {
     for (const extra of ['"use_rte":true', '"use_lsm":false', '"with_row_id":null,"branch":null']) {
       const body = `{"version":null,"prefilter":true,"k":9223372036854775807,"vector":[],${extra}}`;
-      const reply = await serving.client.post("/v1/table/line/query/", body);
+      const reply = await joust.client.post("/v1/table/line/query/", body);
       expect(tableFromIPC(reply.bytes).numRows).toBe(count);
     }
   });
@@ -228,7 +228,7 @@ describe("text queries of every SDK version", () => {
   beforeAll(async () => {
     const titles = ["night train", "day of the fox", "the night watch", "quiet river"];
     const plots = ["a fox at night", "a train robbery", "guards and paintings", "a boat at night"];
-    await serving.client.createTable(
+    await joust.client.createTable(
       "films",
       stream({
         id: [type.i64, titles.map((_, n) => BigInt(n))],
@@ -238,8 +238,8 @@ describe("text queries of every SDK version", () => {
     );
     for (const column of ["title", "plot"]) {
       const index = { column, index_type: "FTS", with_position: true };
-      await serving.client.ok("/v1/table/films/create_index", index);
-      await readyIndex(serving.client, "films", `${column}_idx`);
+      await joust.client.ok("/v1/table/films/create_index", index);
+      await waitForIndex(joust.client, "films", `${column}_idx`);
     }
   });
 
@@ -350,7 +350,7 @@ describe("text queries of every SDK version", () => {
 
 describe("freshness that SDKs ask for", () => {
   it("every read sees what was committed before it, whatever the headers ask", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("fresh", items(1));
     for (let version = 2; version <= 6; version++) {
       await client.insert("fresh", items(1, { from: version }));
@@ -372,7 +372,7 @@ describe("freshness that SDKs ask for", () => {
 
   it("a time that is none is refused", async () => {
     const headers = { "x-lancedb-min-timestamp": "yesterday" };
-    const reply = await serving.client.request("/v1/table/line/count_rows/", { headers });
+    const reply = await joust.client.request("/v1/table/line/count_rows/", { headers });
     expectFailure(reply, 400, 13, /x-lancedb-min-timestamp/);
   });
 });

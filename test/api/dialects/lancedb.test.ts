@@ -2,23 +2,23 @@ import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 import { head, sendRaw } from "../../harness/socket.js";
-import { useServer } from "../../harness/use-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object | string | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(path, body, params);
+  joust.client.post(path, body, params);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
+  await joust.client.createNamespace("ns");
   for (const id of ["a", "b", "c", "ns$t"]) await post(`/v1/table/${id}/create/`, items(10));
 });
 
 describe("tables, as the LanceDB SDKs ask", () => {
   it("lists the root by name: the token is the last name", async () => {
-    const { client } = serving;
+    const { client } = joust;
     expect((await client.get("/v1/table/")).json).toEqual({ tables: ["a", "b", "c"] });
     const first = await client.get("/v1/table/", { limit: "2" });
     expect(first.json).toEqual({ tables: ["a", "b"], page_token: "b" });
@@ -31,7 +31,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
   });
 
   it("lists the tables of a namespace", async () => {
-    expect((await serving.client.get("/v1/namespace/ns/table/list")).json).toEqual({
+    expect((await joust.client.get("/v1/namespace/ns/table/list")).json).toEqual({
       tables: ["t"],
     });
   });
@@ -47,7 +47,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
         "double",
         "fixed_size_list",
       ]);
-      expect(json.location).toContain(serving.root);
+      expect(json.location).toContain(joust.root);
     }
     // The other dialect beside it, in turn: each has its own reply.
     const canonical = await post("/v1/table/ns$t/describe", {});
@@ -65,7 +65,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
       /already exists/,
     );
     expect((await post("/v1/table/a/create/", items(1), { mode: "exist_ok" })).status).toBe(200);
-    expect(await serving.client.count("a")).toBe(10);
+    expect(await joust.client.count("a")).toBe(10);
     expectFailure(
       await post("/v1/table/a/rename/", { new_table_name: "b" }),
       400,
@@ -78,7 +78,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
     expect((await post("/v1/table/never/drop/")).status).toBe(200);
     await post("/v1/table/once/create/", items(1));
     expect((await post("/v1/table/once/drop/")).status).toBe(200);
-    expectFailure(await serving.client.post("/v1/table/once/exists"), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/once/exists"), 404, 4);
   });
 
   it("moves by new_namespace", async () => {
@@ -101,16 +101,16 @@ describe("tables, as the LanceDB SDKs ask", () => {
   });
 
   it("takes a request that says nothing of a body", async () => {
-    const key = `x-api-key: ${serving.client.key}`;
+    const key = `x-api-key: ${joust.client.key}`;
     for (const path of ["a/describe", "a/stats", "a/tags/list", "a/version/list"]) {
       const request = head(`POST /v1/table/${path}/ HTTP/1.1`, "Host: x", key);
-      const reply = await sendRaw(serving.server.url, [request]);
+      const reply = await sendRaw(joust.server.url, [request]);
       expect([path, reply?.status]).toEqual([path, 200]);
     }
   });
 
   it("takes a slash at the end of the base address", async () => {
-    const reply = await serving.client.get(`${serving.server.url}//v1/table/`);
+    const reply = await joust.client.get(`${joust.server.url}//v1/table/`);
     expect(reply.status).toBe(200);
   });
 });
@@ -193,7 +193,7 @@ describe("indexes, as the LanceDB SDKs ask", () => {
     (await post(`/v1/table/${id}/index/list/`, { version: null })).json.indexes;
   /** The SDKs' own way: list, then ask for the statistics of what is listed. */
   const wait = (id: string, name: string) =>
-    eventually(`${name} is built`, async () => {
+    waitFor(`${name} is built`, async () => {
       const listed = (await list(id)).some((index) => index.index_name === name);
       if (!listed) return false;
       const stats = await post(`/v1/table/${id}/index/${encodeURIComponent(name)}/stats/`, {});
@@ -241,7 +241,7 @@ describe("indexes, as the LanceDB SDKs ask", () => {
     expect(
       (await post("/v1/table/indexed/create_index/", { ...scalar, index_type: "BITMAP" })).status,
     ).toBe(200);
-    const stats = await eventually("it is replaced", async () => {
+    const stats = await waitFor("it is replaced", async () => {
       const now = await wait("indexed", "id_idx");
       return now.index_type === "BITMAP" && now;
     });

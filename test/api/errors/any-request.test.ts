@@ -5,21 +5,21 @@ import type { Operation } from "../../../src/api/operation.js";
 import { commonMembers } from "../../../src/api/schemas.js";
 import { operations, translations } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
-import { broken } from "../../harness/broken-values.js";
 import { ARROW_STREAM, type Json, type RequestOptions } from "../../harness/client.js";
+import { mutated } from "../../harness/mutated-values.js";
 import { valuesOf } from "../../harness/schema-values.js";
-import { useServer } from "../../harness/use-server.js";
-import { enough } from "./cases/every.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { enough } from "./cases/all-operations.js";
 import { makeFixture } from "./fixture.js";
 import { minimal } from "./wrong-values.js";
 
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.JOUST_TEST_RUNS ?? 60);
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await makeFixture(serving.server);
+  await makeFixture(joust.server);
 });
 
 const nested = (depth: number): unknown =>
@@ -108,10 +108,10 @@ function bodies(operation: Operation): fc.Arbitrary<Uint8Array> {
   const members = Object.keys({ ...commonMembers, ...body.schema.properties });
   const names = fc.oneof(fc.constantFrom(...members), fc.string());
   const json = fc
-    .oneof({ weight: 1, arbitrary: right }, { weight: 3, arbitrary: broken(right, wrong, names) })
+    .oneof({ weight: 1, arbitrary: right }, { weight: 3, arbitrary: mutated(right, wrong, names) })
     .map((value) => encode(JSON.stringify(value)));
   const deep = fc
-    .tuple(broken(right, fc.constant(PLACE), names), fc.constantFrom("[]", "{}"))
+    .tuple(mutated(right, fc.constant(PLACE), names), fc.constantFrom("[]", "{}"))
     .map(([value, [open, close]]) => {
       const nesting = (open === "[" ? "[" : '{"a":').repeat(100_000);
       const text = JSON.stringify(value).replace(
@@ -196,7 +196,7 @@ describe(`any request (JOUST_TEST_SEED=${seed})`, () => {
   it.each(places)(
     "is answered without a 5xx: %s at %s",
     async (id, path, operation) => {
-      const { client } = serving;
+      const { client } = joust;
       const own = `${id}${path.endsWith("/") ? "_lancedb" : ""}`;
       const make = () => client.createTable(own, items(20), { mode: "overwrite" });
       await make();

@@ -3,13 +3,15 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { contract } from "../../../src/operations/index.js";
+import { createKey } from "../../harness/cli.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 import { ask, type Case } from "./case.js";
+import { enough, everyOperation, pathOf } from "./cases/all-operations.js";
 import { columns } from "./cases/columns.js";
-import { enough, everyOperation, pathOf } from "./cases/every.js";
 import { indexes } from "./cases/indexes.js";
+import { work } from "./cases/jobs.js";
 import { namespaces } from "./cases/namespaces.js";
 import { queries } from "./cases/queries.js";
 import { refs } from "./cases/refs.js";
@@ -17,16 +19,15 @@ import { rows } from "./cases/rows.js";
 import { tables } from "./cases/tables.js";
 import { versions } from "./cases/versions.js";
 import { views } from "./cases/views.js";
-import { work } from "./cases/work.js";
-import { type Fixture, makeFixture, makeKey } from "./fixture.js";
+import { type Fixture, makeFixture } from "./fixture.js";
 
-const serving = useServer({ args: ["--max-json-bytes", "64KiB", "--max-upload-bytes", "256KiB"] });
+const joust = setupServer({ args: ["--max-json-bytes", "64KiB", "--max-upload-bytes", "256KiB"] });
 let reader: string;
 let cases: readonly Case[];
 
 beforeAll(async () => {
-  cases = allCases(await makeFixture(serving.server));
-  reader = makeKey(serving.root, "read");
+  cases = allCases(await makeFixture(joust.server));
+  reader = (await createKey(joust.root, "read")).key;
 });
 
 /** The names in paths do not matter here: cases are run with those of the real fixture. */
@@ -50,7 +51,7 @@ describe("the error table", () => {
 
   it.each(titles)("%s: %s", async (_, __, at) => {
     const one = cases[at] as Case;
-    expectFailure(await ask(serving.client, one), one.status, one.code, one.detail);
+    expectFailure(await ask(joust.client, one), one.status, one.code, one.detail);
   });
 
   /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx, and then tell nothing of the reason. */
@@ -58,7 +59,7 @@ describe("the error table", () => {
     const one = cases[at] as Case;
     const [path, query] = one.path.split("?");
     const slashed = { ...one, path: `${path}/${query === undefined ? "" : `?${query}`}` };
-    const answer = await ask(serving.client, slashed);
+    const answer = await ask(joust.client, slashed);
     // What the SDKs have no route for is answered as any other unknown path.
     expect(answer.status, answer.text).toBeLessThan(500);
     if (operation === "CreateTableBranch" && one.code === 23) expect(answer.status).toBe(409);
@@ -79,7 +80,7 @@ describe("who asks", () => {
     const [method = "POST"] = operation.methods;
     const request = { method, ...(method === "POST" && { body: enough[id] ?? {} }) };
     for (const key of ["", "joust_wrong"]) {
-      const answer = await serving.client.withKey(key).request(pathOf(operation), request);
+      const answer = await joust.client.withKey(key).request(pathOf(operation), request);
       expectFailure(answer, 401, 16);
       expect(answer.headers.get("www-authenticate")).toBe("Bearer");
     }
@@ -89,7 +90,7 @@ describe("who asks", () => {
     const [method = "POST"] = operation.methods;
     const json = operation.body.kind !== "arrow" && method === "POST";
     const request = { method, ...(json && { body: enough[id] ?? {} }) };
-    const answer = await serving.client.withKey(reader).request(pathOf(operation), request);
+    const answer = await joust.client.withKey(reader).request(pathOf(operation), request);
     if (operation.permission === "read") expect(answer.status).not.toBe(403);
     else expectFailure(answer, 403, 15, new RegExp(`read; ${id} needs ${operation.permission}`));
   });

@@ -1,13 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { items } from "../../harness/arrow.js";
 import type { Client, Json } from "../../harness/client.js";
+import { waitForIndex } from "../../harness/indexes.js";
 import type { Server } from "../../harness/server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
-
-const main = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
 
 /** Names that only exist once the fixture does; cases are functions of them. */
 export interface Fixture {
@@ -34,7 +30,7 @@ export async function makeFixture({ client, root }: Server): Promise<Fixture> {
     column: "id",
     index_type: "BTREE",
   });
-  await readyIndex(client, "ns$t", "id_idx");
+  await waitForIndex(client, "ns$t", "id_idx");
   await client.ok("/v1/table/ns$t/tags/create", { tag: "first", version: 1 });
   await client.ok("/v1/table/ns$t/branches/create", { name: "dev" });
   await client.ok("/v1/table/ns$d/declare");
@@ -54,11 +50,4 @@ export async function makeFixture({ client, root }: Server): Promise<Fixture> {
 async function manifest(client: Client, id: string, version: number): Promise<string> {
   const found: Json = await client.ok(`/v1/table/${id}/version/describe`, { version });
   return `/${found.version.manifest_path.replace(/^\//, "")}`;
-}
-
-/** A key of that role, made as an operator makes one. */
-export function makeKey(root: string, role: "read" | "write"): string {
-  const args = [main, "key", "create", "--name", role, "--role", role, root];
-  const out = execFileSync(process.execPath, args, { encoding: "utf8" });
-  return /: (joust_\S+)/.exec(out)?.[1] as string;
 }

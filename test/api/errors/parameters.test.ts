@@ -5,16 +5,16 @@ import { commonMembers } from "../../../src/api/schemas.js";
 import { contract } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { enough, pathOf } from "./cases/every.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { enough, pathOf } from "./cases/all-operations.js";
 import { makeFixture } from "./fixture.js";
 import { minimal, type Wrong, wrongValues } from "./wrong-values.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await makeFixture(serving.server);
+  await makeFixture(joust.server);
 });
 
 const quoted = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -84,7 +84,7 @@ async function send(
   path: string,
   check: (answer: Answer, sent: string, naming: readonly string[]) => void,
 ): Promise<void> {
-  const { client } = serving;
+  const { client } = joust;
   for (const { value, path: names } of wrongBodies(operation)) {
     check(await client.post(path, value), JSON.stringify(value), names);
   }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { type Postgres, postgresMissing, startPostgres } from "../../harness/postgres.js";
 import { type Server, startServer } from "../../harness/server.js";
-import { enough, pathOf } from "./cases/every.js";
+import { enough, pathOf } from "./cases/all-operations.js";
 
 /** Names are in the catalog: without it no operation knows what it is about. */
 describe.skipIf(postgresMissing)("a catalog that is gone", () => {

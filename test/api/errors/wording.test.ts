@@ -12,10 +12,10 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import { type Answer, ARROW_STREAM, type Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** What only the engine's developers can read: dumps, variants, layers, places in the code. */
 const internals =
@@ -55,8 +55,8 @@ function twiceWithin(): Uint8Array {
 }
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(20));
-  await serving.client.createTable(
+  await joust.client.createTable("t", items(20));
+  await joust.client.createTable(
     "texts",
     stream({ id: [type.i64, [1n]], note: [type.text, ["x"]] }),
   );
@@ -75,23 +75,23 @@ describe("two columns of one name", () => {
       [twice(), /the schema has two columns `id`/],
       [twiceWithin(), /`s` has two columns `id`/],
     ] as const) {
-      const answer = await serving.client.post(`/v1/table/${path}`, body, params);
+      const answer = await joust.client.post(`/v1/table/${path}`, body, params);
       expectFailure(answer, 400, 20, wording);
       expectWords(answer);
     }
-    expect(await serving.client.count("t")).toBe(20);
+    expect(await joust.client.count("t")).toBe(20);
   });
 });
 
 describe("what the engine refuses", () => {
   const vector = Array(8).fill(0.5);
   const query = (body: Json) => () =>
-    serving.client.post("/v1/table/t/query", { k: 3, vector: {}, ...body });
-  const post = (path: string, body: Json) => () => serving.client.post(`/v1/table/${path}`, body);
+    joust.client.post("/v1/table/t/query", { k: 3, vector: {}, ...body });
+  const post = (path: string, body: Json) => () => joust.client.post(`/v1/table/${path}`, body);
   const upload =
     (path: string, bytes: Uint8Array, params: Record<string, string> = {}) =>
     () =>
-      serving.client.post(`/v1/table/${path}`, bytes, params);
+      joust.client.post(`/v1/table/${path}`, bytes, params);
   const other = stream({ id: [type.text, ["a"]], vector: [type.texts, [["a"]]] });
   const wide = stream({ id: [type.i64, [1n]], vector: [type.vector(3), [[1, 2, 3]]] });
   const merge = { on: "id", when_matched_update_all: "true", when_not_matched_insert_all: "true" };
@@ -152,7 +152,7 @@ describe("what the engine refuses", () => {
     const json = new Map([["ARROW:extension:name", "arrow.json"]]);
     const schema = new Schema([new Field("j", new Utf8(), true, json)]);
     const broken = new Table(schema, { j: vectorFromArray(["{broken"], new Utf8()) });
-    const answer = await serving.client.request("/v1/table/broken/create", {
+    const answer = await joust.client.request("/v1/table/broken/create", {
       body: tableToIPC(broken, "stream"),
       headers: { "content-type": ARROW_STREAM },
     });

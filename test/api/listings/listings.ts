@@ -1,6 +1,6 @@
 import { items } from "../../harness/arrow.js";
 import type { Client, Json } from "../../harness/client.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
+import { waitForIndex } from "../../harness/indexes.js";
 import { byBytes, type Listing, passing, standing } from "./listing.js";
 
 async function each<T>(
@@ -137,7 +137,7 @@ const indexes: Listing = {
   async prepare(client) {
     await client.createTable("indexed", items(1));
     for (const name of standing) await buildIndex(client, "indexed", name);
-    for (const name of standing) await readyIndex(client, "indexed", name);
+    for (const name of standing) await waitForIndex(client, "indexed", name);
     return standing;
   },
   async add(client, number) {
@@ -163,7 +163,7 @@ const jobs: Listing = {
     const ids: string[] = [];
     for (const name of standing) {
       ids.push((await buildIndex(client, "worked", name)).transaction_id);
-      await readyIndex(client, "worked", name);
+      await waitForIndex(client, "worked", name);
     }
     return ids;
   },

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 import type { Listing } from "./listing.js";
 import { listings } from "./listings.js";
 
 // Upkeep queues jobs by itself, in the middle of a walk through them.
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
 /** What happens between two pages: so many items come, or the oldest of those that came goes. */
@@ -24,7 +24,7 @@ const steps = fc.array(
 );
 
 const page = (listing: Listing, paging: object): Promise<Json> =>
-  serving.client.ok(listing.path, { ...listing.body, ...paging });
+  joust.client.ok(listing.path, { ...listing.body, ...paging });
 
 /** Pages between which things come. */
 const MOST_CHANGES = 10;
@@ -33,7 +33,7 @@ let next = 0;
 
 /** All pages of a listing, while others change it between them and during them. */
 async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]> {
-  const { client } = serving;
+  const { client } = joust;
   const leaving: (() => Promise<unknown>)[] = [];
   const pages: string[][] = [];
   let token: string | undefined;
@@ -64,7 +64,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
   (_, listing) => {
     let standing: string[];
     beforeAll(async () => {
-      standing = await listing.prepare(serving.client);
+      standing = await listing.prepare(joust.client);
     }, 120_000);
 
     it("skips and doubles nothing that stays, in a stable order, while others change it", async () => {
@@ -95,7 +95,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
 
     it("refuses limits that are none", async () => {
       for (const limit of [0, -1, 1.5, "ten", 1e300]) {
-        const answer = await serving.client.post(listing.path, { ...listing.body, limit });
+        const answer = await joust.client.post(listing.path, { ...listing.body, limit });
         expectFailure(answer, 400, 13, /limit/);
       }
     });
@@ -112,19 +112,19 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       ];
       for (const token of forged) {
         const body = { ...listing.body, page_token: token };
-        expectFailure(await serving.client.post(listing.path, body), 400, 13, /page_token/);
+        expectFailure(await joust.client.post(listing.path, body), 400, 13, /page_token/);
       }
     });
 
     it("refuses the tokens of all other listings", async () => {
       for (const other of listings) {
         if (other === listing) continue;
-        const reply = await serving.client.post(other.path, { ...other.body, limit: 1 });
+        const reply = await joust.client.post(other.path, { ...other.body, limit: 1 });
         // Listings are made one after the other.
         const token = reply.status === 200 && reply.json.page_token;
         if (!token) continue;
         const body = { ...listing.body, page_token: token };
-        expectFailure(await serving.client.post(listing.path, body), 400, 13, /page_token/);
+        expectFailure(await joust.client.post(listing.path, body), 400, 13, /page_token/);
       }
     });
   },

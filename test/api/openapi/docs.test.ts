@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const stranger = () => serving.client.withKey("");
+const joust = setupServer();
+const stranger = () => joust.client.withKey("");
 
 describe("/docs", () => {
   it("is a page for everybody, made of what this server serves", async () => {
@@ -26,7 +26,7 @@ describe("/docs", () => {
   it("shows the description to who has a key", async () => {
     expect((await stranger().get("/docs/page.js")).text).toContain('fetch("openapi.json"');
     expectFailure(await stranger().get("/openapi.json"), 401, 16);
-    expect((await serving.client.get("/openapi.json")).status).toBe(200);
+    expect((await joust.client.get("/openapi.json")).status).toBe(200);
   });
 
   it("leads from a slash at the end to the page", async () => {
@@ -40,6 +40,6 @@ describe("/docs", () => {
       expectFailure(await stranger().get(path), 401, 16);
     }
     expectFailure(await stranger().post("/docs", {}), 401, 16);
-    expectFailure(await serving.client.get("/docs/x"), 404, 0);
+    expectFailure(await joust.client.get("/docs/x"), 404, 0);
   });
 });

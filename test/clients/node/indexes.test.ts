@@ -2,12 +2,12 @@ import { Index, type Table } from "@lancedb/lancedb";
 import { Field, Int64, List, Schema, Utf8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, newTable, vectorOf } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 const ready = { waitTimeoutSeconds: 120 };
 
 describe("@lancedb/lancedb 0.39: indexes", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   let table: Table;
 
   beforeAll(async () => {

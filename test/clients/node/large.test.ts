@@ -2,10 +2,10 @@ import { blob } from "@lancedb/lancedb";
 import { Field, Int64, Schema } from "apache-arrow";
 import { describe, expect, it } from "vitest";
 import { ids, items, newTable } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: clones and blobs", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
 
   it("clones tables", async () => {
     const { database, root } = remote;

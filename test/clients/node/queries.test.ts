@@ -1,12 +1,12 @@
 import { Index, type Table } from "@lancedb/lancedb";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ids, items, nearest, newTable, sorted, vectorOf } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 const ALL = items(600);
 
 describe("@lancedb/lancedb 0.39: queries", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   let table: Table;
   const near = (id: number) => table.vectorSearch(vectorOf(id)).nprobes(8);
   const found = async (query: { toArray(): Promise<{ id: number }[]> }) =>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { DIMENSION, ids, items, newTable } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: rows", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   const tableOf = (count: number) => newTable(remote.database, items(count));
 
   it("adds and overwrites", async () => {

@@ -1,10 +1,10 @@
 import { Table as ArrowTable, Field, Float32, Int64, Schema, vectorFromArray } from "apache-arrow";
 import { describe, expect, it } from "vitest";
 import { items } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
 
   it("creates, lists, opens and drops tables", async () => {
     const { database } = remote;

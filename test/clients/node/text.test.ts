@@ -11,7 +11,7 @@ import {
   type Table,
 } from "@lancedb/lancedb";
 import { beforeAll, describe, expect, it } from "vitest";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 const STORIES = [
   ["the quick brown fox", "a fox jumps over the lazy dog"],
@@ -22,7 +22,7 @@ const STORIES = [
 ];
 
 describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   let table: Table;
   const found = async (query: { toArray(): Promise<{ id: number }[]> }) =>
     (await query.toArray()).map(({ id }) => id).sort();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Client } from "../../harness/client.js";
 import { newKey, type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
-import { onSharedRoots } from "../both-places.js";
+import { describeOnSharedRoots } from "../shared-roots.js";
 import { prepare, runHistory } from "./run.js";
 
 /** `JOUST_TEST_SEED=7` runs that seed only, `JOUST_TEST_SEEDS=200` so many. */
@@ -52,7 +52,7 @@ describe("concurrent histories of two servers of two threads each, on one direct
   it.each(seedsOf(20))("are linearizable (seed %i)", (seed) => expectLinearizable(seed, clients()));
 });
 
-onSharedRoots((root) => {
+describeOnSharedRoots((root) => {
   describe("concurrent histories of two servers, one of which is killed and started again", () => {
     let servers: Server[];
     beforeAll(async () => {

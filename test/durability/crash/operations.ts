@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Client } from "../../harness/client.js";
-import { doneJob } from "../../jobs/waiting.js";
-import { listIndexes, readyIndex } from "../../operations/indexes/waiting.js";
+import { listIndexes, waitForIndex } from "../../harness/indexes.js";
+import { waitForJobResult } from "../../harness/jobs.js";
 
 /** What an operation changes, as it was before or after it. Anything between is half done. */
 export interface CrashingOperation {
@@ -49,7 +49,7 @@ const index = (name: string, body: object, kind = "create_index"): CrashingOpera
     const reply = await client.post(`${path("t")}/${kind}`, { ...body, name: "made" });
     // It is there, or being made, when it is asked for again.
     if (reply.status !== 409) expect(reply.status).toBeLessThan(300);
-    await readyIndex(client, "t", "made");
+    await waitForIndex(client, "t", "made");
   },
   async state(client) {
     const found = await listIndexes(client, "t");
@@ -166,7 +166,7 @@ export const operations: readonly CrashingOperation[] = [
     name: "compact a table",
     resumes: true,
     async act(client) {
-      await doneJob(client, (await client.ok(`${path("t")}/compact`, {})).job_id);
+      await waitForJobResult(client, (await client.ok(`${path("t")}/compact`, {})).job_id);
     },
     state: async (client) => (await client.ok(`${path("t")}/stats`)).fragment_stats.num_fragments,
   },
@@ -177,7 +177,7 @@ export const operations: readonly CrashingOperation[] = [
       const body = { query: "SELECT id, name FROM t WHERE id < 40" };
       let reply = await client.post("/v1/materialized_view/new/create", body);
       if (reply.status === 409) reply = await client.post("/v1/materialized_view/new/refresh", {});
-      await doneJob(client, reply.json.job_id);
+      await waitForJobResult(client, reply.json.job_id);
     },
     state: rowsIfThere("new"),
   },
@@ -186,11 +186,17 @@ export const operations: readonly CrashingOperation[] = [
     resumes: true,
     async prepare(client) {
       const body = { query: "SELECT id, name FROM t WHERE id < 1000" };
-      await doneJob(client, (await client.ok("/v1/materialized_view/new/create", body)).job_id);
+      await waitForJobResult(
+        client,
+        (await client.ok("/v1/materialized_view/new/create", body)).job_id,
+      );
       await client.insert("t", items(10, { from: 200 }));
     },
     async act(client) {
-      await doneJob(client, (await client.ok("/v1/materialized_view/new/refresh", {})).job_id);
+      await waitForJobResult(
+        client,
+        (await client.ok("/v1/materialized_view/new/refresh", {})).job_id,
+      );
     },
     state: count("new"),
   },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Server } from "../../harness/server.js";
 
 /** What a server and its table take at one moment. */
-interface Look {
+interface Sample {
   /** Bytes of the root. */
   disk: number;
   fragments: number;
@@ -12,7 +12,7 @@ interface Look {
 }
 
 /** What was seen in one minute; of what goes up and down, the mean of some looks. */
-export interface Minute extends Look {
+export interface Minute extends Sample {
   /** Median and 95th percentile of the queries' times, ms. */
   p50: number;
   p95: number;
@@ -23,14 +23,14 @@ export interface Minute extends Look {
 export class Minutes {
   readonly all: Minute[] = [];
   #times: number[] = [];
-  #looks: Look[] = [];
+  #looks: Sample[] = [];
 
   add(ms: number): void {
     this.#times.push(ms);
   }
 
   /** Looks at what a server and its table `t` take. */
-  async look(server: Server): Promise<void> {
+  async sample(server: Server): Promise<void> {
     const { fragment_stats } = await server.client.ok("/v1/table/t/stats");
     const fragments = fragment_stats.num_fragments;
     this.#looks.push({ disk: size(server.root), fragments, rss: server.rss() });

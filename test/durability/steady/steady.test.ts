@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { waitForIndex } from "../../harness/indexes.js";
 import { startServer } from "../../harness/server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
 import { type Content, ROWS, rows, runLoad } from "./load.js";
 import { Minutes } from "./minutes.js";
 
@@ -27,7 +27,7 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
   await client.createTable("t", rows(0, ROWS));
   const index = async (name: string, body: object, kind = "create_index") => {
     await client.ok(`/v1/table/t/${kind}`, { ...body, name });
-    await readyIndex(client, "t", name);
+    await waitForIndex(client, "t", name);
   };
   await index("by_id", { column: "id", index_type: "BTREE" }, "create_scalar_index");
   await index("by_text", { column: "body", index_type: "FTS" });
@@ -45,7 +45,7 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
   for (let minute = 1; minute <= Math.max(1, minutes); minute++) {
     for (let look = 0; look < LOOKS; look++) {
       await Promise.race([sleep((Math.min(minutes, 1) * MINUTE) / LOOKS), load]);
-      await seen.look(server);
+      await seen.sample(server);
     }
     const { p50, p95, queries, disk, fragments, rss } = seen.cut();
     console.log(

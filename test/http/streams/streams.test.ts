@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
 import { type Server, startServer } from "../../harness/server.js";
+import { waitFor } from "../../harness/wait-for.js";
 import { BigStream, upload } from "./big-stream.js";
 import { cpuShare, memoryGrowth } from "./process-usage.js";
 
@@ -67,7 +67,7 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
     });
     await response.body?.getReader().read();
     leaving.abort();
-    await eventually("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
+    await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
   }, 60_000);
 
   it("stop the search of a client that goes away before the answer", async () => {
@@ -78,10 +78,10 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
       signal: leaving.signal,
     });
     const gone = expect(asked).rejects.toThrow(/abort/i);
-    await eventually("the search runs", async () => (await cpuShare(server, 200)) > 0.5);
+    await waitFor("the search runs", async () => (await cpuShare(server, 200)) > 0.5);
     leaving.abort();
     await gone;
-    await eventually("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
+    await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
   }, 60_000);
 
   it("leave neither name nor files when the client goes away", async () => {
@@ -90,10 +90,10 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
     const sending = upload(server, "/v1/table/half/create", half, leaving.signal);
     const gone = expect(sending).rejects.toThrow(/abort/i);
     const location = join(server.root, "half.lance");
-    await eventually("files are being written", () => existsSync(location));
+    await waitFor("files are being written", () => existsSync(location));
     leaving.abort();
     await gone;
-    await eventually("the files are gone", () => !existsSync(location));
+    await waitFor("the files are gone", () => !existsSync(location));
     expect((await server.client.post("/v1/table/half/describe")).status).toBe(404);
   }, 60_000);
 });

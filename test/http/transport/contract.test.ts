@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { transportOf } from "../../../src/http/transport/open.js";
 import type { RequestHandler, Transport } from "../../../src/http/transport/transport.js";
-import { eventually } from "../../harness/eventually.js";
+import { waitFor } from "../../harness/wait-for.js";
 
 const opened: Transport[] = [];
 
@@ -114,7 +114,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
       });
     });
     const answered = ask(port, "/", "x".repeat(20_000_000)).then(text);
-    await eventually("the body is paused", () => resume.length === 1);
+    await waitFor("the body is paused", () => resume.length === 1);
     await delay(200);
     expect(bytes).toBeLessThan(1_000_000);
     resume[0]?.();
@@ -133,7 +133,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     await delay(50);
     socket.destroy();
-    await eventually("the abort is reported", () => aborts > 0);
+    await waitFor("the abort is reported", () => aborts > 0);
     expect(aborts).toBe(1);
   });
 
@@ -170,7 +170,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     const chunks: Buffer[] = [];
     for await (const chunk of res) chunks.push(chunk as Buffer);
     expect(Buffer.concat(chunks).equals(body)).toBe(true);
-    await eventually("the answer is finished", () => done);
+    await waitFor("the answer is finished", () => done);
   });
 
   it("says when the socket is full, and when it takes more", async () => {

@@ -7,8 +7,8 @@ import { transportOf } from "../../../src/http/transport/open.js";
 import { watchPair } from "../../../src/http/transport/tls.js";
 import type { TlsFiles, Transport } from "../../../src/http/transport/transport.js";
 import { copyPair, newCertificate } from "../../harness/certificate.js";
-import { eventually } from "../../harness/eventually.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
+import { waitFor } from "../../harness/wait-for.js";
 
 let dir: string;
 const opened: Transport[] = [];
@@ -101,6 +101,6 @@ it("notices that a certificate was replaced", async () => {
     changes += 1;
   });
   copyPair(certificate("next"), used);
-  await eventually("the change is noticed", () => changes > 0);
+  await waitFor("the change is noticed", () => changes > 0);
   unwatch();
 });

@@ -1,18 +1,18 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const branches = (id: string, operation: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/branches/${operation}`, body, params);
+  joust.client.post(`/v1/table/${id}/branches/${operation}`, body, params);
 
 beforeAll(async () => {
   for (const id of ["t", "many", "life"]) {
-    await serving.client.createTable(id, items(1));
-    await serving.client.insert(id, items(1, { from: 1 }));
+    await joust.client.createTable(id, items(1));
+    await joust.client.insert(id, items(1, { from: 1 }));
   }
-  await serving.client.ok("/v1/table/t/branches/create", { name: "dev" });
+  await joust.client.ok("/v1/table/t/branches/create", { name: "dev" });
 });
 
 describe("branches", () => {
@@ -20,7 +20,7 @@ describe("branches", () => {
     expect((await branches("life", "create", { name: "dev" })).json).toEqual({
       transaction_id: expect.any(String),
     });
-    await serving.client.insert("life", items(1, { from: 2 }), { branch: "dev" });
+    await joust.client.insert("life", items(1, { from: 2 }), { branch: "dev" });
     expect((await branches("life", "create", { name: "old", from_version: 1 })).json).toEqual({
       transaction_id: expect.any(String),
     });
@@ -41,25 +41,21 @@ describe("branches", () => {
         },
       },
     });
-    const rows = (branch: string) => serving.client.count("life", { branch });
+    const rows = (branch: string) => joust.client.count("life", { branch });
     expect(await Promise.all(["main", "dev", "old", "team/twig"].map(rows))).toEqual([2, 3, 1, 3]);
 
     expectFailure(await branches("life", "delete", { name: "dev" }), 409, 19, /dev/);
     expect((await branches("life", "delete", { name: "team/twig" })).json).toEqual({
       transaction_id: expect.any(String),
     });
-    await serving.client.ok("/v1/table/life/tags/create", { tag: "a", version: 3, branch: "dev" });
+    await joust.client.ok("/v1/table/life/tags/create", { tag: "a", version: 3, branch: "dev" });
     expectFailure(await branches("life", "delete", { name: "dev" }), 409, 19, /dev/);
-    await serving.client.ok("/v1/table/life/tags/delete", { tag: "a" });
+    await joust.client.ok("/v1/table/life/tags/delete", { tag: "a" });
     expect((await branches("life", "delete", { name: "dev" })).json).toEqual({
       transaction_id: expect.any(String),
     });
     expect(Object.keys((await branches("life", "list")).json.branches)).toEqual(["old"]);
-    expectFailure(
-      await serving.client.post("/v1/table/life/count_rows", { branch: "dev" }),
-      404,
-      22,
-    );
+    expectFailure(await joust.client.post("/v1/table/life/count_rows", { branch: "dev" }), 404, 22);
 
     // The name is free again, and nothing of the old branch shows.
     await branches("life", "create", { name: "dev" });
@@ -103,7 +99,7 @@ describe("branches", () => {
   });
 
   it("have names that stay inside the table", async () => {
-    const reply = await serving.client.post("/v1/table/t/count_rows", { branch: "../../many" });
+    const reply = await joust.client.post("/v1/table/t/count_rows", { branch: "../../many" });
     expectFailure(reply, 404, 22, /branch/);
   });
 });

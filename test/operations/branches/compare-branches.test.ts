@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const ask = (id: string, call: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/branches/${call}/`, body);
+  joust.client.post(`/v1/table/${id}/branches/${call}/`, body);
 const diff = async (id: string, from_branch = "dev"): Promise<Json> => {
   const reply = await ask(id, "diff", { from_branch });
   expect(reply.status, reply.text).toBe(200);
@@ -16,8 +16,8 @@ const diff = async (id: string, from_branch = "dev"): Promise<Json> => {
 const codes = (difference: Json) => difference.errors.map((error: Json) => error.code);
 
 async function forked(id: string): Promise<void> {
-  await serving.client.createTable(id, items(20));
-  await serving.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
+  await joust.client.createTable(id, items(20));
+  await joust.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
 }
 
 describe("a branch compared with the main one", () => {
@@ -51,7 +51,7 @@ describe("a branch compared with the main one", () => {
 
   it("by rows: new, deleted and updated on either side", async () => {
     await forked("rows");
-    const { client } = serving;
+    const { client } = joust;
     await client.insert("rows", items(3, { from: 20 }));
     await client.insert("rows", items(5, { from: 30 }), { branch: "dev" });
     await client.ok("/v1/table/rows/delete", { predicate: "id < 2", branch: "dev" });
@@ -75,7 +75,7 @@ describe("a branch compared with the main one", () => {
 
   it("by columns and indexes", async () => {
     await forked("columns");
-    const { client } = serving;
+    const { client } = joust;
     const branch = "dev";
     const change = (call: string, body: object) =>
       client.ok(`/v1/table/columns/${call}`, { branch, ...body });
@@ -85,7 +85,7 @@ describe("a branch compared with the main one", () => {
       alterations: [{ path: "price", data_type: { type: "float" } }],
     });
     await client.ok("/v1/table/columns/create_index", { column: "id", index_type: "BTREE" });
-    await readyIndex(client, "columns", "id_idx");
+    await waitForIndex(client, "columns", "id_idx");
     const found = await diff("columns");
     const double = { dataType: "double", nullable: true };
     expect(found.addedColumns).toEqual([{ name: "twice", ...double }]);
@@ -110,7 +110,7 @@ describe("a branch compared with the main one", () => {
   it("that began on another branch", async () => {
     await forked("nested");
     const twig = { name: "twig", from_branch: "dev" };
-    await serving.client.ok("/v1/table/nested/branches/create", twig);
+    await joust.client.ok("/v1/table/nested/branches/create", twig);
     const found = await diff("nested", "twig");
     expect(found.rowSummary.deltaAvailable).toBe(false);
     expect(codes(found)).toContain("parentNotMain");
@@ -126,7 +126,7 @@ describe("a branch compared with the main one", () => {
 describe("bringing a branch's columns to the main one", () => {
   it("is refused with the reasons where it could not be done", async () => {
     await forked("moved");
-    await serving.client.insert("moved", items(1, { from: 20 }));
+    await joust.client.insert("moved", items(1, { from: 20 }));
     for (const dry_run of [true, false]) {
       const reply = await ask("moved", "cherry_pick", { from_branch: "dev", dry_run });
       expect(reply.status).toBe(200);
@@ -137,7 +137,7 @@ describe("bringing a branch's columns to the main one", () => {
 
   it("is told of first, then done, in one version", async () => {
     await forked("ready");
-    const { client } = serving;
+    const { client } = joust;
     // Rows that are gone on both sides leave gaps that the copy must keep.
     await client.createTable("ready", items(50), { mode: "overwrite" });
     await client.insert("ready", items(30, { from: 50 }));

@@ -2,12 +2,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { doneJob } from "../../jobs/waiting.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { waitForJobResult } from "../../harness/jobs.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 type Branch = "main" | "dev";
 
 /** Calls an operation on a branch, in the place where its interface has the branch. */
@@ -19,11 +19,7 @@ async function call(id: string, operation: string, branch: Branch, body: object 
   const [path, query] = operation.split("?");
   const on = branch === "main" ? {} : { branch };
   const params = { ...Object.fromEntries(new URLSearchParams(query)), ...(inQuery ? on : {}) };
-  return serving.client.post(
-    `/v1/table/${id}/${path}`,
-    inQuery ? body : { ...body, ...on },
-    params,
-  );
+  return joust.client.post(`/v1/table/${id}/${path}`, inQuery ? body : { ...body, ...on }, params);
 }
 async function ok(
   id: string,
@@ -92,13 +88,13 @@ const changes: [string, string, (object | Uint8Array)?][] = [
 
 /** A table with an index, and a branch of it; each has gone its own way by two inserts since. */
 async function forked(id: string): Promise<void> {
-  await serving.client.createTable(id, items(5));
-  await serving.client.ok(`/v1/table/${id}/create_scalar_index`, {
+  await joust.client.createTable(id, items(5));
+  await joust.client.ok(`/v1/table/${id}/create_scalar_index`, {
     column: "name",
     index_type: "BTREE",
   });
-  await readyIndex(serving.client, id, "name_idx");
-  await serving.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
+  await waitForIndex(joust.client, id, "name_idx");
+  await joust.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
   await ok(id, "insert", "dev", items(3, { from: 10 }));
   await ok(id, "insert", "dev", items(1, { from: 20 }));
   await ok(id, "insert", "main", items(1, { from: 30 }));
@@ -122,7 +118,7 @@ describe("a change of one branch", () => {
     }
     const before = { here: await state(id, branch), there: await state(id, other) };
     const { job_id } = await ok(id, operation, branch, body);
-    if (job_id) await doneJob(serving.client, job_id);
+    if (job_id) await waitForJobResult(joust.client, job_id);
     if (operation.startsWith("create_")) {
       await expect
         .poll(async () => (await state(id, branch)).indexes, { timeout: 20_000 })
@@ -172,7 +168,7 @@ describe("reading a branch", () => {
       "/dev/",
     );
     const count = { params: { branch: "dev" }, method: "GET" };
-    expect((await serving.client.request("/v1/table/t/count_rows", count)).json).toBe(10);
+    expect((await joust.client.request("/v1/table/t/count_rows", count)).json).toBe(10);
   });
 
   it("plans and searches there", async () => {
@@ -181,7 +177,7 @@ describe("reading a branch", () => {
       ["main", 0],
       ["dev", 1],
     ] as const) {
-      const found = await serving.client.query("t", { ...query, branch });
+      const found = await joust.client.query("t", { ...query, branch });
       expect(found.numRows).toBe(rows);
       expect(await ok("t", "analyze_plan", branch, query)).toContain(`output_rows=${rows}`);
     }
@@ -227,7 +223,7 @@ describe("reading a branch", () => {
 
 describe("a branch that does not exist", () => {
   beforeAll(async () => {
-    await serving.client.createTable("plain", items(3));
+    await joust.client.createTable("plain", items(3));
   });
   const reads: [string, object?][] = [
     ["describe"],

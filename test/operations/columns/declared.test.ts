@@ -3,20 +3,20 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const add = (id: string, column: object) =>
-  serving.client.post(`/v1/table/${id}/add_columns`, { new_columns: [column] });
+  joust.client.post(`/v1/table/${id}/add_columns`, { new_columns: [column] });
 const alter = (id: string, alteration: object) =>
-  serving.client.post(`/v1/table/${id}/alter_columns`, { alterations: [alteration] });
+  joust.client.post(`/v1/table/${id}/alter_columns`, { alterations: [alteration] });
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest("hex");
 
 async function field(id: string, name: string): Promise<Json> {
-  const { schema } = await serving.client.ok(`/v1/table/${id}/describe`);
+  const { schema } = await joust.client.ok(`/v1/table/${id}/describe`);
   return schema.fields.find((one: Json) => one.name === name);
 }
 
@@ -39,7 +39,7 @@ const declaration = {
 };
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(3));
+  await joust.client.createTable("t", items(3));
 });
 
 describe("computed columns", () => {
@@ -63,7 +63,7 @@ describe("computed columns", () => {
         "computed_column.auto_refresh_interval_seconds": "60",
       },
     });
-    expect(await serving.client.count("t", { predicate: "total is null" })).toBe(3);
+    expect(await joust.client.count("t", { predicate: "total is null" })).toBe(3);
   });
 
   it("keep how often they are to be refreshed, said once for all of a request", async () => {
@@ -75,8 +75,8 @@ describe("computed columns", () => {
       auto_refresh_enabled: false,
       auto_refresh_interval_seconds: 90,
     };
-    await serving.client.createTable("often", items(3));
-    await serving.client.ok("/v1/table/often/add_columns/", body);
+    await joust.client.createTable("often", items(3));
+    await joust.client.ok("/v1/table/often/add_columns/", body);
     for (const [name, seconds] of [
       ["twice", "90"],
       ["thrice", "5"],
@@ -96,7 +96,7 @@ describe("computed columns", () => {
       auto_refresh_enabled: true,
       function: { application: {}, outputs: [] },
     };
-    const reply = await serving.client.post(`/v1/table/t/add_columns${slash}`, body);
+    const reply = await joust.client.post(`/v1/table/t/add_columns${slash}`, body);
     expectFailure(reply, 406, 0, /registered functions/);
   });
 
@@ -113,7 +113,7 @@ describe("computed columns", () => {
 
 describe("virtual columns", () => {
   it("are null, and keep their declaration and the function's payload", async () => {
-    await serving.client.createTable("old", items(3));
+    await joust.client.createTable("old", items(3));
     const reply = await add("old", { name: "score", virtual_column: declaration });
     expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     const payload = Buffer.from(declaration.udf, "base64");
@@ -132,13 +132,13 @@ describe("virtual columns", () => {
       "virtual_column.manifest": manifest,
       "virtual_column.manifest_checksum": sha256(manifest),
     });
-    const kept = `${serving.root}/old.lance/${metadata["virtual_column.udf"]}`;
+    const kept = `${joust.root}/old.lance/${metadata["virtual_column.udf"]}`;
     expect(readFileSync(kept)).toEqual(payload);
-    expect(await serving.client.count("old", { predicate: "score is null" })).toBe(3);
+    expect(await joust.client.count("old", { predicate: "score is null" })).toBe(3);
   });
 
   it("may have several outputs, as newer clients declare them", async () => {
-    await serving.client.createTable("new", items(3));
+    await joust.client.createTable("new", items(3));
     const { data_type: _, ...rest } = declaration;
     const outputs = [
       {
@@ -161,7 +161,7 @@ describe("virtual columns", () => {
   });
 
   it("can be declared anew, for good reasons only", async () => {
-    await serving.client.createTable("changing", items(3));
+    await joust.client.createTable("changing", items(3));
     await add("changing", { name: "v", virtual_column: declaration });
     const change = { udf: base64("another"), udf_version: "def", input_columns: ["price"] };
     expect((await alter("changing", { path: "v", virtual_column: change })).json).toEqual({

@@ -4,14 +4,14 @@ import { Field, FixedSizeList, Int8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { listIndexes, readyIndex } from "./waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { listIndexes, waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 const create = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/create_index`, body);
+  joust.client.post(`/v1/table/${id}/create_index`, body);
 /** Takes a second or so on a table of 5,000 rows. */
 const slow = {
   column: "vector",
@@ -21,22 +21,22 @@ const slow = {
   ef_construction: 300,
 };
 const names = async (id: string, body: object = {}) => {
-  const { indexes } = await serving.client.ok(`/v1/table/${id}/index/list`, body);
+  const { indexes } = await joust.client.ok(`/v1/table/${id}/index/list`, body);
   return indexes.map((index: Json) => index.index_name);
 };
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(300));
+  await joust.client.createTable("t", items(300));
 });
 
 describe("an index listing", () => {
   it("is empty before and pages by name afterwards", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("paged", items(10));
     expect(await client.ok("/v1/table/paged/index/list")).toEqual({ indexes: [] });
     for (const name of ["c", "a", "b"]) {
       await create("paged", { column: "id", index_type: "BTREE", name });
-      await readyIndex(client, "paged", name);
+      await waitForIndex(client, "paged", name);
     }
     expect(await names("paged")).toEqual(["a", "b", "c"]);
     const first = await client.ok("/v1/table/paged/index/list", { limit: 2 });
@@ -52,7 +52,7 @@ describe("an index listing", () => {
   });
 
   it("shows a build from its start to its end", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("watched", items(5000));
     const { transaction_id } = (await create("watched", slow)).json;
     const [entry] = await listIndexes(client, "watched");
@@ -69,32 +69,32 @@ describe("an index listing", () => {
       num_indexed_rows: 0,
       num_unindexed_rows: 5000,
     });
-    await eventually("progress is shown", async () => {
+    await waitFor("progress is shown", async () => {
       const [now] = await listIndexes(client, "watched");
       return now.status === "Building" && JSON.parse(now.index_details).progress?.stage;
     });
-    expect(await readyIndex(client, "watched", "vector_idx")).toMatchObject({
+    expect(await waitForIndex(client, "watched", "vector_idx")).toMatchObject({
       num_indexed_rows: 5000,
       num_unindexed_rows: 0,
     });
   });
 
   it("drops an index that is still being built", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("undecided", items(5000));
     await create("undecided", slow);
     expect((await client.post("/v1/table/undecided/index/vector_idx/drop")).status).toBe(200);
     expect(await names("undecided")).toEqual([]);
     // Whatever was under way does not come back.
     await create("undecided", { column: "id", index_type: "BTREE" });
-    await readyIndex(client, "undecided", "id_idx");
+    await waitForIndex(client, "undecided", "id_idx");
     expect(await names("undecided")).toEqual(["id_idx"]);
     const again = await client.post("/v1/table/undecided/index/vector_idx/drop");
     expectFailure(again, 404, 6, /vector_idx/);
   });
 
   it("drops a table whose index is being built", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("doomed", items(5000));
     await create("doomed", slow);
     expect((await client.post("/v1/table/doomed/drop")).status).toBe(200);
@@ -110,28 +110,28 @@ describe("an index listing", () => {
     [{ version: 999 }, 404, 11, /999/],
     [{ branch: "dev" }, 404, 22, /dev/],
   ])("refuses %o", async (body, status, code, detail) => {
-    expectFailure(await serving.client.post("/v1/table/t/index/list", body), status, code, detail);
+    expectFailure(await joust.client.post("/v1/table/t/index/list", body), status, code, detail);
   });
 
   it("knows no missing table", async () => {
-    expectFailure(await serving.client.post("/v1/table/none/index/list"), 404, 4, /none/);
+    expectFailure(await joust.client.post("/v1/table/none/index/list"), 404, 4, /none/);
   });
 });
 
 describe("create index", () => {
   it("refuses a name that is taken, ready or not", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("taken", items(5000));
     const scalar = { column: "id", index_type: "BTREE", name: "vector_idx" };
     await create("taken", slow);
     expectFailure(await create("taken", scalar), 409, 7, /vector_idx/);
-    await readyIndex(client, "taken", "vector_idx");
+    await waitForIndex(client, "taken", "vector_idx");
     expectFailure(await create("taken", scalar), 409, 7, /vector_idx/);
     expectFailure(await create("taken", slow), 409, 7, /vector_idx/);
   });
 
   it("takes the same wish twice for one build", async () => {
-    await serving.client.createTable("wished", items(5000));
+    await joust.client.createTable("wished", items(5000));
     const first = await create("wished", slow);
     const second = await create("wished", slow);
     expect(second.status).toBe(200);
@@ -139,7 +139,7 @@ describe("create index", () => {
   });
 
   it("puts another build in the place of one that is under way", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("reconsidered", items(5000));
     await create("reconsidered", slow);
     const reply = await create("reconsidered", {
@@ -149,44 +149,44 @@ describe("create index", () => {
       replace: true,
     });
     expect(reply.status).toBe(200);
-    expect(await readyIndex(client, "reconsidered", "vector_idx")).toMatchObject({
+    expect(await waitForIndex(client, "reconsidered", "vector_idx")).toMatchObject({
       index_type: "BTREE",
       columns: ["id"],
     });
   });
 
   it("names an index after its column", async () => {
-    await serving.client.createTable("named", items(10));
+    await joust.client.createTable("named", items(10));
     await create("named", { column: "price", index_type: "BTREE" });
-    expect((await readyIndex(serving.client, "named", "price_idx")).columns).toEqual(["price"]);
+    expect((await waitForIndex(joust.client, "named", "price_idx")).columns).toEqual(["price"]);
   });
 
   it("replaces one on request, and shows that it does", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("replaced", items(5000));
     await create("replaced", { column: "vector", index_type: "IVF_FLAT", num_partitions: 1 });
-    const before = await readyIndex(client, "replaced", "vector_idx");
+    const before = await waitForIndex(client, "replaced", "vector_idx");
     await create("replaced", { ...slow, replace: true });
     const [during] = await listIndexes(client, "replaced");
     // The old index still answers; the status is its successor's.
     expect(during).toMatchObject({ index_uuid: before.index_uuid, index_type: "IVF_FLAT" });
     expect(["Queued", "Building"]).toContain(during.status);
-    const after = await readyIndex(client, "replaced", "vector_idx");
+    const after = await waitForIndex(client, "replaced", "vector_idx");
     expect(after.index_type).toBe("IVF_HNSW_FLAT");
   });
 
   it("refuses to replace an index of another column", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("other_column", items(10));
     await create("other_column", { column: "id", index_type: "BTREE", name: "mine" });
-    await readyIndex(client, "other_column", "mine");
+    await waitForIndex(client, "other_column", "mine");
     const other = { column: "price", index_type: "BTREE", name: "mine", replace: true };
     expectFailure(await create("other_column", other), 409, 7, /mine/);
-    expect((await readyIndex(client, "other_column", "mine")).columns).toEqual(["id"]);
+    expect((await waitForIndex(client, "other_column", "mine")).columns).toEqual(["id"]);
   });
 
   it("refuses one that could not be searched: on vectors of 8-bit integers", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const bytes = new FixedSizeList(2, new Field("item", new Int8(), true));
     const rows = [
       [1, -1],
@@ -202,13 +202,13 @@ describe("create index", () => {
   });
 
   it("is of no more use when the table is overwritten meanwhile", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("overwritten", items(5000));
     await create("overwritten", slow);
     await client.createTable("overwritten", items(10), { mode: "overwrite" });
     expect(await listIndexes(client, "overwritten")).toEqual([]);
     await create("overwritten", { column: "id", index_type: "BTREE" });
-    await readyIndex(client, "overwritten", "id_idx");
+    await waitForIndex(client, "overwritten", "id_idx");
     expect(await names("overwritten")).toEqual(["id_idx"]);
   });
 
@@ -274,11 +274,11 @@ describe("create index", () => {
     ["another branch", { column: "id", index_type: "BTREE", branch: "dev" }, 404, 22, /dev/],
   ])("refuses %s at once", async (_, body, status, code, detail) => {
     expectFailure(await create("t", body), status, code, detail);
-    expect(await listIndexes(serving.client, "t")).toEqual([]);
+    expect(await listIndexes(joust.client, "t")).toEqual([]);
   });
 
   it("knows no missing table and no missing index", async () => {
-    const { client } = serving;
+    const { client } = joust;
     expectFailure(await create("none", { column: "id", index_type: "BTREE" }), 404, 4, /none/);
     expectFailure(await client.post("/v1/table/t/index/none/stats"), 404, 6, /none/);
     expectFailure(await client.post("/v1/table/t/index/none/drop"), 404, 6, /none/);
@@ -286,10 +286,10 @@ describe("create index", () => {
   });
 
   it("takes index names that need escaping in a path", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const name = "naïve / 50%";
     await create("t", { column: "id", index_type: "BTREE", name });
-    await readyIndex(client, "t", name);
+    await waitForIndex(client, "t", name);
     const path = `/v1/table/t/index/${encodeURIComponent(name)}`;
     expect((await client.ok(`${path}/stats`)).num_unindexed_rows).toBe(0);
     await client.ok(`${path}/drop`);
@@ -301,19 +301,19 @@ describe("a build that fails", () => {
   const failing = { column: "id", index_type: "BTREE" };
 
   it("is shown with its reason until it is dropped", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("broken", items(20));
     // The manifest is enough to plan the index; the rows are missing when it is built.
     rmSync(join(location, "data"), { recursive: true });
     expect((await create("broken", failing)).status).toBe(200);
-    const failed = await eventually("the build failed", async () => {
+    const failed = await waitFor("the build failed", async () => {
       const [entry] = await listIndexes(client, "broken");
       return entry?.status === "Failed" && entry;
     });
     expect(failed).toMatchObject({ index_name: "id_idx", columns: ["id"], index_type: "BTREE" });
     const { error } = JSON.parse(failed.index_details);
     expect(error.message).toMatch(/\w/);
-    expect(error.message).not.toContain(serving.root);
+    expect(error.message).not.toContain(joust.root);
     const stats = await client.post("/v1/table/broken/index/id_idx/stats");
     expectFailure(stats, 404, 6, /failed/);
     expect((await client.post("/v1/table/broken/index/id_idx/drop")).status).toBe(200);
@@ -322,18 +322,18 @@ describe("a build that fails", () => {
   });
 
   it("can be tried again", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("mended", items(20));
     const data = join(location, "data");
     renameSync(data, `${data}.away`);
     await create("mended", failing);
-    await eventually("the build failed", async () => {
+    await waitFor("the build failed", async () => {
       const [entry] = await listIndexes(client, "mended");
       return entry?.status === "Failed";
     });
     renameSync(`${data}.away`, data);
     expect((await create("mended", failing)).status).toBe(200);
-    await eventually("it is ready", async () => {
+    await waitFor("it is ready", async () => {
       const [entry] = await listIndexes(client, "mended");
       return entry?.status === "Ready";
     });

@@ -3,21 +3,21 @@ import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
-const jobs = (what: string, body: object = {}) => serving.client.post(`/v1/jobs/${what}`, body);
+const joust = setupServer();
+const jobs = (what: string, body: object = {}) => joust.client.post(`/v1/jobs/${what}`, body);
 const describeJob = async (job_id: string) => (await jobs("describe", { job_id })).json;
 
 async function build(name: string, index: object = {}): Promise<string> {
   const body = { column: "price", index_type: "BTREE", name, ...index };
-  return (await serving.client.ok("/v1/table/t/create_index", body)).transaction_id;
+  return (await joust.client.ok("/v1/table/t/create_index", body)).transaction_id;
 }
 
 async function ended(id: string): Promise<ReturnType<typeof describeJob>> {
-  return eventually("the job's end", async () => {
+  return waitFor("the job's end", async () => {
     const job = await describeJob(id);
     return ["DONE", "FAILED", "CANCELLED"].includes(job.job_state) && job;
   });
@@ -25,7 +25,7 @@ async function ended(id: string): Promise<ReturnType<typeof describeJob>> {
 
 let done: string;
 beforeAll(async () => {
-  await serving.client.createTable("t", items(300));
+  await joust.client.createTable("t", items(300));
   done = await build("first");
   await ended(done);
 });
@@ -46,16 +46,16 @@ describe("a job", () => {
 
   it("is the one that LanceDB SDKs are told of", async () => {
     const body = { column: "id", index_type: "BTREE", name: "sdk" };
-    const { job_id } = await serving.client.ok("/v1/table/t/create_index/", body);
+    const { job_id } = await joust.client.ok("/v1/table/t/create_index/", body);
     expect(await ended(job_id)).toMatchObject({ job_id, job_state: "DONE" });
   });
 
   it("says why it failed, in its description and in the listing", async () => {
-    const { location } = await serving.client.createTable("broken", items(20));
+    const { location } = await joust.client.createTable("broken", items(20));
     // The manifest is enough to plan the index; the rows are missing when it is built.
     rmSync(join(location, "data"), { recursive: true });
     const body = { column: "id", index_type: "BTREE" };
-    const { transaction_id: id } = await serving.client.ok("/v1/table/broken/create_index", body);
+    const { transaction_id: id } = await joust.client.ok("/v1/table/broken/create_index", body);
     const job = await ended(id);
     expect(job.job_state).toBe("FAILED");
     expect(job.failure).toEqual({

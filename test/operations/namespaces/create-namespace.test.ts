@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const create = (id: string, body?: object | string) =>
-  serving.client.post(`/v1/namespace/${encodeURIComponent(id)}/create`, body);
+  joust.client.post(`/v1/namespace/${encodeURIComponent(id)}/create`, body);
 
 describe("create namespace", () => {
   it("keeps the properties", async () => {
@@ -15,7 +15,7 @@ describe("create namespace", () => {
       transaction_id: expect.any(String),
       properties: { owner: "Ralph" },
     });
-    const described = await serving.client.ok("/v1/namespace/with_properties/describe", {});
+    const described = await joust.client.ok("/v1/namespace/with_properties/describe", {});
     expect(described).toEqual({ properties: { owner: "Ralph" } });
   });
 
@@ -26,7 +26,7 @@ describe("create namespace", () => {
   });
 
   it("makes a child of an existing namespace only", async () => {
-    await serving.client.createNamespace("parent");
+    await joust.client.createNamespace("parent");
     expect((await create("parent$child")).status).toBe(200);
     expectFailure(await create("nobody$child"), 404, 1, /nobody/);
   });
@@ -35,9 +35,9 @@ describe("create namespace", () => {
     "mode %s refuses what exists",
     async (mode) => {
       const id = `twice_${mode}`;
-      await serving.client.createNamespace(id, { properties: { a: "1" } });
+      await joust.client.createNamespace(id, { properties: { a: "1" } });
       expectFailure(await create(id, { mode, properties: { a: "2" } }), 409, 2, /already exists/);
-      expect(await serving.client.ok(`/v1/namespace/${id}/describe`)).toEqual({
+      expect(await joust.client.ok(`/v1/namespace/${id}/describe`)).toEqual({
         properties: { a: "1" },
       });
     },
@@ -45,7 +45,7 @@ describe("create namespace", () => {
 
   it.each(["exist_ok", "ExistOk", "EXIST_OK"])("mode %s keeps what exists", async (mode) => {
     const id = `kept_${mode}`;
-    await serving.client.createNamespace(id, { properties: { a: "1" } });
+    await joust.client.createNamespace(id, { properties: { a: "1" } });
     const reply = await create(id, { mode, properties: { a: "2" } });
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { a: "1" } });
@@ -54,7 +54,7 @@ describe("create namespace", () => {
   });
 
   it.each(["overwrite", "Overwrite"])("mode %s empties what exists", async (mode) => {
-    const { client } = serving;
+    const { client } = joust;
     const id = `emptied_${mode}`;
     await client.createNamespace(id, { properties: { a: "1" } });
     await client.createNamespace(`${id}$inner`);
@@ -71,8 +71,8 @@ describe("create namespace", () => {
   });
 
   it("takes the identifier with another delimiter", async () => {
-    await serving.client.createNamespace("dotted");
-    const reply = await serving.client.post(
+    await joust.client.createNamespace("dotted");
+    const reply = await joust.client.post(
       "/v1/namespace/dotted.inner/create",
       {},
       {
@@ -80,7 +80,7 @@ describe("create namespace", () => {
       },
     );
     expect(reply.status).toBe(200);
-    expect((await serving.client.post("/v1/namespace/dotted$inner/exists")).status).toBe(200);
+    expect((await joust.client.post("/v1/namespace/dotted$inner/exists")).status).toBe(200);
   });
 
   it("cannot make or empty the root", async () => {
@@ -99,7 +99,7 @@ describe("create namespace", () => {
     ["a body that is no JSON", "{", /JSON/],
   ])("refuses %s", async (_, body, detail) => {
     expectFailure(await create("refused", body), 400, 13, detail);
-    expectFailure(await serving.client.post("/v1/namespace/refused/exists"), 404, 1);
+    expectFailure(await joust.client.post("/v1/namespace/refused/exists"), 404, 1);
   });
 
   it.each([
@@ -113,13 +113,13 @@ describe("create namespace", () => {
     ["a reserved beginning", "_joust"],
     ["the manifest's name", "__manifest"],
   ])("refuses a name with %s", async (_, segment) => {
-    expectFailure(await serving.client.post(`/v1/namespace/${segment}/create`), 400, 13);
+    expectFailure(await joust.client.post(`/v1/namespace/${segment}/create`), 400, 13);
   });
 
   it("takes every other name", async () => {
     for (const name of ["x".repeat(128), "naïve Ünïcode", "日本", "a.b", "-", "lower", "LOWER"]) {
       expect((await create(name)).status).toBe(200);
     }
-    expect(await serving.client.post("/v1/namespace/lower/exists").then((r) => r.status)).toBe(200);
+    expect(await joust.client.post("/v1/namespace/lower/exists").then((r) => r.status)).toBe(200);
   });
 });

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { native } from "../../../src/engine/native.js";
 import { queryRequest } from "../../../src/operations/queries/query-request.js";
-import { broken, containers } from "../../harness/broken-values.js";
 import type { Json } from "../../harness/client.js";
+import { containers, mutated } from "../../harness/mutated-values.js";
 import { valuesOf } from "../../harness/schema-values.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
@@ -73,7 +73,7 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
   it("agree on every body that is broken in one place", () => {
     let refused = 0;
     fc.assert(
-      fc.property(broken(bodies, wrong), (body) => {
+      fc.property(mutated(bodies, wrong), (body) => {
         expect(disagreement(body)).toBeUndefined();
         if (refusal(JSON.stringify(body)) !== undefined) refused++;
       }),

@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 const DIMENSION = 64;
 
 /** Processor time the server has used so far, ms (Linux counts in steps of 10). */
 function processorTime(): number {
-  const stat = readFileSync(`/proc/${serving.server.pid}/stat`, "utf8").split(") ")[1] ?? "";
+  const stat = readFileSync(`/proc/${joust.server.pid}/stat`, "utf8").split(") ")[1] ?? "";
   const [user, system] = stat.split(" ").slice(11, 13);
   return (Number(user) + Number(system)) * 10;
 }
@@ -18,7 +18,7 @@ function processorTime(): number {
 it.skipIf(process.platform !== "linux")(
   "a client that goes away stops the work of its query",
   async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("t", items(30_000, { dimension: DIMENSION }));
     const body = {
       k: 10,
@@ -37,11 +37,11 @@ it.skipIf(process.platform !== "linux")(
     const gone = client.request("/v1/table/t/query", { body, signal: abort.signal });
     await Promise.all([
       expect(gone).rejects.toThrow(/abort/),
-      eventually("the query runs", () => processorTime() - start > whole / 10).then(() =>
+      waitFor("the query runs", () => processorTime() - start > whole / 10).then(() =>
         abort.abort(),
       ),
     ]);
-    await eventually("the server is idle", async () => {
+    await waitFor("the server is idle", async () => {
       const now = processorTime();
       await sleep(200);
       return processorTime() - now <= 20;

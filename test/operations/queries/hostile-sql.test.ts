@@ -2,15 +2,15 @@ import { Field, Int64, Schema, Table, Utf8, vectorFromArray } from "apache-arrow
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { schema, viewing } from "../views/viewing.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { schema, viewClient } from "../views/view-client.js";
 
-const serving = useServer();
-const { create } = viewing(serving);
+const joust = setupServer();
+const { create } = viewClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(10_000));
+  await joust.client.createTable("t", items(10_000));
 });
 
 const nested = (open: string, close: string, times: number, inner = ""): string =>
@@ -64,40 +64,40 @@ const conditions: [string, string][] = [
 
 /** The ways to send a condition. */
 const places: [string, (sql: string) => Promise<Answer>][] = [
-  ["count_rows", (predicate) => serving.client.post("/v1/table/t/count_rows", { predicate })],
-  ["query", (filter) => serving.client.post("/v1/table/t/query", { k: 1, filter })],
+  ["count_rows", (predicate) => joust.client.post("/v1/table/t/count_rows", { predicate })],
+  ["query", (filter) => joust.client.post("/v1/table/t/query", { k: 1, filter })],
   [
     "a query by vector",
     (filter) => {
       const vector = { single_vector: Array(8).fill(0) };
-      return serving.client.post("/v1/table/t/query", { k: 1, vector, filter });
+      return joust.client.post("/v1/table/t/query", { k: 1, vector, filter });
     },
   ],
   [
     "a query's columns",
     (sql) => {
       const columns = { column_aliases: { x: sql } };
-      return serving.client.post("/v1/table/t/query", { k: 1, vector: {}, columns });
+      return joust.client.post("/v1/table/t/query", { k: 1, vector: {}, columns });
     },
   ],
   [
     "explain_plan",
     (filter) => {
       const query = { k: 1, vector: {}, filter };
-      return serving.client.post("/v1/table/t/explain_plan", { query });
+      return joust.client.post("/v1/table/t/explain_plan", { query });
     },
   ],
-  ["delete", (predicate) => serving.client.post("/v1/table/t/delete", { predicate })],
-  ["update", (sql) => serving.client.post("/v1/table/t/update", { updates: [["name", sql]] })],
+  ["delete", (predicate) => joust.client.post("/v1/table/t/delete", { predicate })],
+  ["update", (sql) => joust.client.post("/v1/table/t/update", { updates: [["name", sql]] })],
   [
     "update where",
     (predicate) =>
-      serving.client.post("/v1/table/t/update", { predicate, updates: [["price", "1"]] }),
+      joust.client.post("/v1/table/t/update", { predicate, updates: [["price", "1"]] }),
   ],
   [
     "add_columns",
     (expression) =>
-      serving.client.post("/v1/table/t/add_columns", {
+      joust.client.post("/v1/table/t/add_columns", {
         new_columns: [{ name: "x", expression }],
       }),
   ],
@@ -115,7 +115,7 @@ describe("SQL that would end or stall the server is refused", () => {
     for (const [, ask] of places) {
       expectFailure(await prompt(ask(sql)), 400, 13);
     }
-    expect(await serving.client.count("t")).toBe(10_000);
+    expect(await joust.client.count("t")).toBe(10_000);
   });
 
   it("in the conditions of a merge", async () => {
@@ -126,7 +126,7 @@ describe("SQL that would end or stall the server is refused", () => {
         "when_not_matched_by_source_delete_filt",
       ]) {
         const params = { on: "id", [condition]: sql };
-        const answer = serving.client.request("/v1/table/t/merge_insert", { body: rows, params });
+        const answer = joust.client.request("/v1/table/t/merge_insert", { body: rows, params });
         expectFailure(await prompt(answer), 400, 13);
       }
     }
@@ -142,7 +142,7 @@ describe("SQL that would end or stall the server is refused", () => {
       };
       // Behind a view's SELECT another query can begin.
       expectFailure(await prompt(create("refused", view)), 400, 13);
-      expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
+      expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
     },
   );
 
@@ -156,7 +156,7 @@ describe("SQL that would end or stall the server is refused", () => {
       id: vectorFromArray([1n, 2n], new Int64()),
       meta: vectorFromArray(['{"a": {"b": [1, 2]}}', '{"c": 3}'], new Utf8()),
     };
-    await serving.client.createTable("docs", stream(new Table(new Schema(fields), columns)));
+    await joust.client.createTable("docs", stream(new Table(new Schema(fields), columns)));
     for (const path of [
       `$?${"(".repeat(1_000)}`,
       `$?${"(".repeat(20)}`,
@@ -165,7 +165,7 @@ describe("SQL that would end or stall the server is refused", () => {
     ]) {
       for (const call of ["json_exists(meta, '#')", "json_extract(meta, '#') = 'x'"]) {
         const predicate = call.replace("#", path);
-        const answer = serving.client.post("/v1/table/docs/count_rows", { predicate });
+        const answer = joust.client.post("/v1/table/docs/count_rows", { predicate });
         expectFailure(await prompt(answer), 400, 13);
       }
     }
@@ -174,7 +174,7 @@ describe("SQL that would end or stall the server is refused", () => {
       "json_get_int(meta, 'c') = 3",
       "json_extract(meta, '$.c') = '3'",
     ]) {
-      expect(await serving.client.count("docs", { predicate })).toBe(1);
+      expect(await joust.client.count("docs", { predicate })).toBe(1);
     }
   });
 
@@ -195,7 +195,7 @@ describe("SQL that would end or stall the server is refused", () => {
       ["id == 3", 1],
     ];
     for (const [predicate, count] of own) {
-      expect([predicate.slice(0, 60), await serving.client.count("t", { predicate })]).toEqual([
+      expect([predicate.slice(0, 60), await joust.client.count("t", { predicate })]).toEqual([
         predicate.slice(0, 60),
         count,
       ]);

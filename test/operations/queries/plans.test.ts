@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
 /** Lance's plans; row-cache.test.ts asks for others. */
-const serving = useServer({ args: ["--row-cache", "0"] });
+const joust = setupServer({ args: ["--row-cache", "0"] });
 const vector = { single_vector: Array(8).fill(0.5) };
-const explain = (body: object) => serving.client.post("/v1/table/t/explain_plan", body);
-const analyze = (body: object) => serving.client.post("/v1/table/t/analyze_plan", body);
+const explain = (body: object) => joust.client.post("/v1/table/t/explain_plan", body);
+const analyze = (body: object) => joust.client.post("/v1/table/t/analyze_plan", body);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(100));
+  await joust.client.createTable("t", items(100));
 });
 
 describe("explain plan", () => {
@@ -21,7 +21,7 @@ describe("explain plan", () => {
     expect(typeof reply.json).toBe("string");
     expect(reply.json).toMatch(/KNN|Knn/);
     expect(reply.json).toMatch(/id > /);
-    expect(reply.json).not.toContain(serving.root);
+    expect(reply.json).not.toContain(joust.root);
   });
 
   it("says more when it is verbose", async () => {
@@ -50,16 +50,12 @@ describe("analyze plan", () => {
     expect(reply.status).toBe(200);
     expect(typeof reply.json).toBe("string");
     expect(reply.json).toMatch(/output_rows=\d+/);
-    expect(reply.json).not.toContain(serving.root);
+    expect(reply.json).not.toContain(joust.root);
   });
 
   it("refuses what a query would refuse", async () => {
     expectFailure(await analyze({ vector }), 400, 13, /k/);
     expectFailure(await analyze({ k: 1, vector, filter: "nope = 1" }), 404, 12, /nope/);
-    expectFailure(
-      await serving.client.post("/v1/table/none/analyze_plan", { k: 1, vector }),
-      404,
-      4,
-    );
+    expectFailure(await joust.client.post("/v1/table/none/analyze_plan", { k: 1, vector }), 404, 4);
   });
 });

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const query = (body: object | string) => serving.client.post("/v1/table/t/query", body);
+const joust = setupServer();
+const query = (body: object | string) => joust.client.post("/v1/table/t/query", body);
 const near = { single_vector: [0, 0, 0, 0, 0, 0, 0, 0] };
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(20));
+  await joust.client.createTable("t", items(20));
 });
 
 describe("a query that cannot be", () => {
@@ -73,12 +73,12 @@ describe("a query that cannot be", () => {
   });
 
   it("is not found for an unknown table", async () => {
-    const reply = await serving.client.post("/v1/table/none/query", { k: 1, vector: near });
+    const reply = await joust.client.post("/v1/table/none/query", { k: 1, vector: near });
     expectFailure(reply, 404, 4, /none/);
   });
 
   it("is refused for another content type", async () => {
-    const reply = await serving.client.request("/v1/table/t/query", {
+    const reply = await joust.client.request("/v1/table/t/query", {
       body: '{"k":1}',
       headers: { "content-type": "text/plain" },
     });
@@ -86,7 +86,7 @@ describe("a query that cannot be", () => {
   });
 
   it("leaves the server as it was", async () => {
-    const rows = await serving.client.query("t", { k: 3, vector: near });
+    const rows = await joust.client.query("t", { k: 3, vector: near });
     expect(rows.numRows).toBe(3);
   });
 });

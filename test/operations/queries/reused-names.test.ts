@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { emptyStream, stream, type } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { useServer } from "../../harness/use-server.js";
-import { search, textIndex, words } from "./text/texts.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { search, textIndex, words } from "./text/text-tables.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 
 /** Times that a query is asked: what answers keep asking for comes into memory by use. */
 const often = 14;
@@ -14,7 +14,7 @@ async function asked(id: string, column: string, query: object = {}): Promise<[s
   let last: [string, unknown[]] = ["", []];
   for (let time = 0; time < often; time++) {
     const columns = { column_names: [column] };
-    const rows = await serving.client.query(id, { k: 100, vector: {}, columns, ...query });
+    const rows = await joust.client.query(id, { k: 100, vector: {}, columns, ...query });
     const values = [...(rows.getChild(column) ?? [])];
     const now: [string, unknown[]] = [`${rows.getChild(column)?.type}`, values];
     if (time > 0) expect(now).toEqual(last);
@@ -25,7 +25,7 @@ async function asked(id: string, column: string, query: object = {}): Promise<[s
 
 describe("a column without values", () => {
   it("can be dropped and added again with another type", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const ids = Array.from({ length: 40 }, (_, id) => BigInt(id));
     await client.createTable("again", stream({ id: [type.i64, ids] }));
     const nulls = Array(40).fill(null);
@@ -46,7 +46,7 @@ describe("a column without values", () => {
 
 describe("columns that are renamed into one another", () => {
   it("keep their own rows that no index covers", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const rows = (id: number, one: string, two: string) =>
       stream({ id: [type.i64, [BigInt(id)]], one: [type.text, [one]], two: [type.text, [two]] });
     await client.createTable("renamed", rows(1, "apples", "pears"));
@@ -85,7 +85,7 @@ describe("a column called `_relevance_score`, as hybrid searches call theirs", (
   const expected: [string, unknown[]] = ["Float32", values];
 
   it("is read like any other column", async () => {
-    await serving.client.createTable("own", table);
+    await joust.client.createTable("own", table);
     const filter = "id >= 0 AND id < 1000";
     expect(await asked("own", "_relevance_score", { filter })).toEqual(expected);
     const all = { filter, columns: undefined };
@@ -93,7 +93,7 @@ describe("a column called `_relevance_score`, as hybrid searches call theirs", (
   });
 
   it("is read by other searches, and hides behind the value of a hybrid one", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("searched", table);
     await textIndex(client, "searched", { column: "text" });
     const text = words("word1", ["text"]);

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { type Serving, useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer, type TestServer } from "../../harness/setup-server.js";
 
-const off = useServer({ args: ["--row-cache", "0"] });
-const small = useServer({ args: ["--row-cache", "16KiB"] });
-const large = useServer({ args: ["--row-cache", "256MiB"] });
-const settings: [string, Serving][] = [
+const off = setupServer({ args: ["--row-cache", "0"] });
+const small = setupServer({ args: ["--row-cache", "16KiB"] });
+const large = setupServer({ args: ["--row-cache", "256MiB"] });
+const settings: [string, TestServer][] = [
   ["off", off],
   ["small", small],
   ["large", large],
@@ -21,8 +21,8 @@ const queries: [string, Json][] = [
   ["rows by text", { k: 10, filter: "name = 'item 7'", with_row_id: true }],
   ["the first rows of a filter", { k: 3, offset: 2, filter: "id > 20", columns: ["id"] }],
 ];
-const plan = async (serving: Serving, query: Json, verbose = false): Promise<string> =>
-  (await serving.client.post("/v1/table/t/explain_plan", { query, verbose })).json;
+const plan = async (joust: TestServer, query: Json, verbose = false): Promise<string> =>
+  (await joust.client.post("/v1/table/t/explain_plan", { query, verbose })).json;
 
 beforeAll(async () => {
   for (const [, { client }] of settings) {

@@ -2,16 +2,16 @@ import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Answer, Json } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { endedJob, slowly } from "../../jobs/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { slowExpression, waitForJob } from "../../harness/jobs.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const short = useServer({ args: ["--query-timeout", "250ms", "--view-timeout", "400ms"] });
-const usual = useServer();
+const short = setupServer({ args: ["--query-timeout", "250ms", "--view-timeout", "400ms"] });
+const usual = setupServer();
 const ROWS = 60_000;
 /** True of all rows, after some seconds of work on them. */
-const slow = `${slowly("name")} IS NOT NULL`;
+const slow = `${slowExpression("name")} IS NOT NULL`;
 
 beforeAll(async () => {
   for (const { client } of [short, usual]) {
@@ -27,7 +27,7 @@ async function metric(name: string): Promise<number> {
 }
 
 const memoryIsGivenBack = () =>
-  eventually("the memory is given back", async () => {
+  waitFor("the memory is given back", async () => {
     const taken = await metric('joust_memory_taken_bytes{by="queries"}');
     return taken === 0;
   });
@@ -68,7 +68,7 @@ describe("a view that takes longer than --view-timeout", () => {
     const { client } = short;
     const sql = "SELECT a.id AS x FROM t a CROSS JOIN t b CROSS JOIN t c WHERE b.price > c.price";
     const created = await client.ok("/v1/materialized_view/crossed/create", { query: sql });
-    const job = await endedJob(client, created.job_id);
+    const job = await waitForJob(client, created.job_id);
     expect(job.job_state).toBe("FAILED");
     expect(JSON.stringify(job.failure)).toMatch(/after 400ms of work: .*--view-timeout/);
     expect((await client.query("crossed", { vector: {} })).numRows).toBe(0);
@@ -88,7 +88,7 @@ describe.skipIf(process.platform !== "linux")("plans", () => {
     const ask = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
     for (let time = 0; time < 12; time++) await ask("id = 7");
     // Threads without work end after 10 s.
-    await eventually("no plan is made", () => threads() === 0, { timeoutMs: 30_000 });
+    await waitFor("no plan is made", () => threads() === 0, { timeoutMs: 30_000 });
     for (let time = 0; time < 50; time++) await ask("id = 7");
     expect(threads()).toBe(0);
     await ask("upper(name) = 'ITEM 9'");

@@ -1,11 +1,11 @@
 import { Field, Struct } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const ROWS = 300;
 const rows = Array.from({ length: ROWS }, (_, n) => n);
 
@@ -24,7 +24,7 @@ const embeddings = (dimension: number) =>
   }));
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   const id = [type.i64, rows.map(BigInt)] as const;
   await client.createTable("one", stream({ id, image: [vectorIn(2), embeddings(2)] }));
   await client.createTable(
@@ -40,9 +40,9 @@ beforeAll(async () => {
 });
 
 const nearest = (id: string, vector: number[], more = {}) =>
-  serving.client.query(id, { k: 1, vector: { single_vector: vector }, ...more });
+  joust.client.query(id, { k: 1, vector: { single_vector: vector }, ...more });
 const refused = (id: string, vector: number[], more = {}) =>
-  serving.client.post(`/v1/table/${id}/query`, {
+  joust.client.post(`/v1/table/${id}/query`, {
     k: 1,
     vector: { single_vector: vector },
     ...more,
@@ -82,10 +82,10 @@ describe("a vector column in a struct", () => {
   });
 
   it("has an index, which searches use", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const index = { column: "image.embedding", index_type: "IVF_FLAT", num_partitions: 2 };
     await client.ok("/v1/table/one/create_index", index);
-    const entry = await readyIndex(client, "one", "image.embedding_idx");
+    const entry = await waitForIndex(client, "one", "image.embedding_idx");
     expect(entry).toMatchObject({ columns: ["image.embedding"], num_indexed_rows: ROWS });
     const query = { k: 1, vector: { single_vector: [9, 9] } };
     expect(await client.ok("/v1/table/one/explain_plan", { query })).toMatch(/ANN/);

@@ -1,9 +1,9 @@
 import type { Table } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Points on a line: row n is at (n, 0), so distances are known. */
 const line = (count: number) =>
@@ -16,12 +16,12 @@ const ids = (rows: Table) => [...rows].map((row) => Number(row.id));
 const at = (x: number, y = 0) => ({ single_vector: [x, y] });
 
 beforeAll(async () => {
-  await serving.client.createTable("line", line(100));
+  await joust.client.createTable("line", line(100));
 });
 
 describe("vector query", () => {
   it("finds the nearest, nearest first, with their squared distance", async () => {
-    const rows = await serving.client.query("line", { k: 3, vector: at(10.2) });
+    const rows = await joust.client.query("line", { k: 3, vector: at(10.2) });
     expect(ids(rows)).toEqual([10, 11, 9]);
     const distances = [...rows].map((row) => row._distance);
     expect(distances[0]).toBeCloseTo(0.04, 4);
@@ -31,17 +31,17 @@ describe("vector query", () => {
 
   it("answers an Arrow file, or a stream when asked to", async () => {
     const request = { body: { k: 1, vector: at(5) } };
-    const file = await serving.client.request("/v1/table/line/query", request);
+    const file = await joust.client.request("/v1/table/line/query", request);
     expect(file.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
     expect(new TextDecoder().decode(file.bytes.slice(0, 6))).toBe("ARROW1");
     expect(file.headers.get("x-lancedb-version")).toBe("1");
-    const streamed = await serving.client.request("/v1/table/line/query", {
+    const streamed = await joust.client.request("/v1/table/line/query", {
       ...request,
       headers: { accept: "application/vnd.apache.arrow.stream" },
     });
     expect(streamed.headers.get("content-type")).toBe("application/vnd.apache.arrow.stream");
     expect(streamed.bytes.slice(0, 4)).toEqual(new Uint8Array([255, 255, 255, 255]));
-    const either = await serving.client.request("/v1/table/line/query", {
+    const either = await joust.client.request("/v1/table/line/query", {
       ...request,
       headers: {
         accept: "application/vnd.apache.arrow.stream, application/vnd.apache.arrow.file",
@@ -51,7 +51,7 @@ describe("vector query", () => {
   });
 
   it("answers several vectors in one table", async () => {
-    const rows = await serving.client.query("line", {
+    const rows = await joust.client.query("line", {
       k: 2,
       vector: {
         multi_vector: [
@@ -74,14 +74,14 @@ describe("vector query", () => {
   });
 
   it("skips the offset", async () => {
-    const rows = await serving.client.query("line", { k: 3, offset: 2, vector: at(10.2) });
+    const rows = await joust.client.query("line", { k: 3, offset: 2, vector: at(10.2) });
     expect(ids(rows)).toEqual([9, 12, 8]);
-    const beyond = await serving.client.query("line", { k: 3, offset: 1000, vector: at(10.2) });
+    const beyond = await joust.client.query("line", { k: 3, offset: 1000, vector: at(10.2) });
     expect(beyond.numRows).toBe(0);
   });
 
   it("keeps to the bounds: lower inclusive, upper exclusive", async () => {
-    const rows = await serving.client.query("line", {
+    const rows = await joust.client.query("line", {
       k: 10,
       vector: at(20),
       lower_bound: 4,
@@ -93,9 +93,9 @@ describe("vector query", () => {
 
   it("filters before or after the search", async () => {
     const query = { k: 4, vector: at(10.2), filter: "label = 'odd'" };
-    const before = await serving.client.query("line", { ...query, prefilter: true });
+    const before = await joust.client.query("line", { ...query, prefilter: true });
     expect(ids(before)).toEqual([11, 9, 13, 7]);
-    const after = await serving.client.query("line", { ...query, prefilter: false });
+    const after = await joust.client.query("line", { ...query, prefilter: false });
     expect(ids(after)).toEqual([11, 9]);
   });
 
@@ -106,7 +106,7 @@ describe("vector query", () => {
     ["Cosine", [1, 0], "a"],
     ["dot", [1, 0], "a"],
   ])("measures by %s", async (distance_type, vector, nearest) => {
-    await serving.client.createTable(
+    await joust.client.createTable(
       "metrics",
       stream({
         name: [type.text, ["a", "b"]],
@@ -120,7 +120,7 @@ describe("vector query", () => {
       }),
       { mode: "overwrite" },
     );
-    const rows = await serving.client.query("metrics", {
+    const rows = await joust.client.query("metrics", {
       k: 1,
       vector: { single_vector: vector },
       distance_type,
@@ -129,7 +129,7 @@ describe("vector query", () => {
   });
 
   it("takes every setting of an index search, also where there is no index", async () => {
-    const rows = await serving.client.query("line", {
+    const rows = await joust.client.query("line", {
       k: 2,
       vector: at(42),
       nprobes: 5,
@@ -144,7 +144,7 @@ describe("vector query", () => {
   });
 
   it("adds row ids, and reads an older version", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("versions", line(3));
     await client.insert("versions", line(10));
     const rows = await client.query("versions", {
@@ -162,7 +162,7 @@ describe("vector query", () => {
   });
 
   it("finds nothing in an empty table, and with k = 0", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("empty", emptyStream({ id: type.i64, vector: type.vector(2) }));
     const none = await client.query("empty", { k: 5, vector: at(0) });
     expect(none.numRows).toBe(0);
@@ -171,11 +171,11 @@ describe("vector query", () => {
   });
 
   it("gives all there is for a k beyond the table", async () => {
-    expect((await serving.client.query("line", { k: 5000, vector: at(0) })).numRows).toBe(100);
+    expect((await joust.client.query("line", { k: 5000, vector: at(0) })).numRows).toBe(100);
   });
 
   it("picks the column that fits the vector", async () => {
-    await serving.client.createTable(
+    await joust.client.createTable(
       "two_columns",
       stream({
         id: [type.i64, [1n, 2n]],
@@ -195,9 +195,9 @@ describe("vector query", () => {
         ],
       }),
     );
-    const bySmall = await serving.client.query("two_columns", { k: 1, vector: at(0) });
+    const bySmall = await joust.client.query("two_columns", { k: 1, vector: at(0) });
     expect(ids(bySmall)).toEqual([1]);
-    const byLarge = await serving.client.query("two_columns", {
+    const byLarge = await joust.client.query("two_columns", {
       k: 1,
       vector: { single_vector: [0, 0, 0] },
     });
@@ -205,7 +205,7 @@ describe("vector query", () => {
   });
 
   it("searches deleted rows no more", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("shrinking", items(50));
     await client.ok("/v1/table/shrinking/delete", { predicate: "id < 25" });
     const rows = await client.query("shrinking", {

@@ -11,11 +11,11 @@ import {
 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { random, stream, tableOf, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { textIndex } from "../queries/text/texts.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { textIndex } from "../queries/text/text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Incompressible bytes. */
 function noise(length: number, seed = 1): Uint8Array {
@@ -68,22 +68,22 @@ const plainTable = (): Uint8Array =>
   );
 
 const fetchBlobs = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/fetch_blobs/`, { version: null, ...body });
+  joust.client.post(`/v1/table/${id}/fetch_blobs/`, { version: null, ...body });
 const bytes = (id: string, row: number | string, range?: string, params?: Record<string, string>) =>
-  serving.client.request(`/v1/table/${id}/blob/image/${row}/bytes`, {
+  joust.client.request(`/v1/table/${id}/blob/image/${row}/bytes`, {
     method: "GET",
     ...(range && { headers: { range } }),
     ...(params && { params }),
   });
 
 beforeAll(async () => {
-  await serving.client.createTable("plain", plainTable());
-  await serving.client.createTable("blobs", blobTable());
+  await joust.client.createTable("plain", plainTable());
+  await joust.client.createTable("blobs", blobTable());
 });
 
 describe("a blob in the answer of a search", () => {
   it("has the same form whoever finds the row", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("searched", blobTable(true));
     await textIndex(client, "searched", { column: "name" });
     const columns = ["id", "image"];
@@ -140,7 +140,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect([empty.status, empty.headers.get("content-range")]).toEqual([416, "bytes */0"]);
     const beyond = await bytes(id, 0, "bytes=5-6");
     expect([beyond.status, beyond.headers.get("content-range")]).toEqual([416, "bytes */5"]);
-    const head = await serving.client.request(`/v1/table/${id}/blob/image/4/bytes`, {
+    const head = await joust.client.request(`/v1/table/${id}/blob/image/4/bytes`, {
       method: "HEAD",
     });
     expect([head.status, head.headers.get("content-length")]).toEqual([200, "9000000"]);
@@ -161,7 +161,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
   });
 
   it("reach a reader that stops and goes on, and the server survives one that leaves", async () => {
-    const open = () => serving.client.open(`/v1/table/${id}/blob/image/4/bytes`, { method: "GET" });
+    const open = () => joust.client.open(`/v1/table/${id}/blob/image/4/bytes`, { method: "GET" });
     const reader = (await open()).body?.getReader();
     const parts: Uint8Array[] = [];
     for (let at = 0; ; at++) {
@@ -218,7 +218,7 @@ describe.each([
   beforeAll(async () => {
     const v = [mega, other, new Uint8Array([7]), null, new Uint8Array([8, 9])];
     const rows = { id: [type.i64, v.map((_, n) => BigInt(n))], v: [form, v] } as const;
-    await serving.client.createTable(`named_${id}`, stream(rows));
+    await joust.client.createTable(`named_${id}`, stream(rows));
   });
 
   it("count as often as they are named", async () => {
@@ -245,7 +245,7 @@ describe.each([
 
 describe("values of other states", () => {
   it("are read from the version and the branch that are named", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("states", plainTable());
     await client.ok("/v1/table/states/branches/create", { name: "dev" });
     await client.ok("/v1/table/states/update", {
@@ -265,7 +265,7 @@ describe("values of other states", () => {
 
   it("blob columns read as descriptors in queries, and by address", async () => {
     const query = { k: 10, vector: [], columns: ["id", "image", "_rowaddr"], with_row_id: true };
-    const reply = await serving.client.post("/v1/table/blobs/query/", query);
+    const reply = await joust.client.post("/v1/table/blobs/query/", query);
     const rows = [...tableFromIPC(reply.bytes)];
     const sizes = rows.map((row) => (row.image === null ? null : Number(row.image.size)));
     expect(sizes).toEqual(values.map((value) => value?.length ?? null));

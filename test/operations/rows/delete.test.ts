@@ -1,18 +1,18 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const remove = (id: string, body: object) => serving.client.post(`/v1/table/${id}/delete`, body);
+const joust = setupServer();
+const remove = (id: string, body: object) => joust.client.post(`/v1/table/${id}/delete`, body);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(10));
+  await joust.client.createTable("t", items(10));
 });
 
 describe("delete", () => {
   it("removes the rows that a predicate is true for", async () => {
-    await serving.client.createTable("some", items(10));
+    await joust.client.createTable("some", items(10));
     const reply = await remove("some", { predicate: "id >= 7 OR name = 'item 0'" });
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
@@ -21,21 +21,21 @@ describe("delete", () => {
       num_deleted_rows: 4,
     });
     expect(reply.headers.get("x-lancedb-version")).toBe("2");
-    expect(await serving.client.count("some")).toBe(6);
-    expect(await serving.client.count("some", { version: 1 })).toBe(10);
+    expect(await joust.client.count("some")).toBe(6);
+    expect(await joust.client.count("some", { version: 1 })).toBe(10);
   });
 
   it("removes all rows for true", async () => {
-    await serving.client.createTable("all", items(10));
+    await joust.client.createTable("all", items(10));
     expect((await remove("all", { predicate: "true" })).json.num_deleted_rows).toBe(10);
-    expect(await serving.client.count("all")).toBe(0);
-    await serving.client.insert("all", items(2));
-    expect(await serving.client.count("all")).toBe(2);
+    expect(await joust.client.count("all")).toBe(0);
+    await joust.client.insert("all", items(2));
+    expect(await joust.client.count("all")).toBe(2);
   });
 
   it("may find nothing", async () => {
     expect((await remove("t", { predicate: "id > 1000" })).json.num_deleted_rows).toBe(0);
-    expect(await serving.client.count("t")).toBe(10);
+    expect(await joust.client.count("t")).toBe(10);
   });
 
   it.each([
@@ -55,7 +55,7 @@ describe("delete", () => {
     ["an unknown function", { predicate: "no_such_function(id) = 1" }, /no_such_function/],
   ])("refuses %s", async (_, body, detail) => {
     expectFailure(await remove("t", body), 400, 13, detail);
-    expect(await serving.client.count("t")).toBe(10);
+    expect(await joust.client.count("t")).toBe(10);
   });
 
   it("tells what is missing", async () => {

@@ -1,15 +1,15 @@
 import { Field, Schema, Table, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const insert = (id: string, body: Uint8Array | string, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/insert`, body, params);
+  joust.client.post(`/v1/table/${id}/insert`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createTable("refusing", items(2));
+  await joust.client.createTable("refusing", items(2));
 });
 
 describe("insert", () => {
@@ -22,19 +22,19 @@ describe("insert", () => {
         item: vectorFromArray(["foo"], type.text),
         price: vectorFromArray([10], type.f64),
       };
-      await serving.client.createTable(id, stream(new Table(schema, filled)));
-      const reply = await serving.client.post(
+      await joust.client.createTable(id, stream(new Table(schema, filled)));
+      const reply = await joust.client.post(
         `/v1/table/${id}/insert${slash}`,
         stream({ item: [type.text, ["bar"]] }),
       );
       expectFailure(reply, 400, 20, /^Append with different schema: .*missing=\[price\]/);
-      expect(await serving.client.count(id)).toBe(1);
+      expect(await joust.client.count(id)).toBe(1);
     },
   );
 
   it.each([undefined, "append", "Append", "APPEND"])("mode %s adds rows", async (mode) => {
     const id = `added_${mode}`;
-    await serving.client.createTable(id, items(2));
+    await joust.client.createTable(id, items(2));
     const reply = await insert(id, items(3, { from: 2 }), mode ? { mode } : undefined);
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
@@ -43,11 +43,11 @@ describe("insert", () => {
       version: 2,
     });
     expect(reply.headers.get("x-lancedb-version")).toBe("2");
-    expect(await serving.client.count(id)).toBe(5);
+    expect(await joust.client.count(id)).toBe(5);
   });
 
   it("names a transaction of its own, also where many became one version", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("shared", items(1));
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, at) => insert("shared", items(1, { from: at }))),
@@ -62,19 +62,19 @@ describe("insert", () => {
 
   it.each(["overwrite", "Overwrite"])("mode %s replaces all rows", async (mode) => {
     const id = `replaced_${mode}`;
-    await serving.client.createTable(id, items(5));
+    await joust.client.createTable(id, items(5));
     const reply = await insert(id, items(2, { from: 100 }), { mode });
     expect(reply.json).toEqual({
       transaction_id: expect.any(String),
       num_inserted_rows: 2,
       version: 2,
     });
-    expect(await serving.client.count(id)).toBe(2);
-    expect(await serving.client.count(id, { version: 1 })).toBe(5);
+    expect(await joust.client.count(id)).toBe(2);
+    expect(await joust.client.count(id, { version: 1 })).toBe(5);
   });
 
   it("keeps every row of many inserts at the same time", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("busy", items(1));
     const replies = await Promise.all(
       Array.from({ length: 24 }, (_, at) => insert("busy", items(10, { from: 1 + at * 10 }))),
@@ -94,7 +94,7 @@ describe("insert", () => {
   });
 
   it("is seen by the next read", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("fresh", items(1));
     for (let rows = 1; rows < 20; rows++) {
       await client.insert("fresh", items(1, { from: rows }));
@@ -103,18 +103,18 @@ describe("insert", () => {
   });
 
   it("takes rows without some columns, and fills in nulls", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("partial", items(1));
     await client.insert("partial", stream({ id: [type.i64, [7n]] }));
     expect(await client.count("partial", { predicate: "name IS NULL AND id = 7" })).toBe(1);
   });
 
   it("takes no rows at all", async () => {
-    await serving.client.createTable("nothing", stream({ id: [type.i64, [1n]] }));
+    await joust.client.createTable("nothing", stream({ id: [type.i64, [1n]] }));
     const reply = await insert("nothing", emptyStream({ id: type.i64 }));
     expect(reply.status).toBe(200);
     expect(reply.json.num_inserted_rows).toBe(0);
-    expect(await serving.client.count("nothing")).toBe(1);
+    expect(await joust.client.count("nothing")).toBe(1);
   });
 
   it("takes branch main", async () => {
@@ -127,9 +127,9 @@ describe("insert", () => {
     ["no Arrow", new TextEncoder().encode("hello hello hello hello"), {}, /./],
     ["half a stream", items(500).slice(0, 9000), {}, /./],
   ])("refuses %s and changes nothing", async (_, body, params, detail) => {
-    const before = await serving.client.count("refusing");
+    const before = await joust.client.count("refusing");
     expectFailure(await insert("refusing", body, params), 400, 13, detail);
-    expect(await serving.client.count("refusing")).toBe(before);
+    expect(await joust.client.count("refusing")).toBe(before);
   });
 
   it.each([
@@ -144,7 +144,7 @@ describe("insert", () => {
     expect(reply.status).toBe(400);
     expect([12, 13, 20]).toContain(reply.json.code);
     expectFailure(reply, 400, reply.json.code);
-    expect(await serving.client.count("refusing")).toBe(2);
+    expect(await joust.client.count("refusing")).toBe(2);
   });
 
   it("tells what is missing", async () => {

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Rows of id and price; the table's other columns are left out. */
 const rows = (...pairs: [number, number][]) =>
@@ -15,10 +15,10 @@ const table = () => rows([0, 0], [1, 10], [2, 20], [3, 30]);
 const source = () => rows([2, 21], [3, 31], [4, 41]);
 
 const merge = (id: string, query: string, body: Uint8Array = source(), headers = {}) =>
-  serving.client.request(`/v1/table/${id}/merge_insert?${query}`, { body, headers });
+  joust.client.request(`/v1/table/${id}/merge_insert?${query}`, { body, headers });
 
 async function prices(id: string): Promise<[number, number][]> {
-  const found = await serving.client.query(id, { k: 100, vector: {} });
+  const found = await joust.client.query(id, { k: 100, vector: {} });
   const pairs = [...found].map((row): [number, number] => [Number(row.id), row.price]);
   return pairs.sort(([a], [b]) => a - b);
 }
@@ -27,7 +27,7 @@ const encode = encodeURIComponent;
 const upsert = "on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
 
 beforeAll(async () => {
-  await serving.client.createTable("refusing", table());
+  await joust.client.createTable("refusing", table());
 });
 
 describe("merge_insert", () => {
@@ -134,7 +134,7 @@ describe("merge_insert", () => {
       ],
     ],
   ])("%s", async (name, query, [updated, inserted, deleted], expected) => {
-    await serving.client.createTable(name, table());
+    await joust.client.createTable(name, table());
     const reply = await merge(name, query);
     expect(reply.json).toEqual({
       num_updated_rows: updated,
@@ -151,13 +151,13 @@ describe("merge_insert", () => {
   });
 
   it("finds its matches by an index too", async () => {
-    await serving.client.createTable("indexed", table());
-    await serving.client.ok("/v1/table/indexed/create_scalar_index", {
+    await joust.client.createTable("indexed", table());
+    await joust.client.ok("/v1/table/indexed/create_scalar_index", {
       column: "id",
       index_type: "BTREE",
     });
     await expect
-      .poll(async () => (await serving.client.ok("/v1/table/indexed/index/list")).indexes[0].status)
+      .poll(async () => (await joust.client.ok("/v1/table/indexed/index/list")).indexes[0].status)
       .toBe("Ready");
     expect((await merge("indexed", upsert)).json).toMatchObject({
       num_updated_rows: 2,
@@ -173,7 +173,7 @@ describe("merge_insert", () => {
   });
 
   it("takes a source without rows", async () => {
-    await serving.client.createTable("still", table());
+    await joust.client.createTable("still", table());
     const empty = emptyStream({ id: type.i64, price: type.f64 });
     expect((await merge("still", upsert, empty)).json).toMatchObject({
       num_updated_rows: 0,
@@ -184,7 +184,7 @@ describe("merge_insert", () => {
   });
 
   it("keeps every row of many merges at the same time", async () => {
-    await serving.client.createTable("busy", table());
+    await joust.client.createTable("busy", table());
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) => merge("busy", upsert, rows([0, at], [100 + at, at]))),
     );
@@ -193,12 +193,12 @@ describe("merge_insert", () => {
   });
 
   it.each(["500ms", "30s", "1.5m", "1h"])("takes timeout %s", async (timeout) => {
-    await serving.client.createTable(`in_${timeout}`, table());
+    await joust.client.createTable(`in_${timeout}`, table());
     expect((await merge(`in_${timeout}`, `${upsert}&timeout=${timeout}`)).status).toBe(200);
   });
 
   it("takes x-request-timeout-ms", async () => {
-    await serving.client.createTable("hurried", table());
+    await joust.client.createTable("hurried", table());
     const reply = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "30000" });
     expect(reply.status).toBe(200);
     const wrong = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "soon" });

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 type Step =
   | { do: "part"; upload: number; name: string | undefined; rows: number }
@@ -59,7 +59,7 @@ class Model {
 }
 
 it("uploads in any order leave exactly the rows that were completed", async () => {
-  const { client } = serving;
+  const { client } = joust;
   let tables = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {

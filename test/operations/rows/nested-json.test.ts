@@ -11,10 +11,10 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 const jsonText = new Map([["ARROW:extension:name", "arrow.json"]]);
 const stored = new Map([["ARROW:extension:name", "lance.json"]]);
@@ -45,11 +45,11 @@ function jsonb(depth: number): Uint8Array {
 }
 
 const upload = (path: string, body: Uint8Array, params: Record<string, string> = {}) =>
-  serving.client.post(`/v1/table/${path}`, body, params);
+  joust.client.post(`/v1/table/${path}`, body, params);
 const merge = { on: "id", when_matched_update_all: "true", when_not_matched_insert_all: "true" };
 
 beforeAll(async () => {
-  await serving.client.createTable("docs", documents(['{"a": 1}', nested(128)]));
+  await joust.client.createTable("docs", documents(['{"a": 1}', nested(128)]));
 });
 
 describe("JSON that is nested too deeply", () => {
@@ -73,7 +73,7 @@ describe("JSON that is nested too deeply", () => {
       const body = documents([value], stored, new LargeBinary());
       expectFailure(await upload(path, body, params), 400, 13, /more than 128/);
     }
-    expect(await serving.client.count("docs")).toBe(2);
+    expect(await joust.client.count("docs")).toBe(2);
   });
 
   it("is refused within a struct", async () => {
@@ -84,7 +84,7 @@ describe("JSON that is nested too deeply", () => {
   });
 
   it("is refused in a part of a multipart write", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { upload_id } = await client.ok("/v1/table/docs/multipart_write/create");
     const part = await upload("docs/insert/", documents([nested(200)]), { upload_id });
     expectFailure(part, 400, 13, /more than 128/);
@@ -94,12 +94,12 @@ describe("JSON that is nested too deeply", () => {
     const body = documents([jsonb(1_000_000)], new Map(), new LargeBinary());
     const answer = await upload("docs/insert", body);
     expect(answer.status, answer.text).toBe(400);
-    const { client } = serving;
+    const { client } = joust;
     expect((await client.query("docs", { k: 10, vector: {} })).numRows).toBe(2);
   });
 
   it("is no matter in a text that is not JSON", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("plain", documents([nested(5_000)], new Map()));
     const rows = await client.query("plain", { k: 1, vector: {} });
     expect(rows.get(0)?.j).toBe(nested(5_000));
@@ -108,7 +108,7 @@ describe("JSON that is nested too deeply", () => {
 
 describe("an update of a column of JSON", () => {
   it("takes text that is JSON, however it is computed, and no other value", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const schema = new Schema([
       new Field("id", new Int64(), true),
       new Field("j", new Utf8(), true, jsonText),
@@ -147,7 +147,7 @@ describe("an update of a column of JSON", () => {
 
 describe("JSON within the limit", () => {
   it("is written, read, searched and updated", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const deep = nested(127, '{"a":', "}").replace(":}", ":[]}");
     await client.createTable("fits", documents([nested(128), deep, `"${"[".repeat(500)}"`]));
     const rows = await client.query("fits", { k: 10, vector: {} });

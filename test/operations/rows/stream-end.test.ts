@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { emptyStream, items, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 const joined = (...parts: Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
 const marker = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
@@ -20,7 +20,7 @@ describe("what follows a stream's end", () => {
     ["a byte", joined(items(3), new Uint8Array([0]))],
     ["rows, where the stream itself has none", joined(emptyStream({ id: type.i64 }), items(1))],
   ])("is refused, and no row is written: %s", async (what, body) => {
-    const { client } = serving;
+    const { client } = joust;
     const id = `after ${what}`.replaceAll(/\W/g, "_");
     await client.createTable(id, items(1, { dimension: body.length > 1e6 ? 32 : 8 }));
     const refusal = /end-of-stream/;
@@ -35,7 +35,7 @@ describe("what follows a stream's end", () => {
   });
 
   it("is refused in an upload that comes in chunks, wherever they are cut", async () => {
-    const { client, server } = serving;
+    const { client, server } = joust;
     await client.createTable("chunked", items(1));
     const body = joined(items(3), items(2, { from: 3 }));
     const first = items(3).length;
@@ -62,7 +62,7 @@ describe("what follows a stream's end", () => {
   });
 
   it("may be nothing at all, and a stream may have no end", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("ends", items(1));
     await client.insert("ends", items(2));
     await client.insert("ends", items(2).slice(0, -8));

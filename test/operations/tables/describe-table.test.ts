@@ -2,18 +2,18 @@ import { rmSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const describeTable = (id: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${encodeURIComponent(id)}/describe`, body, params);
+  joust.client.post(`/v1/table/${encodeURIComponent(id)}/describe`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("ns$t", items(4), { properties: '{"owner":"Ralph"}' });
-  await serving.client.insert("ns$t", items(3, { from: 4 }));
-  await serving.client.ok("/v1/table/ns$t/delete", { predicate: "id = 1" });
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("ns$t", items(4), { properties: '{"owner":"Ralph"}' });
+  await joust.client.insert("ns$t", items(3, { from: 4 }));
+  await joust.client.ok("/v1/table/ns$t/delete", { predicate: "id = 1" });
 });
 
 describe("describe table", () => {
@@ -30,7 +30,7 @@ describe("describe table", () => {
       metadata: expect.any(Object),
       properties: { owner: "Ralph" },
     });
-    expect(location.startsWith(serving.root)).toBe(true);
+    expect(location.startsWith(joust.root)).toBe(true);
     const types = schema.fields.map((field: { name: string; type: { type: string } }) => [
       field.name,
       field.type.type,
@@ -78,7 +78,7 @@ describe("describe table", () => {
   });
 
   it("sees every change at once, however often it is asked", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("changing", items(1));
     for (let version = 1; version < 20; version++) {
       for (let time = 0; time < 3; time++) {
@@ -104,12 +104,12 @@ describe("describe table", () => {
 
   it("takes x-lancedb-min-timestamp", async () => {
     const headers = (time: string) => ({ headers: { "x-lancedb-min-timestamp": time } });
-    const now = await serving.client.request(
+    const now = await joust.client.request(
       "/v1/table/ns$t/describe",
       headers(new Date().toISOString()),
     );
     expect(now.json.version).toBe(3);
-    const wrong = await serving.client.request("/v1/table/ns$t/describe", headers("yesterday"));
+    const wrong = await joust.client.request("/v1/table/ns$t/describe", headers("yesterday"));
     expectFailure(wrong, 400, 13, /x-lancedb-min-timestamp/);
   });
 
@@ -154,7 +154,7 @@ describe("describe table", () => {
 });
 
 describe("table exists", () => {
-  const exists = (id: string, body?: object) => serving.client.post(`/v1/table/${id}/exists`, body);
+  const exists = (id: string, body?: object) => joust.client.post(`/v1/table/${id}/exists`, body);
 
   it("answers by status alone", async () => {
     const reply = await exists("ns$t");
@@ -173,7 +173,7 @@ describe("table exists", () => {
 
 describe("a table whose files are gone", () => {
   it("is not found, and can be dropped", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("lost", stream({ a: [type.i64, [1n]] }));
     rmSync(location, { recursive: true });
     for (const operation of ["describe", "exists", "count_rows", "stats", "index/list"]) {
@@ -191,7 +191,7 @@ describe("a table whose files are gone", () => {
   });
 
   it("can be written anew", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("lost_too", stream({ a: [type.i64, [1n]] }));
     rmSync(location, { recursive: true });
     const again = stream({ a: [type.i64, [1n, 2n]] });

@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const inRoot = ["A", "a", "b", "c"];
 const inNs = ["x", "y"];
 /** By namespace, then by name. */
 const everything = [...inRoot, "ns$x", "ns$y", "ns$inner$z"];
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createNamespace("ns");
   await client.createNamespace("ns$inner");
   const one = stream({ id: [type.i64, [1n]] });
@@ -21,7 +21,7 @@ async function pages(path: string, limit: number): Promise<string[]> {
   const seen: string[] = [];
   let token: string | undefined;
   do {
-    const reply = await serving.client.get(path, {
+    const reply = await joust.client.get(path, {
       limit: String(limit),
       ...(token !== undefined && { page_token: token }),
     });
@@ -36,7 +36,7 @@ async function pages(path: string, limit: number): Promise<string[]> {
 
 describe("list tables", () => {
   it("gives the names of one namespace, by GET and by POST", async () => {
-    const { client } = serving;
+    const { client } = joust;
     expect((await client.get("/v1/namespace/$/table/list")).json).toEqual({ tables: inRoot });
     expect((await client.get("/v1/namespace/ns/table/list")).json).toEqual({ tables: inNs });
     expect(await client.ok("/v1/namespace/ns/table/list")).toEqual({ tables: inNs });
@@ -48,7 +48,7 @@ describe("list tables", () => {
   });
 
   it("takes include_declared", async () => {
-    const reply = await serving.client.get("/v1/namespace/ns/table/list", {
+    const reply = await joust.client.get("/v1/namespace/ns/table/list", {
       include_declared: "false",
     });
     expect(reply.json).toEqual({ tables: inNs });
@@ -59,7 +59,7 @@ describe("list tables", () => {
   });
 
   it("refuses wrong paging and a missing namespace", async () => {
-    const { client } = serving;
+    const { client } = joust;
     expectFailure(
       await client.get("/v1/namespace/ns/table/list", { limit: "0" }),
       400,
@@ -76,7 +76,7 @@ describe("list tables", () => {
   });
 
   it("lists no table twice or too early while one is made", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("late", items(10));
     expect((await client.get("/v1/namespace/$/table/list")).json.tables).toEqual([
       ...inRoot,
@@ -89,7 +89,7 @@ describe("list tables", () => {
 
 describe("list all tables", () => {
   it("gives full identifiers, by GET and by POST", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { tables } = (await client.get("/v1/table")).json;
     expect([...tables].sort()).toEqual([...everything].sort());
     expect((await client.ok("/v1/table")).tables).toEqual(tables);
@@ -103,12 +103,7 @@ describe("list all tables", () => {
   });
 
   it("refuses wrong paging", async () => {
-    expectFailure(await serving.client.get("/v1/table", { limit: "x" }), 400, 13, /limit/);
-    expectFailure(
-      await serving.client.get("/v1/table", { page_token: "x" }),
-      400,
-      13,
-      /page_token/,
-    );
+    expectFailure(await joust.client.get("/v1/table", { limit: "x" }), 400, 13, /limit/);
+    expectFailure(await joust.client.get("/v1/table", { page_token: "x" }), 400, 13, /page_token/);
   });
 });

@@ -4,14 +4,14 @@ import { Engine, Upload } from "../../../src/engine/index.js";
 import { ErrorCode, JoustError } from "../../../src/foundation/errors.js";
 import { writeReserved } from "../../../src/operations/tables/new-table.js";
 import { tableHandle } from "../../../src/tables/open-table.js";
-import { onEachDatabase, quiet } from "../../catalog/each-database.js";
+import { describeOnEachDatabase, quiet } from "../../catalog/catalog-databases.js";
 import { items } from "../../harness/arrow.js";
 
 const nothing = { properties: {}, storageOptions: {} };
 const lost = new JoustError(ErrorCode.ServiceUnavailable, "the catalog's answer was lost");
 
 describe("a table whose publication fails", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     /** A create during which `publish` takes the place of the last step. */
     async function create(publish: (done: () => Promise<void>) => Promise<void>) {
       const { catalog } = await newCatalog().open();

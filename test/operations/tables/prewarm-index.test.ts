@@ -1,25 +1,25 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${path}`, body, params);
+  joust.client.post(`/v1/table/${path}`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(600));
+  await joust.client.createTable("t", items(600));
   for (const [column, index_type] of [
     ["vector", "IVF_PQ"],
     ["id", "BTREE"],
     ["category", "BITMAP"],
     ["name", "FTS"],
   ] as const) {
-    await serving.client.ok("/v1/table/t/create_index", { column, index_type });
-    await readyIndex(serving.client, "t", `${column}_idx`);
+    await joust.client.ok("/v1/table/t/create_index", { column, index_type });
+    await waitForIndex(joust.client, "t", `${column}_idx`);
   }
-  await serving.client.ok("/v1/table/t/branches/create", { name: "dev" });
+  await joust.client.ok("/v1/table/t/branches/create", { name: "dev" });
 });
 
 describe("prewarming", () => {

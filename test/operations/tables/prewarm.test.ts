@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import { Client } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { waitFor } from "../../harness/wait-for.js";
 
 const indexes = ["category_idx", "id_idx", "name_idx", "vector_idx"];
 const columns = ["id", "name", "category", "price", "vector"];
@@ -30,7 +30,7 @@ beforeAll(async () => {
       ["name", "FTS"],
     ] as const) {
       await client.ok(`${path}/create_index`, { column, index_type });
-      await readyIndex(client, id, `${column}_idx`);
+      await waitForIndex(client, id, `${column}_idx`);
     }
   }
   await server.stop();
@@ -48,10 +48,7 @@ async function withServer(args: string[], work: (server: Server) => Promise<void
 }
 
 const ready = (server: Server) =>
-  eventually(
-    "the server is ready",
-    async () => (await server.client.get("/readyz")).status === 200,
-  );
+  waitFor("the server is ready", async () => (await server.client.get("/readyz")).status === 200);
 
 /** Bytes that the process has read with system calls, from files for the most part. */
 const bytesRead = ({ pid }: Server): number =>

@@ -1,20 +1,20 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const rename = (id: string, body: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${encodeURIComponent(id)}/rename`, body, params);
+  joust.client.post(`/v1/table/${encodeURIComponent(id)}/rename`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createNamespace("ns$inner");
+  await joust.client.createNamespace("ns");
+  await joust.client.createNamespace("ns$inner");
 });
 
 describe("rename table", () => {
   it("changes the name and moves nothing", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("old", items(3), { properties: '{"a":"1"}' });
     const reply = await rename("old", { new_table_name: "new" });
     expect(reply.status).toBe(200);
@@ -28,7 +28,7 @@ describe("rename table", () => {
   });
 
   it("leaves the old name to a new table, each with its own files", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("shared", items(1));
     await rename("shared", { new_table_name: "moved" });
     await client.createTable("shared", items(2));
@@ -39,7 +39,7 @@ describe("rename table", () => {
   });
 
   it("moves between namespaces", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("traveller", items(2));
     const steps: [string, string[], string][] = [
       ["traveller", ["ns"], "ns$t1"],
@@ -55,18 +55,18 @@ describe("rename table", () => {
   });
 
   it("stays in its namespace when none is given", async () => {
-    await serving.client.createTable("ns$here", items(1));
+    await joust.client.createTable("ns$here", items(1));
     await rename("ns$here", { new_table_name: "there" });
-    expect(await serving.client.count("ns$there")).toBe(1);
+    expect(await joust.client.count("ns$there")).toBe(1);
     // What the Java client sends when neither list is set.
     await rename("ns$there", { id: [], new_table_name: "still", new_namespace_id: [] });
-    expect(await serving.client.count("ns$still")).toBe(1);
+    expect(await joust.client.count("ns$still")).toBe(1);
     await rename("ns$still", { id: ["ns", "still"], new_table_name: "gone", new_namespace_id: [] });
-    expect(await serving.client.count("gone")).toBe(1);
+    expect(await joust.client.count("gone")).toBe(1);
   });
 
   it("refuses a name that is taken", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("one", items(1));
     await client.createTable("two", items(2));
     expectFailure(await rename("one", { new_table_name: "two" }), 409, 5, /two/);
@@ -74,11 +74,11 @@ describe("rename table", () => {
   });
 
   it("tells what is missing", async () => {
-    await serving.client.createTable("lonely", items(1));
+    await joust.client.createTable("lonely", items(1));
     const nowhere = { new_table_name: "x", new_namespace_id: ["nowhere"] };
     expectFailure(await rename("lonely", nowhere), 404, 1, /nowhere/);
     expectFailure(await rename("none", { new_table_name: "x" }), 404, 4, /none/);
-    expect(await serving.client.count("lonely")).toBe(1);
+    expect(await joust.client.count("lonely")).toBe(1);
   });
 
   it.each([
@@ -99,12 +99,12 @@ describe("rename table", () => {
   });
 
   it("minds the delimiter of the request", async () => {
-    await serving.client.createTable("plain", items(1));
+    await joust.client.createTable("plain", items(1));
     expect((await rename("plain", { new_table_name: "a$b" }, { delimiter: "." })).status).toBe(200);
-    const reply = await serving.client.post("/v1/table/a$b/count_rows", {}, { delimiter: "." });
+    const reply = await joust.client.post("/v1/table/a$b/count_rows", {}, { delimiter: "." });
     expect(reply.json).toBe(1);
     expectFailure(
-      await serving.client.post(
+      await joust.client.post(
         "/v1/table/a$b/rename",
         { new_table_name: "a.b" },
         { delimiter: "." },

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
 type Action =
@@ -71,7 +71,7 @@ function applied({ status, properties }: Record, actions: readonly Action[]): Re
 }
 
 it(`all actions of an alteration are applied, or none (TEST_SEED=${seed})`, async () => {
-  const { client } = serving;
+  const { client } = joust;
   const { transaction_id: id } = await client.createTable("t", items(1));
   const describe = (): Promise<Record> => client.ok(`/v1/transaction/${id}/describe`);
   let model = await describe();
@@ -95,7 +95,7 @@ it(`all actions of an alteration are applied, or none (TEST_SEED=${seed})`, asyn
 });
 
 it("of alterations at the same time each sees all of another, or nothing", async () => {
-  const { client } = serving;
+  const { client } = joust;
   const { transaction_id: id } = await client.createTable("together", items(1));
   // Each sets a key of its own only where nobody has taken the turn that it takes.
   const turns = Array.from({ length: 20 }, (_, turn) => turn);

@@ -1,15 +1,15 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { startServer } from "../../harness/server.js";
+import { setupServer } from "../../harness/setup-server.js";
 import { removeDir } from "../../harness/temp.js";
-import { useServer } from "../../harness/use-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
-const describeTransaction = (id: string) => serving.client.post(`/v1/transaction/${id}/describe`);
+const joust = setupServer();
+const describeTransaction = (id: string) => joust.client.post(`/v1/transaction/${id}/describe`);
 const alter = (id: string, ...actions: object[]) =>
-  serving.client.post(`/v1/transaction/${id}/alter`, { actions });
+  joust.client.post(`/v1/transaction/${id}/alter`, { actions });
 const status = (status: string) => ({ setStatusAction: { status } });
 const set = (key: string, value: string, mode?: string) => ({
   setPropertyAction: { key, value, ...(mode && { mode }) },
@@ -20,12 +20,12 @@ const unset = (key: string, mode?: string) => ({
 
 let created: string;
 beforeAll(async () => {
-  created = (await serving.client.createTable("t", items(300))).transaction_id;
+  created = (await joust.client.createTable("t", items(300))).transaction_id;
 });
 
 describe("a transaction", () => {
   it("is made by everything that changes a table or a namespace, and can be described at once", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const replies = [
       ["CreateNamespace", "n", await client.createNamespace("n")],
       ["CreateTable", "u", await client.createTable("u", items(1))],
@@ -71,7 +71,7 @@ describe("a transaction", () => {
     for (let depth = 1; depth < 11; depth++) {
       path.push(`${depth}`.repeat(100).slice(0, 100));
       const object = path.join("$");
-      const { transaction_id: id } = await serving.client.createNamespace(object);
+      const { transaction_id: id } = await joust.client.createNamespace(object);
       lengths.push(id.length);
       expect((await describeTransaction(id)).json.properties.object).toBe(object);
       expect((await alter(id, set("a", "b"))).json.properties).toMatchObject({ object, a: "b" });
@@ -119,7 +119,7 @@ describe("altering a transaction", () => {
 
   it("refuses what is no action", async () => {
     expectFailure(await alter(created), 400, 13, /actions/);
-    expectFailure(await serving.client.post(`/v1/transaction/${created}/alter`, {}), 400, 13);
+    expectFailure(await joust.client.post(`/v1/transaction/${created}/alter`, {}), 400, 13);
     expectFailure(await alter(created, {}), 400, 13, /exactly one/);
     expectFailure(
       await alter(created, { ...set("a", "b"), ...unset("a") }),
@@ -141,16 +141,16 @@ describe("altering a transaction", () => {
   });
 
   it("cancels the job that it stands for, while it runs", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("large", items(40_000, { dimension: 32 }));
     const wanted = { column: "vector", index_type: "IVF_HNSW_FLAT", name: "slow", replace: true };
     // A build may be done before it is canceled: then the next one is.
-    const canceled = await eventually(
+    const canceled = await waitFor(
       "a build is canceled while it runs",
       async () => {
         const { transaction_id: id } = await client.ok("/v1/table/large/create_index", wanted);
         const isRunning = async () => (await describeTransaction(id)).json.status === "Running";
-        await eventually("the build runs", isRunning);
+        await waitFor("the build runs", isRunning);
         expectFailure(await alter(id, status("Succeeded")), 409, 14, /Canceled|Succeeded/);
         const answer = await alter(id, set("why", "test"), status("CANCELED"));
         return answer.status === 200 && { id, answer };
@@ -171,10 +171,10 @@ describe("altering a transaction", () => {
   }, 120_000);
 
   it("follows a job to its end", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const wanted = { column: "category", index_type: "BITMAP", name: "done" };
     const { transaction_id: id } = await client.ok("/v1/table/t/create_scalar_index", wanted);
-    await eventually("the build", async () => {
+    await waitFor("the build", async () => {
       const { status } = (await describeTransaction(id)).json;
       expect(["Queued", "Running", "Succeeded"]).toContain(status);
       return status === "Succeeded";

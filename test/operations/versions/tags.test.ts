@@ -1,21 +1,21 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const tags = (id: string, operation: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/tags/${operation}`, body, params);
+  joust.client.post(`/v1/table/${id}/tags/${operation}`, body, params);
 
 /** A table of three versions. */
 async function tagged(id: string): Promise<void> {
-  await serving.client.createTable(id, items(1));
-  for (const from of [1, 2]) await serving.client.insert(id, items(1, { from }));
+  await joust.client.createTable(id, items(1));
+  for (const from of [1, 2]) await joust.client.insert(id, items(1, { from }));
 }
 
 beforeAll(async () => {
   await tagged("t");
-  await serving.client.ok("/v1/table/t/tags/create", { tag: "taken", version: 1 });
+  await joust.client.ok("/v1/table/t/tags/create", { tag: "taken", version: 1 });
 });
 
 describe("tags", () => {
@@ -25,7 +25,7 @@ describe("tags", () => {
       transaction_id: expect.any(String),
     });
     expect((await tags("life", "version", { tag: "v1" })).json).toEqual({ version: 1 });
-    const described = await serving.client.post("/v1/table/life/describe", { tag: "v1" });
+    const described = await joust.client.post("/v1/table/life/describe", { tag: "v1" });
     expect(described.json.version).toBe(1);
     expect(described.headers.get("x-lancedb-version")).toBe("1");
 
@@ -57,7 +57,7 @@ describe("tags", () => {
     await tagged("many");
     const names = ["a", "b", "c.1", "d-2", "e_3"];
     for (const tag of [...names].reverse()) await tags("many", "create", { tag, version: 2 });
-    const get = await serving.client.get("/v1/table/many/tags/list");
+    const get = await joust.client.get("/v1/table/many/tags/list");
     expect(Object.keys(get.json.tags)).toEqual(names);
     const first = (await tags("many", "list", undefined, { limit: "2" })).json;
     expect(Object.keys(first.tags)).toEqual(["a", "b"]);
@@ -66,7 +66,7 @@ describe("tags", () => {
     const second = (await tags("many", "list", { limit: 2, page_token: first.page_token })).json;
     expect(Object.keys(second.tags)).toEqual(["c.1", "d-2"]);
     const { page_token } = second;
-    const last = await serving.client.get("/v1/table/many/tags/list", { limit: "2", page_token });
+    const last = await joust.client.get("/v1/table/many/tags/list", { limit: "2", page_token });
     expect(Object.keys(last.json.tags)).toEqual(["e_3"]);
     expect(last.json.page_token).toBeUndefined();
     expectFailure(await tags("t", "list", { page_token }), 400, 13, /page_token/);
@@ -106,7 +106,7 @@ describe("tags", () => {
   );
 
   it("describes by tag alone", async () => {
-    const describe = (body: object) => serving.client.post("/v1/table/t/describe", body);
+    const describe = (body: object) => joust.client.post("/v1/table/t/describe", body);
     expectFailure(await describe({ tag: "taken", version: 1 }), 400, 13, /tag/);
     expectFailure(await describe({ tag: "taken", branch: "dev" }), 400, 13, /tag/);
     expect((await describe({ tag: "taken", branch: "main" })).json.version).toBe(1);

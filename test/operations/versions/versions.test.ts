@@ -1,17 +1,17 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (id: string, operation: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/${operation}`, body, params);
+  joust.client.post(`/v1/table/${id}/${operation}`, body, params);
 
 /** A table of that many versions, version v having v rows. */
 async function grown(id: string, versions: number): Promise<void> {
-  await serving.client.createTable(id, items(1));
-  for (let at = 1; at < versions; at++) await serving.client.insert(id, items(1, { from: at }));
+  await joust.client.createTable(id, items(1));
+  for (let at = 1; at < versions; at++) await joust.client.insert(id, items(1, { from: at }));
 }
 async function listed(id: string, body: object = {}): Promise<number[]> {
   const { versions } = (await post(id, "version/list", body)).json;
@@ -67,7 +67,7 @@ describe("version/list", () => {
     await grown("moving", 4);
     const page = { limit: 2, descending: true };
     const first = (await post("moving", "version/list", page)).json;
-    await serving.client.insert("moving", items(1));
+    await joust.client.insert("moving", items(1));
     await post("moving", "version/delete", { ranges: [{ start_version: 3, end_version: 4 }] });
     const page_token = first.page_token;
     const second = (await post("moving", "version/list", { ...page, page_token })).json;
@@ -127,8 +127,8 @@ describe("version/delete", () => {
       transaction_id: expect.any(String),
     });
     expect(await listed("old")).toEqual([3, 5, 6]);
-    expect(await serving.client.count("old", { version: 3 })).toBe(3);
-    expect(await serving.client.count("old")).toBe(6);
+    expect(await joust.client.count("old", { version: 3 })).toBe(3);
+    expect(await joust.client.count("old")).toBe(6);
     for (const path of ["describe", "count_rows", "restore"]) {
       expectFailure(await post("old", path, { version: 2 }), 404, 11, /2/);
     }
@@ -180,10 +180,10 @@ describe("restore", () => {
     const reply = await post("back", "restore", { version: 2 });
     expect(reply.json).toEqual({ version: 5, transaction_id: expect.any(String) });
     expect(reply.headers.get("x-lancedb-version")).toBe("5");
-    expect(await serving.client.count("back")).toBe(2);
-    const { schema } = await serving.client.ok("/v1/table/back/describe");
+    expect(await joust.client.count("back")).toBe(2);
+    const { schema } = await joust.client.ok("/v1/table/back/describe");
     expect(schema.fields.map(({ name }: Json) => name)).not.toContain("more");
-    expect(await serving.client.count("back", { version: 4, predicate: "more = 1" })).toBe(3);
+    expect(await joust.client.count("back", { version: 4, predicate: "more = 1" })).toBe(3);
   });
 
   it.each<[string, object, number, number]>([

@@ -1,17 +1,17 @@
 import { Int64 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { schema, viewing } from "./viewing.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { schema, viewClient } from "./view-client.js";
 
-const serving = useServer();
-const { byQuery, create } = viewing(serving);
+const joust = setupServer();
+const { byQuery, create } = viewClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("t", items(100));
-  await serving.client.createTable("ns$Items", items(50));
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("t", items(100));
+  await joust.client.createTable("ns$Items", items(50));
 });
 
 /** A query that makes its column anew eight times. */
@@ -55,7 +55,7 @@ describe("a view is refused", () => {
     ["in no form", {}, 400, 13, /kind/],
   ])("%s", async (_, body, status, code, detail) => {
     expectFailure(await create("refused", body), status, code, detail);
-    expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
 
   it.each<[string, number, number, RegExp]>([
@@ -108,12 +108,12 @@ describe("a view is refused", () => {
     [`SELECT id FROM t WHERE name = '${"x".repeat(100_000)}'`, 400, 13, /bytes/],
   ])("for %.60s", async (query, status, code, detail) => {
     expectFailure(await byQuery("refused", query), status, code, detail);
-    expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
 
   it("under a name that is taken, or cannot be one", async () => {
     expectFailure(await create("t", valid), 409, 5);
-    const sdk = await serving.client.post("/v1/materialized_view/t/create/", {
+    const sdk = await joust.client.post("/v1/materialized_view/t/create/", {
       query: "SELECT 1 AS x",
     });
     expectFailure(sdk, 400, 5, /already exists/);
@@ -123,6 +123,6 @@ describe("a view is refused", () => {
     for (const name of ["_joust", "__manifest", "ns$..", "x".repeat(200)]) {
       expectFailure(await create(name, { query: "SELECT id FROM nowhere" }), 400, 13, /name/);
     }
-    expect(await serving.client.count("t")).toBe(100);
+    expect(await joust.client.count("t")).toBe(100);
   });
 });

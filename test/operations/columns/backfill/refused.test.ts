@@ -1,15 +1,15 @@
 import { beforeAll, describe, it } from "vitest";
 import { items, stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { backfilling } from "./backfilling.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { backfillClient } from "./backfill-client.js";
 
-const serving = useServer();
-const { compute, start } = backfilling(serving);
+const joust = setupServer();
+const { compute, start } = backfillClient(joust);
 
 describe("a backfill is refused", () => {
   beforeAll(async () => {
-    await serving.client.createTable("t", items(10));
+    await joust.client.createTable("t", items(10));
     await compute("t", "c", "id");
   });
 
@@ -50,7 +50,7 @@ describe("a backfill is refused", () => {
   });
 
   it("without the right to write", async () => {
-    const answer = await serving.client
+    const answer = await joust.client
       .withKey("wrong")
       .post("/v1/table/t/backfill_column", { column: "c" });
     expectFailure(answer, 401, 16);
@@ -58,8 +58,8 @@ describe("a backfill is refused", () => {
 });
 
 it("a column that cannot be computed any more says why", async () => {
-  await serving.client.createTable("gone", stream({ id: [type.i64, [1n]], x: [type.i64, [2n]] }));
+  await joust.client.createTable("gone", stream({ id: [type.i64, [1n]], x: [type.i64, [2n]] }));
   await compute("gone", "c", "x + 1");
-  await serving.client.ok("/v1/table/gone/drop_columns", { columns: ["x"] });
+  await joust.client.ok("/v1/table/gone/drop_columns", { columns: ["x"] });
   expectFailure(await start("gone", { column: "c" }), 404, 12, /x/);
 });

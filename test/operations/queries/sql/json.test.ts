@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { items, stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { answered, arrow, ask, rows } = asking(serving);
+const joust = setupServer();
+const { answered, arrow, ask, rows } = sqlClient(joust);
 
 /** SQL of a value, the value in JSON, and as CSV has it. */
 const values: [string, unknown, string][] = [
@@ -78,7 +78,7 @@ describe("a value", () => {
   });
 
   it("of a column is what it is of a literal, in any row", async () => {
-    await serving.client.createTable(
+    await joust.client.createTable(
       "lists",
       stream({
         id: [type.i64, [1n, 2n, 3n, 4n]],
@@ -126,7 +126,7 @@ describe("JSON", () => {
   });
 
   it("has a bounded number of rows and bytes, and says what has more", async () => {
-    await serving.client.createTable("many", items(10_001, { dimension: 2 }));
+    await joust.client.createTable("many", items(10_001, { dimension: 2 }));
     expect(await rows("SELECT id FROM many", { limit: 10_000 })).toHaveLength(10_000);
     const tooMany = /more than 10000 rows or 4 MiB.*`limit`.*arrow\.stream/;
     expectFailure(await ask({ query: "SELECT id FROM many" }), 400, 13, tooMany);

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
 import { ARROW_STREAM } from "../../../harness/client.js";
-import { eventually } from "../../../harness/eventually.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { type Serving, useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer, type TestServer } from "../../../harness/setup-server.js";
+import { waitFor } from "../../../harness/wait-for.js";
+import { sqlClient } from "./sql-client.js";
 
 const MIB = 2 ** 20;
-const short = useServer({ args: ["--query-timeout", "500ms"] });
-const small = useServer({ args: ["--memory", "768MiB", "--view-disk", "1MiB"] });
+const short = setupServer({ args: ["--query-timeout", "500ms"] });
+const small = setupServer({ args: ["--memory", "768MiB", "--view-disk", "1MiB"] });
 
 beforeAll(async () => {
   for (const { client } of [short, small]) {
@@ -18,12 +18,12 @@ beforeAll(async () => {
   await small.client.createTable("few", items(40, { dimension: 2 }));
 });
 
-const takenByQueries = async ({ client }: Serving): Promise<number> => {
+const takenByQueries = async ({ client }: TestServer): Promise<number> => {
   const { text } = await client.get("/metrics");
   return Number(/^joust_memory_taken_bytes\{by="queries"\} (\d+)/m.exec(text)?.[1]);
 };
-const memoryIsGivenBack = (serving: Serving) =>
-  eventually("the memory is given back", async () => (await takenByQueries(serving)) === 0);
+const memoryIsGivenBack = (joust: TestServer) =>
+  waitFor("the memory is given back", async () => (await takenByQueries(joust)) === 0);
 
 /** Work of minutes. */
 const endless = [
@@ -38,7 +38,7 @@ describe("a statement that takes too long", () => {
     async (query) => {
       const began = performance.now();
       expectFailure(
-        await asking(short).ask({ query }),
+        await sqlClient(short).ask({ query }),
         400,
         13,
         /after 500ms of work|temporary files/,
@@ -59,7 +59,7 @@ describe("a client that goes away", () => {
     });
     await Promise.all([
       expect(gone).rejects.toThrow(/abort/),
-      eventually("the statement runs", async () => (await takenByQueries(small)) > 0).then(() =>
+      waitFor("the statement runs", async () => (await takenByQueries(small)) > 0).then(() =>
         abort.abort(),
       ),
     ]);
@@ -111,7 +111,7 @@ describe("temporary files", () => {
   it("are bounded by --view-disk", async () => {
     const query = "SELECT a.id, b.name FROM t a, few b ORDER BY b.name, a.name, a.vector[1]";
     expectFailure(
-      await asking(small).ask({ query }, ARROW_STREAM),
+      await sqlClient(small).ask({ query }, ARROW_STREAM),
       400,
       13,
       /more memory, or more temporary files/,

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { rows } = asking(serving);
+const joust = setupServer();
+const { rows } = sqlClient(joust);
 
 type Maybe = number | null;
 interface Row {
@@ -88,7 +88,7 @@ describe("answers over random tables", () => {
     const numbers = (values: Maybe[]) =>
       [type.i64, values.map((value) => (value === null ? null : BigInt(value)))] as const;
     const put = (name: string, content: Row[]) =>
-      serving.client.createTable(
+      joust.client.createTable(
         name,
         stream({ k: numbers(content.map(({ k }) => k)), v: numbers(content.map(({ v }) => v)) }),
         { mode: "overwrite" },

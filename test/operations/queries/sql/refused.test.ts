@@ -1,17 +1,17 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { roles } from "../../../../src/auth/roles.js";
-import { joust } from "../../../cli/run.js";
 import { items } from "../../../harness/arrow.js";
+import { createKey } from "../../../harness/cli.js";
 import type { Answer } from "../../../harness/client.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { ask, rows } = asking(serving);
+const joust = setupServer();
+const { ask, rows } = sqlClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(10));
+  await joust.client.createTable("t", items(10));
 });
 
 const refused = async (query: string, more: object = {}): Promise<Answer> =>
@@ -114,10 +114,10 @@ describe("a statement that is refused", () => {
 describe("a caller", () => {
   it("needs a key, of any role", async () => {
     const query = "SELECT count(*) AS n FROM t";
-    expect((await ask({ query }, undefined, serving.client.withKey(""))).status).toBe(401);
+    expect((await ask({ query }, undefined, joust.client.withKey(""))).status).toBe(401);
     for (const role of roles) {
-      const made = await joust(["key", "create", "--name", role, "--role", role, serving.root]);
-      const client = serving.client.withKey(/: (joust_\S+)/.exec(made.out)?.[1] ?? "");
+      const { key } = await createKey(joust.root, role);
+      const client = joust.client.withKey(key);
       expect((await ask({ query }, undefined, client)).json.rows).toEqual([{ n: 10 }]);
     }
   });

@@ -1,18 +1,18 @@
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { readyIndex } from "../../indexes/waiting.js";
-import { viewing } from "../../views/viewing.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { waitForIndex } from "../../../harness/indexes.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { viewClient } from "../../views/view-client.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { answered, arrow, ask, plan, rows } = asking(serving);
-const { view } = viewing(serving);
+const joust = setupServer();
+const { answered, arrow, ask, plan, rows } = sqlClient(joust);
+const { view } = viewClient(joust);
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createNamespace("ns");
   await client.createNamespace("ns$in");
   await client.createNamespace("ns$in$deep");
@@ -97,15 +97,15 @@ describe("a statement", () => {
   });
 
   it("prefers a namespace that is called public to the root", async () => {
-    await serving.client.createNamespace("public");
-    await serving.client.createTable("public$t", items(7));
+    await joust.client.createNamespace("public");
+    await joust.client.createTable("public$t", items(7));
     expect(await rows("SELECT count(*) AS n FROM public.t")).toEqual([{ n: 7 }]);
     expect(
       await rows(
         "SELECT table_schema AS s FROM information_schema.tables WHERE table_name = 't' ORDER BY 1",
       ),
     ).toEqual([{ s: "" }, { s: "public" }]);
-    await serving.client.ok("/v1/namespace/public/drop", { behavior: "Cascade" });
+    await joust.client.ok("/v1/namespace/public/drop", { behavior: "Cascade" });
     expect(await rows("SELECT count(*) AS n FROM public.t")).toEqual([{ n: 100 }]);
   });
 
@@ -117,17 +117,17 @@ describe("a statement", () => {
   });
 
   it("sees every write that was answered before it", async () => {
-    await serving.client.createTable("fresh", items(1));
+    await joust.client.createTable("fresh", items(1));
     for (let n = 1; n < 6; n++) {
-      await serving.client.insert("fresh", items(1, { from: n }));
+      await joust.client.insert("fresh", items(1, { from: n }));
       expect(await rows("SELECT count(*) AS n FROM fresh")).toEqual([{ n: n + 1 }]);
     }
-    await serving.client.ok("/v1/table/fresh/delete", { predicate: "id < 4" });
+    await joust.client.ok("/v1/table/fresh/delete", { predicate: "id < 4" });
     expect(await rows("SELECT id FROM fresh ORDER BY id")).toEqual([{ id: 4 }, { id: 5 }]);
   });
 
   it("reads versions and tags, beside the newest", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("history", items(10));
     await client.insert("history", items(10, { from: 10 }));
     await client.ok("/v1/table/history/tags/create", { tag: "first", version: 1 });
@@ -151,7 +151,7 @@ describe("a statement", () => {
 
   it("binds parameters as values", async () => {
     const name = "it's; DROP TABLE t --";
-    await serving.client.createTable("named", stream({ name: [type.text, [name, "b"]] }));
+    await joust.client.createTable("named", stream({ name: [type.text, [name, "b"]] }));
     expect(await rows("SELECT name FROM named WHERE name = $1", { parameters: [name] })).toEqual([
       { name },
     ]);
@@ -263,7 +263,7 @@ describe("information_schema", () => {
   });
 
   it("passes over a table that is only declared", async () => {
-    await serving.client.ok("/v1/table/declared/declare", {});
+    await joust.client.ok("/v1/table/declared/declare", {});
     expect(
       await rows("SELECT table_name FROM information_schema.tables WHERE table_name = 'declared'"),
     ).toHaveLength(1);
@@ -276,19 +276,19 @@ describe("information_schema", () => {
 
 describe("a plan", () => {
   it("has filters, columns and limits at Lance's scan, and uses a scalar index", async () => {
-    await serving.client.createTable("indexed", items(1_000));
+    await joust.client.createTable("indexed", items(1_000));
     const wanted = "SELECT name FROM indexed WHERE id = 5";
     expect(await plan(wanted)).not.toContain("ScalarIndexQuery");
-    await serving.client.ok("/v1/table/indexed/create_scalar_index", {
+    await joust.client.ok("/v1/table/indexed/create_scalar_index", {
       column: "id",
       index_type: "BTREE",
     });
-    await readyIndex(serving.client, "indexed", "id_idx");
+    await waitForIndex(joust.client, "indexed", "id_idx");
     const found = await plan(wanted);
     expect(found).toContain("ScalarIndexQuery: query=[id = 5]@id_idx(BTree)");
     expect(found).toMatch(/LanceRead: uri=indexed\/data, projection=\[name\]/);
     expect(found).not.toContain("FilterExec");
-    expect(found).not.toContain(serving.root);
+    expect(found).not.toContain(joust.root);
     expect(await rows(wanted)).toEqual([{ name: "item 5" }]);
     expect(await plan("SELECT id FROM indexed LIMIT 5")).toContain("range_before=Some(0..5)");
     expect(await plan("SELECT id FROM indexed WHERE price > 3")).toContain(

@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
-import { useServer } from "../../../harness/use-server.js";
-import { backfilling } from "../../columns/backfill/backfilling.js";
-import { rows, search, textIndex, words } from "./texts.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { backfillClient } from "../../columns/backfill/backfill-client.js";
+import { rows, search, textIndex, words } from "./text-tables.js";
 
 // Without upkeep the rows that are written stay in no segment.
-const serving = useServer({ args: ["--maintenance", "off"] });
-const { compute, fill } = backfilling(serving);
+const joust = setupServer({ args: ["--maintenance", "off"] });
+const { compute, fill } = backfillClient(joust);
 
 it("texts that a backfill brings are found in rows that no segment has", async () => {
-  const { client } = serving;
+  const { client } = joust;
   const found = async (query: string) => {
     const ids = await search(client, "t", { ...words(query, ["loud"]), k: 100 });
     return ids.sort((a, b) => a - b);

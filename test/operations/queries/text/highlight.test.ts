@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { structured, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { structured, textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable(
     "t",
     stream({
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 const highlights = async (query: object, highlight: object) => {
-  const found = await serving.client.query("t", { vector: {}, ...query, highlight });
+  const found = await joust.client.query("t", { vector: {}, ...query, highlight });
   expect(found.schema.fields.at(-1)?.name).toBe("_highlights");
   return JSON.parse(JSON.stringify(found.toArray()[0]._highlights));
 };
@@ -63,6 +63,6 @@ describe("highlights", () => {
     ["a tag that is too long", { pre_tag: "x".repeat(200) }, /pre_tag/],
   ])("are refused for %s", async (_, highlight, detail) => {
     const body = { k: 1, vector: {}, ...words("run"), highlight };
-    expectFailure(await serving.client.post("/v1/table/t/query", body), 400, 13, detail);
+    expectFailure(await joust.client.post("/v1/table/t/query", body), 400, 13, detail);
   });
 });

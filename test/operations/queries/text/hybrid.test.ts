@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 const near = { vector: { single_vector: [0, 0] } };
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   for (const [id, index_type] of [
     ["own", "FTS"],
     ["native", "INVERTED"],
@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 describe.each(["own", "native"])("a search by vector and by text at once (%s)", (table) => {
   const search = async (body: object) => {
-    const found = await serving.client.query(table, { ...near, ...words("cat"), ...body });
+    const found = await joust.client.query(table, { ...near, ...words("cat"), ...body });
     return found.toArray().map((row) => ({ ...row.toJSON(), id: Number(row.id) }));
   };
 
@@ -66,7 +66,7 @@ describe.each(["own", "native"])("a search by vector and by text at once (%s)", 
 
   it("shows both sides in its plan", async () => {
     const query = { k: 2, ...near, ...words("cat") };
-    const { client } = serving;
+    const { client } = joust;
     const plan = await client.ok(`/v1/table/${table}/explain_plan`, { query });
     for (const part of [/Fuse: reciprocal rank/, /MatchQuery/, /KNN|ANN/])
       expect(plan).toMatch(part);
@@ -95,6 +95,6 @@ describe.each(["own", "native"])("a search by vector and by text at once (%s)", 
     ],
   ])("is refused with %j", async (body, detail) => {
     const query = { k: 1, ...near, ...words("cat"), ...body };
-    expectFailure(await serving.client.post(`/v1/table/${table}/query`, query), 400, 13, detail);
+    expectFailure(await joust.client.post(`/v1/table/${table}/query`, query), 400, 13, detail);
   });
 });

@@ -1,10 +1,10 @@
 import { Field, Int64, Schema, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { search, structured, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { search, structured, textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Documents as a body of create and insert: a column of JSON beside an id. */
 function documents(all: readonly (readonly [id: number, document: unknown])[]): Uint8Array {
@@ -30,13 +30,13 @@ const first = documents([
 ]);
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("docs", first);
 });
 
 describe("a text index on JSON", () => {
   it("finds all strings of a document", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const entry = await textIndex(client, "docs", { column: "meta", name: "all" });
     expect(entry).toMatchObject({ columns: ["meta"], index_type: "FTS" });
     expect((await search(client, "docs", words("red", ["meta"]))).sort()).toEqual([1, 2, 3]);
@@ -51,7 +51,7 @@ describe("a text index on JSON", () => {
     ["meta.tags", "green red", [2]],
     ["meta.none", "red", []],
   ])("finds those of a path: %s", async (column, query, expected) => {
-    const { client } = serving;
+    const { client } = joust;
     const id = `path${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, first);
     await textIndex(client, id, { column, name: "by_path", with_position: true });
@@ -67,7 +67,7 @@ describe("a text index on JSON", () => {
   });
 
   it("has a name of its own for each path, and passages", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("two", first);
     const title = await textIndex(client, "two", { column: "meta.title" });
     expect(title).toMatchObject({ index_name: "meta.title_idx", columns: ["meta.title"] });
@@ -89,7 +89,7 @@ describe("a text index on JSON", () => {
   });
 
   it("finds rows whose JSON is returned as in any other query", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("returned", first);
     await textIndex(client, "returned", { column: "meta" });
     const meta = async (query: object) => {
@@ -105,7 +105,7 @@ describe("a text index on JSON", () => {
   });
 
   it("is refused on a path of what is no JSON", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const create = (column: string) =>
       client.post("/v1/table/docs/create_index", { column, index_type: "FTS" });
     expectFailure(await create("id.title"), 404, 12, /id.title/);

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { random, stream, type } from "../../../harness/arrow.js";
-import { eventually } from "../../../harness/eventually.js";
+import { waitForIndex } from "../../../harness/indexes.js";
+import { waitForJobResult } from "../../../harness/jobs.js";
 import { type Server, startServer } from "../../../harness/server.js";
 import { removeDir, tempDir } from "../../../harness/temp.js";
-import { doneJob } from "../../../jobs/waiting.js";
-import { readyIndex } from "../../indexes/waiting.js";
+import { waitFor } from "../../../harness/wait-for.js";
 import { type Query, search, structure, type Text } from "./oracle.js";
-import { structured, textIndex } from "./texts.js";
+import { structured, textIndex } from "./text-tables.js";
 
 /** Rows of one write that make the index be caught up, and how many there may be at all. */
 const many = 300;
@@ -110,15 +110,15 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     return client.ok(path("create_index"), index);
   };
   const caughtUp = () =>
-    eventually(
+    waitFor(
       "the index is caught up",
-      async () => (await readyIndex(client, id, "text_idx")).num_unindexed_rows < many,
+      async () => (await waitForIndex(client, id, "text_idx")).num_unindexed_rows < many,
       { timeoutMs: 60_000 },
     );
   const crashed = async () => {
     await crash();
     client = server.client;
-    await readyIndex(client, id, "text_idx");
+    await waitForIndex(client, id, "text_idx");
   };
 
   const steps: Record<string, (branch: Branch, rows: readonly Text[]) => Promise<readonly Text[]>> =
@@ -153,7 +153,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       },
       async compaction(branch, rows) {
         const { job_id } = await client.ok(path("compact"), on(branch));
-        await doneJob(client, job_id);
+        await waitForJobResult(client, job_id);
         return rows;
       },
       async "deletion of most rows"(branch, rows) {
@@ -205,7 +205,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       async rebuild(branch, rows) {
         if (branch.name !== undefined) return rows;
         await rebuild();
-        await readyIndex(client, id, "text_idx");
+        await waitForIndex(client, id, "text_idx");
         return rows;
       },
       async "a rebuild that is given up"(branch, rows) {
@@ -216,7 +216,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
         for (const { job_id, table } of jobs) {
           if (table === id) await client.ok("/v1/jobs/cancel", { job_id });
         }
-        await readyIndex(client, id, "text_idx");
+        await waitForIndex(client, id, "text_idx");
         return rows;
       },
       async branch(branch, rows) {

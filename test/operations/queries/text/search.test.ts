@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { type Row, rows, search, structured, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { type Row, rows, search, structured, textIndex, words } from "./text-tables.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
-const find = (body: object) => search(serving.client, "t", body);
+const joust = setupServer({ args: ["--maintenance", "off"] });
+const find = (body: object) => search(joust.client, "t", body);
 const match = (column: string, terms: string, more: object = {}) => ({
   match: { column, terms, fuzziness: 0, ...more },
 });
@@ -24,7 +24,7 @@ const library: Row[] = [
 ];
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("t", rows(library));
   await textIndex(client, "t", { column: "title", with_position: true });
   await textIndex(client, "t", { column: "body", with_position: true });
@@ -130,7 +130,7 @@ describe("a text query", () => {
   });
 
   it("scores are of the rows that are there, and equal ones come by age", async () => {
-    const found = await serving.client.query("t", {
+    const found = await joust.client.query("t", {
       vector: {},
       ...words("red", ["title"]),
       with_row_id: true,
@@ -153,7 +153,7 @@ describe("a text query", () => {
 
   it("a boost counts", async () => {
     const score = async (boost: number) => {
-      const found = await serving.client.query("t", {
+      const found = await joust.client.query("t", {
         vector: {},
         ...structured(match("title", "red", { boost })),
       });
@@ -180,12 +180,12 @@ describe("a text query goes with", () => {
     expect(await find({ ...words("dog fox"), k: 10, offset: 10 })).toEqual([]);
     expect(await find({ ...words("dog fox"), k: 0 })).toEqual([]);
     const unlimited = `{"k":9223372036854775807,"vector":[],"full_text_query":{"query":"dog fox"}}`;
-    expect((await serving.client.post("/v1/table/t/query", unlimited)).status).toBe(200);
+    expect((await joust.client.post("/v1/table/t/query", unlimited)).status).toBe(200);
   });
 
   it("any columns and expressions", async () => {
     const names = async (columns: object) => {
-      const found = await serving.client.query("t", { vector: {}, ...words("fox"), columns });
+      const found = await joust.client.query("t", { vector: {}, ...words("fox"), columns });
       return [found.schema.fields.map((field) => field.name), found.toArray()] as const;
     };
     const [plain] = await names({ column_names: ["body", "ID"] });
@@ -237,13 +237,13 @@ describe("a text query is refused", () => {
     ],
     ["too long a text", words("word ".repeat(10_000)), /bytes/],
   ])("for %s", async (_, query, detail) => {
-    const reply = await serving.client.post("/v1/table/t/query", { k: 1, vector: {}, ...query });
+    const reply = await joust.client.post("/v1/table/t/query", { k: 1, vector: {}, ...query });
     expect(reply.json.detail).toMatch(detail);
     expect(reply.status === 400 || reply.status === 404).toBe(true);
   });
 
   it("with a vector at once", async () => {
-    const reply = await serving.client.post("/v1/table/t/query", {
+    const reply = await joust.client.post("/v1/table/t/query", {
       k: 1,
       vector: { single_vector: [1] },
       ...words("fox"),
@@ -254,10 +254,10 @@ describe("a text query is refused", () => {
 
 describe("rows are found as soon as they are there, and no longer", () => {
   const at = (version: number, query: object) =>
-    search(serving.client, "fresh", { ...query, version });
+    search(joust.client, "fresh", { ...query, version });
 
   it("through inserts, updates, deletes and versions", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const word = (id: number, title: string) => ({ id, title, body: null });
     await client.createTable("fresh", rows([word(1, "old cat"), word(2, "old dog")]));
     await textIndex(client, "fresh", { column: "title" });
@@ -297,7 +297,7 @@ describe("rows are found as soon as they are there, and no longer", () => {
   });
 
   it("on branches too", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const word = (id: number, title: string) => ({ id, title, body: null });
     await client.createTable("forked", rows([word(1, "cat"), word(2, "dog")]));
     await textIndex(client, "forked", { column: "title" });
@@ -311,7 +311,7 @@ describe("rows are found as soon as they are there, and no longer", () => {
 
 describe("plans of text queries", () => {
   it("tell terms after analysis, segments, the tail, filters and hits", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("plans", rows(library));
     await textIndex(client, "plans", { column: "title" });
     await client.insert("plans", rows([{ id: 7, title: "foxes", body: null }]));
@@ -340,6 +340,6 @@ describe("plans of text queries", () => {
     });
     expect(after).toMatch(/FilterExec: id > Int64\(0\)/);
     expect(after).not.toContain("full_filter=id > Int64(0)");
-    expect(analyzed).not.toContain(serving.root);
+    expect(analyzed).not.toContain(joust.root);
   });
 });

@@ -2,16 +2,16 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
 
-const serving = useServer();
-const post = (path: string, body: object) => serving.client.post(path, body);
+const joust = setupServer();
+const post = (path: string, body: object) => joust.client.post(path, body);
 const createVersion = (id: string, body: object) => post(`/v1/table/${id}/version/create`, body);
 const exists = async (id: string, version: number) =>
   (await post(`/v1/table/${id}/exists`, { version })).status === 200;
 const versionsOf = async (id: string) =>
-  (await serving.client.ok(`/v1/table/${id}/version/list`)).versions.map(
+  (await joust.client.ok(`/v1/table/${id}/version/list`)).versions.map(
     (one: { version: number }) => one.version,
   );
 
@@ -24,7 +24,7 @@ const manifestName = (version: number) =>
  * copy of the table that went on, whose new files are put into the first.
  */
 async function staged(id: string, rows = 3): Promise<{ location: string; manifest_path: string }> {
-  const { client, root } = serving;
+  const { client, root } = joust;
   const { location } = await client.createTable(id, items(rows));
   cpSync(location, join(root, "copies", id), { recursive: true });
   await client.ok(`/v1/table/copy-${id}/register`, { location: `copies/${id}` });
@@ -69,8 +69,8 @@ describe("creating a version", () => {
         timestamp_millis: expect.any(Number),
       },
     });
-    expect(await serving.client.count(id)).toBe(4);
-    expect(await serving.client.count(id, { version: 1 })).toBe(3);
+    expect(await joust.client.count(id)).toBe(4);
+    expect(await joust.client.count(id, { version: 1 })).toBe(3);
     expect(existsSync(manifest_path)).toBe(false);
     // A client that did not see the answer sends again.
     expect((await createVersion(id, { version: 2, manifest_path })).status).toBe(200);
@@ -78,9 +78,9 @@ describe("creating a version", () => {
 
   it("conflicts with another manifest of the version", async () => {
     const { manifest_path } = given;
-    await serving.client.insert(id, items(5));
+    await joust.client.insert(id, items(5));
     expectFailure(await createVersion(id, { version: 2, manifest_path }), 409, 14, /version 2/);
-    expect(await serving.client.count(id)).toBe(8);
+    expect(await joust.client.count(id)).toBe(8);
   });
 
   it("conflicts with a version that exists, whatever the client's manifest is", async () => {
@@ -102,7 +102,7 @@ describe("creating a version", () => {
     const { manifest_path } = given;
     const answers = await Promise.all([
       createVersion(id, { version: 2, manifest_path }),
-      serving.client.post(`/v1/table/${id}/delete`, { predicate: "id = 0" }),
+      joust.client.post(`/v1/table/${id}/delete`, { predicate: "id = 0" }),
     ]);
     expect(answers.map(({ status }) => status)).toContain(200);
     const [published, deleted] = answers;
@@ -111,7 +111,7 @@ describe("creating a version", () => {
   });
 
   it("takes manifests inside the table only", async () => {
-    const outside = join(serving.root, "secret.manifest");
+    const outside = join(joust.root, "secret.manifest");
     writeFileSync(outside, "secret");
     const other = await staged(`${id}-other`);
     for (const path of [
@@ -146,7 +146,7 @@ describe("creating a version", () => {
   });
 
   it("makes a declared table a real one", async () => {
-    const { client, root } = serving;
+    const { client, root } = joust;
     const { location } = await client.ok(`/v1/table/first-${id}/declare`);
     cpSync(join(given.location, "data"), join(location, "data"), { recursive: true });
     mkdirSync(join(location, "_versions"));
@@ -175,11 +175,11 @@ describe("creating versions of several tables", () => {
       transaction_id: expect.any(String),
       versions: [{ version: 2 }, { version: 2 }],
     });
-    expect([await serving.client.count(id), await serving.client.count(`${id}-b`)]).toEqual([4, 4]);
+    expect([await joust.client.count(id), await joust.client.count(`${id}-b`)]).toEqual([4, 4]);
   });
 
   it("makes none when one cannot be made", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const other = await staged(`${id}-b`);
     const good = { id: [id], version: 2, manifest_path: given.manifest_path };
     const bad = { id: [`${id}-b`], version: 2, manifest_path: other.manifest_path };
@@ -212,10 +212,10 @@ describe("creating versions of several tables", () => {
 
 describe("committing to several tables", () => {
   const commit = (...operations: object[]) => post("/v1/table/batch-commit", { operations });
-  beforeAll(() => serving.client.createNamespace("ns"));
+  beforeAll(() => joust.client.createNamespace("ns"));
 
   it("declares, deregisters, makes and deletes versions, with the results in their order", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable(`${id}-gone`, items(1));
     await client.createTable(`${id}-old`, items(1));
     await client.insert(`${id}-old`, items(1));
@@ -247,7 +247,7 @@ describe("committing to several tables", () => {
   });
 
   it("does nothing when one cannot be done", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable(`${id}-old`, items(1));
     await client.insert(`${id}-old`, items(1));
     await client.createTable(`${id}-b`, items(1));

@@ -2,29 +2,28 @@ import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
 import { startServer } from "../../../harness/server.js";
+import { setupServer } from "../../../harness/setup-server.js";
 import { removeDir } from "../../../harness/temp.js";
-import { useServer } from "../../../harness/use-server.js";
 
-const serving = useServer();
-const register = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/register`, body);
-const deregister = (id: string) => serving.client.post(`/v1/table/${id}/deregister`);
-const describeTable = (id: string) => serving.client.post(`/v1/table/${id}/describe`);
+const joust = setupServer();
+const register = (id: string, body: object) => joust.client.post(`/v1/table/${id}/register`, body);
+const deregister = (id: string) => joust.client.post(`/v1/table/${id}/deregister`);
+const describeTable = (id: string) => joust.client.post(`/v1/table/${id}/describe`);
 
 /** A Lance table in the root that has no name yet. */
 async function unnamed(name: string, rows: number): Promise<string> {
-  const { location } = await serving.client.createTable(`source-${name}`, items(rows));
-  cpSync(location, join(serving.root, "loose", name), { recursive: true });
+  const { location } = await joust.client.createTable(`source-${name}`, items(rows));
+  cpSync(location, join(joust.root, "loose", name), { recursive: true });
   return `loose/${name}`;
 }
 
-beforeAll(() => serving.client.createNamespace("ns"));
+beforeAll(() => joust.client.createNamespace("ns"));
 
 describe("deregistering", () => {
   it("takes the name away, and keeps the files out of adoption's hands", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("kept", items(4));
     const answer = await deregister("kept");
     expect(answer.json).toEqual({
@@ -73,11 +72,11 @@ describe("deregistering", () => {
   });
 
   it("ends a declaration", async () => {
-    await serving.client.ok("/v1/table/declared/declare");
+    await joust.client.ok("/v1/table/declared/declare");
     await deregister("declared");
     expectFailure(await describeTable("declared"), 404, 4);
-    expect((await serving.client.ok("/v1/table/declared/declare")).location).toBe(
-      join(serving.root, "declared.lance"),
+    expect((await joust.client.ok("/v1/table/declared/declare")).location).toBe(
+      join(joust.root, "declared.lance"),
     );
   });
 });
@@ -86,14 +85,14 @@ describe("registering", () => {
   it("gives files in the root a name, also in a namespace", async () => {
     const location = await unnamed("one", 7);
     const answer = await register("ns%24one", { location, mode: "create" });
-    expect(answer.json).toMatchObject({ location: join(serving.root, location), properties: {} });
-    expect(await serving.client.count("ns$one")).toBe(7);
+    expect(answer.json).toMatchObject({ location: join(joust.root, location), properties: {} });
+    expect(await joust.client.count("ns$one")).toBe(7);
     expect((await describeTable("ns%24one")).json).toMatchObject({ version: 1 });
   });
 
   it("refuses names and locations that are taken", async () => {
     const location = await unnamed("two", 1);
-    await serving.client.createTable("taken", items(2));
+    await joust.client.createTable("taken", items(2));
     expectFailure(await register("taken", { location }), 409, 5, /taken/);
     expectFailure(await register("taken", { location, mode: "Create" }), 409, 5);
     expectFailure(await register("other", { location: "taken.lance" }), 409, 5, /location/);
@@ -103,15 +102,15 @@ describe("registering", () => {
       5,
       /location/,
     );
-    expect(await serving.client.count("taken")).toBe(2);
+    expect(await joust.client.count("taken")).toBe(2);
   });
 
   it("replaces a registration where it is told to", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const location = await unnamed("three", 3);
     const { location: old } = await client.createTable("replaced", items(2));
     const answer = await register("replaced", { location, mode: "Overwrite" });
-    expect(answer.json.location).toBe(join(serving.root, location));
+    expect(answer.json.location).toBe(join(joust.root, location));
     expect(await client.count("replaced")).toBe(3);
     expect(existsSync(old)).toBe(true);
     const same = { location, mode: "OVERWRITE", properties: { a: "b" } };

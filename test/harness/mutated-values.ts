@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Json } from "./client.js";
 
 /** Values in which one member, at any depth, is replaced, removed, renamed or added. */
-export const broken = (
+export const mutated = (
   whole: fc.Arbitrary<Json>,
   wrong: fc.Arbitrary<unknown>,
   /** Names of members that are added or renamed. */

@@ -1,9 +1,9 @@
-import type { Client, Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
+import type { Client, Json } from "./client.js";
+import { waitFor } from "./wait-for.js";
 
 /** A job's description once it has ended, however that was. */
-export function endedJob(client: Client, job_id: string): Promise<Json> {
-  return eventually(
+export function waitForJob(client: Client, job_id: string): Promise<Json> {
+  return waitFor(
     `job ${job_id} ends`,
     async () => {
       const job = await client.ok("/v1/jobs/describe", { job_id });
@@ -14,13 +14,13 @@ export function endedJob(client: Client, job_id: string): Promise<Json> {
 }
 
 /** The result of a job that has to succeed. */
-export async function doneJob(client: Client, job_id: string): Promise<Json> {
-  const job = await endedJob(client, job_id);
+export async function waitForJobResult(client: Client, job_id: string): Promise<Json> {
+  const job = await waitForJob(client, job_id);
   if (job.job_state === "DONE") return job.result;
   throw new Error(`job ${job_id} is ${job.job_state}: ${JSON.stringify(job.failure)}`);
 }
 
 /** SQL that takes its time: about half a microsecond per step and row. */
-export function slowly(column: string, steps = 40): string {
+export function slowExpression(column: string, steps = 40): string {
   return `sha512(`.repeat(steps) + column + `)`.repeat(steps);
 }

@@ -3,12 +3,20 @@ import Database from "libsql";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { random } from "../../harness/arrow.js";
 import { ARROW_STREAM, type Client } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { head } from "../../harness/socket.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
-import { keyed, newKey, REPLAYED, rowsOf, state, tenRows, writes } from "./sending.js";
+import { waitFor } from "../../harness/wait-for.js";
+import {
+  createTenRows,
+  keyed,
+  newKey,
+  REPLAYED,
+  rowsAndSum,
+  rowsOf,
+  writes,
+} from "./keyed-writes.js";
 
 /** What a server leaves that is killed after a commit and before the answer to it is kept. */
 function loseAnswers(root: string): void {
@@ -26,7 +34,7 @@ describe("a server that was killed between a commit and its answer", () => {
     const before = await startServer({ root });
     for (const [index, write] of writes.entries()) {
       const [table, key] = [`t${index}`, newKey()];
-      await tenRows(before.client, table);
+      await createTenRows(before.client, table);
       const { status, text } = await keyed(
         before.client,
         key,
@@ -38,7 +46,7 @@ describe("a server that was killed between a commit and its answer", () => {
     }
     for (const mode of ["create", "overwrite"]) {
       const key = newKey();
-      if (mode === "overwrite") await tenRows(before.client, "made-overwrite");
+      if (mode === "overwrite") await createTenRows(before.client, "made-overwrite");
       const path = `/v1/table/made-${mode}/create`;
       const { status, text } = await keyed(before.client, key, path, rowsOf(1, 2, 3), { mode });
       answers.set(`create ${mode}`, { key, status, text });
@@ -68,7 +76,7 @@ describe("a server that was killed between a commit and its answer", () => {
       const { transaction_id: _, ...first } = JSON.parse(text);
       expect(answer.json).toMatchObject(first);
       expect(answer.headers.get(REPLAYED)).toBeNull();
-      expect(await state(server.client, table)).toEqual(after);
+      expect(await rowsAndSum(server.client, table)).toEqual(after);
       const again = await keyed(server.client, key, path(table), body(), params);
       expect([again.text, again.headers.get(REPLAYED)]).toEqual([answer.text, "true"]);
     },
@@ -96,7 +104,7 @@ it("another body under a lost key is refused, and the key stays", async () => {
   onTestFinished(() => removeDir(root));
   const key = newKey();
   const before = await startServer({ root });
-  await tenRows(before.client, "t");
+  await createTenRows(before.client, "t");
   await keyed(before.client, key, "/v1/table/t/insert", rowsOf(10));
   await before.kill();
   loseAnswers(root);
@@ -116,7 +124,7 @@ it("a repetition whose client goes away before the end of its body frees the key
   const key = newKey();
   const body = rowsOf(10);
   const before = await startServer({ root });
-  await tenRows(before.client, "t");
+  await createTenRows(before.client, "t");
   const first = await keyed(before.client, key, "/v1/table/t/insert", body);
   await before.kill();
   loseAnswers(root);
@@ -139,7 +147,7 @@ it("a repetition whose client goes away before the end of its body frees the key
   const catalog = new Database(`${root}/.joust/catalog.db`);
   onTestFinished(() => void catalog.close());
   const owner = () => catalog.prepare("select owner from requests").pluck().get();
-  await eventually("the repetition is at work", () => owner() !== "a server that is gone");
+  await waitFor("the repetition is at work", () => owner() !== "a server that is gone");
   // The earlier commit is found without the body; what is still to come of it is waited for.
   await new Promise((resolve) => setTimeout(resolve, 500));
   socket.destroy();
@@ -156,7 +164,7 @@ it("a request that never committed is made when it is sent again", async () => {
   onTestFinished(() => removeDir(root));
   const key = newKey();
   const before = await startServer({ root });
-  await tenRows(before.client, "t");
+  await createTenRows(before.client, "t");
   await keyed(before.client, key, "/v1/table/t/insert", rowsOf(10));
   // As if it had been killed before: another attempt than the one that the table knows.
   await before.kill();
@@ -180,7 +188,7 @@ it.each(["made", "not made"])(
     const insert = (client: Client) =>
       keyed(client, key, "/v1/table/t/insert", rowsOf(10), { branch: "b" });
     const before = await startServer({ root });
-    await tenRows(before.client, "t");
+    await createTenRows(before.client, "t");
     await before.client.insert("t", rowsOf(11));
     // Its first version has the number of the one that it begins at.
     await before.client.ok("/v1/table/t/branches/create", { name: "b" });
@@ -211,7 +219,7 @@ it(`every request takes effect once, whenever the server is killed (seed ${seed}
   onTestFinished(() => removeDir(root));
   let server = await startServer({ root });
   onTestFinished(() => server.kill());
-  await tenRows(server.client, "counter");
+  await createTenRows(server.client, "counter");
   await server.client.createTable("rows", rowsOf(-1));
   let sent = 0;
   let stop = false;
@@ -222,7 +230,7 @@ it(`every request takes effect once, whenever the server is killed (seed ${seed}
       const { client } = server;
       const answer = await keyed(client, key, path, body).catch(() => undefined);
       if (answer === undefined || answer.status === 409) {
-        await eventually(
+        await waitFor(
           "a server listens",
           async () => server.client !== client || answer?.status === 409,
         );
@@ -251,7 +259,7 @@ it(`every request takes effect once, whenever the server is killed (seed ${seed}
   }
   stop = true;
   await working;
-  expect(await state(server.client, "counter")).toEqual([10, 10 * updates]);
+  expect(await rowsAndSum(server.client, "counter")).toEqual([10, 10 * updates]);
   expect(await server.client.count("rows")).toBe(sent + 1);
   const seen = await server.client.query("rows", { k: 100_000, columns: ["id"] });
   expect(new Set(seen.getChild("id")).size).toBe(sent + 1);

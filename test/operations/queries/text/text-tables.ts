@@ -1,6 +1,6 @@
 import { stream, type } from "../../../harness/arrow.js";
 import type { Client, Json } from "../../../harness/client.js";
-import { readyIndex } from "../../indexes/waiting.js";
+import { waitForIndex } from "../../../harness/indexes.js";
 
 /** A row of the tables of these tests. */
 export interface Row {
@@ -25,7 +25,7 @@ export async function textIndex(
 ): Promise<Json> {
   const request = { index_type: "FTS", ...body };
   await client.ok(`/v1/table/${encodeURIComponent(id)}/create_scalar_index`, request);
-  return readyIndex(client, id, request.name ?? `${request.column}_idx`);
+  return waitForIndex(client, id, request.name ?? `${request.column}_idx`);
 }
 
 /** Ids of the rows that a text query finds, best first. */

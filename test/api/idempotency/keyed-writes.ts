@@ -91,13 +91,13 @@ export const writes: readonly Write[] = [
 ];
 
 /** Rows of a table, and the sum of n. */
-export async function state(client: Client, table: string): Promise<[number, number]> {
+export async function rowsAndSum(client: Client, table: string): Promise<[number, number]> {
   const found = await client.query(table, { k: 1_000, columns: ["n"] });
   const values = [...(found.getChild("n") ?? [])] as number[];
   return [values.length, values.reduce((sum, n) => sum + n, 0)];
 }
 
 /** A new table of ten rows. */
-export async function tenRows(client: Client, table: string): Promise<void> {
+export async function createTenRows(client: Client, table: string): Promise<void> {
   await client.createTable(table, rowsOf(...Array.from({ length: 10 }, (_, id) => id)));
 }

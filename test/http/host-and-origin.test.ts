@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
+import { setupServer, type TestServer } from "../harness/setup-server.js";
 import { head, sendRaw } from "../harness/socket.js";
-import { type Serving, useServer } from "../harness/use-server.js";
 
-const open = useServer({ key: null, args: ["--auth", "none"] });
-const named = useServer({
+const open = setupServer({ key: null, args: ["--auth", "none"] });
+const named = setupServer({
   key: null,
   args: ["--auth", "none", "--allowed-host", "tables.example"],
 });
-const keyed = useServer();
+const keyed = setupServer();
 
 /** The status of a request with these header lines; PORT stands for the server's. */
 async function status(
-  { server }: Serving,
+  { server }: TestServer,
   request: string,
   lines: readonly string[],
   body = "",

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
-import { textIndex } from "./text/texts.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { textIndex } from "./text/text-tables.js";
 
 /** Of the second, rows of every query are in memory; of the first, none are. */
-const lance = useServer({ args: ["--row-cache", "0", "--maintenance", "off"] });
-const joust = useServer({ args: ["--row-cache", "256MiB", "--maintenance", "off"] });
+const lance = setupServer({ args: ["--row-cache", "0", "--maintenance", "off"] });
+const joust = setupServer({ args: ["--row-cache", "256MiB", "--maintenance", "off"] });
 const servers = [
   ["Lance", lance],
   ["joust", joust],
@@ -24,7 +24,7 @@ beforeAll(async () => {
     await client.createTable("indexed", items(300));
     const index = { column: "vector", index_type: "IVF_FLAT", num_partitions: 2 };
     await client.ok("/v1/table/indexed/create_index", index);
-    await readyIndex(client, "indexed", "vector_idx");
+    await waitForIndex(client, "indexed", "vector_idx");
     await client.insert("indexed", items(20, { from: 300 }));
     await textIndex(client, "t", { column: "name" });
     // What is asked for again and again is in memory.
@@ -36,14 +36,14 @@ beforeAll(async () => {
 });
 
 /** Tools look for these words, whoever answers. */
-describe.each(servers)("a plan that %s carries out", (name, serving) => {
+describe.each(servers)("a plan that %s carries out", (name, server) => {
   const explain = (id: string, query: Json): Promise<string> =>
-    serving.client.ok(`/v1/table/${id}/explain_plan/`, {
+    server.client.ok(`/v1/table/${id}/explain_plan/`, {
       query: { ...base, ...query },
       verbose: true,
     });
   const analyze = (id: string, query: Json): Promise<string> =>
-    serving.client.ok(`/v1/table/${id}/analyze_plan/`, { ...base, ...query });
+    server.client.ok(`/v1/table/${id}/analyze_plan/`, { ...base, ...query });
   const own = (plan: string) => expect(plan.includes("in memory")).toBe(name === "joust");
 
   it("names the comparison of all vectors, and what it reads", async () => {
@@ -77,7 +77,7 @@ describe.each(servers)("a plan that %s carries out", (name, serving) => {
   });
 
   it("names the reading of rows", async () => {
-    for (let asked = 0; asked < 12; asked++) await serving.client.query("t", { ...base, filter });
+    for (let asked = 0; asked < 12; asked++) await server.client.query("t", { ...base, filter });
     const plan = await explain("t", { filter, columns: ["name"] });
     expect(plan).toMatch(/LanceRead: .*full_filter=id = Int64\(1\)/);
   });

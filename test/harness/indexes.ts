@@ -1,5 +1,5 @@
-import type { Client, Json } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
+import type { Client, Json } from "./client.js";
+import { waitFor } from "./wait-for.js";
 
 /** The entries of a table's index listing. */
 export async function listIndexes(client: Client, id: string): Promise<Json[]> {
@@ -7,9 +7,9 @@ export async function listIndexes(client: Client, id: string): Promise<Json[]> {
 }
 
 /** Waits until an index is ready, as clients do: by listing. A build that failed is an error at once. */
-export async function readyIndex(client: Client, id: string, name: string): Promise<Json> {
+export async function waitForIndex(client: Client, id: string, name: string): Promise<Json> {
   let failed: Json;
-  const entry = await eventually(
+  const entry = await waitFor(
     `index ${name} is ready`,
     async () => {
       const found = (await listIndexes(client, id)).find((index) => index.index_name === name);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Operation, Reply, Translation } from "../../src/api/operation.js";
 import type { Logger } from "../../src/telemetry/logger.js";
-import { expectFailure } from "../harness/failure.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 /** What the server has logged as failed. */
 const logged: string[] = [];
@@ -45,7 +45,7 @@ const translations: Translation[] = [
   { operation: "rejects", path: "/v1/failure_later/", failure: broken },
 ];
 
-const small = useSmallServer({
+const small = setupSmallServer({
   operations,
   translations,
   log,

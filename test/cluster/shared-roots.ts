@@ -14,7 +14,7 @@ export interface SharedRoot {
 }
 
 /** Runs the same tests on a directory with a SQLite catalog and on a bucket with a Postgres one. */
-export function onSharedRoots(suite: (root: SharedRoot) => void): void {
+export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
   const started: Server[] = [];
   const stopAll = () => Promise.all(started.splice(0).map((server) => server.stop()));
 

@@ -19,7 +19,7 @@ export interface TestCatalog {
 }
 
 /** Runs the same tests on SQLite and on Postgres; everything opened is closed after each test. */
-export function onEachDatabase(
+export function describeOnEachDatabase(
   suite: (newCatalog: () => TestCatalog, kind: "sqlite" | "postgres") => void,
 ): void {
   let cleanUp: (() => Promise<void> | void)[] = [];

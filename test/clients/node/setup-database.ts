@@ -2,7 +2,7 @@ import { type Connection, connect } from "@lancedb/lancedb";
 import { afterAll, beforeAll } from "vitest";
 import { type Server, startServer } from "../../harness/server.js";
 
-export interface Remote {
+export interface TestDatabase {
   readonly database: Connection;
   /** The directory that is served. */
   readonly root: string;
@@ -11,7 +11,7 @@ export interface Remote {
 }
 
 /** One server for a test file and a remote connection to it, there once the tests run. */
-export function useDatabase(): Remote {
+export function setupDatabase(): TestDatabase {
   let server: Server | undefined;
   let database: Connection | undefined;
   const open = (apiKey?: string) => {

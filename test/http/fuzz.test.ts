@@ -5,14 +5,14 @@ import type { Operation } from "../../src/api/operation.js";
 import { operations } from "../../src/operations/index.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { setupServer } from "../harness/setup-server.js";
 import { sendRaw } from "../harness/socket.js";
-import { useServer } from "../harness/use-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(50));
+  await joust.client.createTable("t", items(50));
 });
 
 const ids = [
@@ -70,18 +70,18 @@ describe("whatever a client sends", () => {
     async (_, operation) => {
       const method = operation.methods[0] ?? "POST";
       const own = operation.id;
-      await serving.client.createTable(own, items(20));
+      await joust.client.createTable(own, items(20));
       const path = (id: string) =>
         operation.path.replace("{id}", id).replaceAll(/\{\w+\}/g, "some%20name");
       for (const id of ids) {
-        expectSane(await serving.client.request(path(id), { method }), `${operation.id} ${id}`);
+        expectSane(await joust.client.request(path(id), { method }), `${operation.id} ${id}`);
       }
       const params = Object.keys((operation.params as TSchema).properties ?? {});
       for (const name of [...params, "delimiter"]) {
         for (const value of ["", "x", "-1", "1e400", "[]", "{}", "%", "\u0000", "$"]) {
           const asked = { method, params: { [name]: value } };
           expectSane(
-            await serving.client.request(path(own), asked),
+            await joust.client.request(path(own), asked),
             `${operation.id}?${name}=${value}`,
           );
         }
@@ -91,7 +91,7 @@ describe("whatever a client sends", () => {
       for (const body of [...kinds, "{", "[]", "nul", '{"a":'.repeat(5_000)]) {
         const sent = { body: body as object | string };
         const type = { headers: { "content-type": "application/json" } };
-        const answer = await serving.client.request(path(own), { ...sent, ...type });
+        const answer = await joust.client.request(path(own), { ...sent, ...type });
         expectSane(answer, `${operation.id} ${JSON.stringify(body).slice(0, 200)}`);
       }
     },
@@ -102,7 +102,7 @@ describe("whatever a client sends", () => {
     const query = operations.find((operation) => operation.id === "QueryTable") as Operation;
     for (const body of bodies(query) as object[]) {
       for (const rest of [{ k: 1 }, { k: 1, vector: { single_vector: Array(8).fill(0) } }]) {
-        const answer = await serving.client.post("/v1/table/t/query", { ...rest, ...body });
+        const answer = await joust.client.post("/v1/table/t/query", { ...rest, ...body });
         expectSane(answer, JSON.stringify({ ...rest, ...body }).slice(0, 300));
       }
     }
@@ -126,10 +126,10 @@ describe("whatever a client sends", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(word, { maxLength: 20 }), async (words) => {
-        await sendRaw(serving.server.url, words, 5).catch(() => undefined);
+        await sendRaw(joust.server.url, words, 5).catch(() => undefined);
       }),
       { numRuns: 300 },
     );
-    expect((await serving.client.get("/healthz")).status).toBe(200);
+    expect((await joust.client.get("/healthz")).status).toBe(200);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { listIndexes } from "../../indexes/waiting.js";
-import { rows, search, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { listIndexes } from "../../../harness/indexes.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { rows, search, textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 const pets = [
   { id: 1, title: "The Cafés", body: "cats are running" },
   { id: 2, title: "A dog", body: null },
@@ -14,7 +14,7 @@ const pets = [
 
 describe("an FTS index", () => {
   it("is built, listed, used and dropped", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("life", rows(pets));
     const entry = await textIndex(client, "life", { column: "title", with_position: true });
     expect(entry).toMatchObject({
@@ -40,7 +40,7 @@ describe("an FTS index", () => {
   });
 
   it("has a name that nothing else has, unless it is replaced", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("names", rows(pets));
     await textIndex(client, "names", { column: "title" });
     const create = (body: object) => client.post("/v1/table/names/create_index", body);
@@ -68,7 +68,7 @@ describe("an FTS index", () => {
   });
 
   it("takes the place of a native one of its name", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("native", rows(pets));
     await textIndex(client, "native", { column: "title", index_type: "INVERTED" });
     expect((await listIndexes(client, "native"))[0].index_type).toBe("INVERTED");
@@ -79,7 +79,7 @@ describe("an FTS index", () => {
   });
 
   it("says the size of its posting blocks, and Lance's index has the other size", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("blocks", rows(pets));
     const own = await textIndex(client, "blocks", { column: "title", block_size: 128 });
     expect(own.index_type).toBe("FTS");
@@ -100,7 +100,7 @@ describe("an FTS index", () => {
   });
 
   it("can be on a table without rows, and on a column without texts", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("empty", rows([]));
     const entry = await textIndex(client, "empty", { column: "title" });
     expect(entry).toMatchObject({ num_indexed_rows: 0, num_unindexed_rows: 0 });
@@ -114,7 +114,7 @@ describe("an FTS index", () => {
   });
 
   it("can be on a list of texts", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable(
       "lists",
       stream({
@@ -129,7 +129,7 @@ describe("an FTS index", () => {
   });
 
   it("can be on a branch only", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("tree", rows(pets));
     await client.ok("/v1/table/tree/branches/create", { name: "dev" });
     await textIndex(client, "tree", { column: "title", name: "main_idx" });
@@ -156,7 +156,7 @@ describe("an FTS index", () => {
     ["grams that are too long", { max_ngram_length: 100 }, /32/],
     ["a column without text", { column: "id" }, /text/],
   ])("is refused with %s", async (_, body, detail) => {
-    const { client } = serving;
+    const { client } = joust;
     const id = "refused";
     if (!(await client.post(`/v1/table/${id}/exists`, {})).status.toString().startsWith("2")) {
       await client.createTable(id, rows(pets));
@@ -188,7 +188,7 @@ describe("parameters of an FTS index", () => {
     ["beginnings", { base_tokenizer: "ngram", min_ngram_length: 2, prefix_only: true }, "wel", [3]],
     ["another language", { language: "German" }, "dog", [2]],
   ])("have effect: %s", async (_, params, query, expected) => {
-    const { client } = serving;
+    const { client } = joust;
     const id = `params${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, rows(pets));
     await textIndex(client, id, { column: "title", ...params });
@@ -232,7 +232,7 @@ describe("texts without spaces", () => {
       "<em>대한민국</em>의 수도는 서울이다",
     ],
   ])("are found and marked: %s", async (_, params, query, column, expected, passage) => {
-    const { client } = serving;
+    const { client } = joust;
     const id = `unspaced${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, rows(texts));
     await textIndex(client, id, { column, ...params });
@@ -244,7 +244,7 @@ describe("texts without spaces", () => {
   });
 
   it("keep their limit of length, or none", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const long = "x".repeat(60);
     await client.createTable("long", rows([{ id: 1, title: long, body: long }]));
     await textIndex(client, "long", { column: "title" });

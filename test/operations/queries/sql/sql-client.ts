@@ -1,13 +1,13 @@
 import { type Table, tableFromIPC } from "apache-arrow";
 import { type Answer, ARROW_STREAM, type Client, type Json } from "../../../harness/client.js";
-import type { Serving } from "../../../harness/use-server.js";
+import type { TestServer } from "../../../harness/setup-server.js";
 
 /** What tests ask in SQL. */
-export function asking(serving: Serving) {
+export function sqlClient(joust: TestServer) {
   const ask = (
     body: object | string | Uint8Array,
     accept = "application/json",
-    client: Client = serving.client,
+    client: Client = joust.client,
   ): Promise<Answer> =>
     client.request("/v1/sql", {
       body,

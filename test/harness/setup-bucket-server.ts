@@ -1,19 +1,19 @@
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { type HoldingProxy, startHoldingProxy } from "./holding-proxy.js";
+import { type InterceptingProxy, startInterceptingProxy } from "./intercepting-proxy.js";
 import { type S3, startS3 } from "./s3.js";
 import { type Server, startServer } from "./server.js";
 import { removeDir, tempDir } from "./temp.js";
 
 /** A server on a bucket, for all tests of a file; usable from its hooks and tests only. */
-export interface BucketServing {
+export interface BucketServer {
   readonly server: Server;
   /** The URI of its root. */
   readonly root: string;
   /** The directory whose files are the objects of the root. */
   readonly directory: string;
   /** What lies between the server and the store, where it was asked for. */
-  readonly proxy: HoldingProxy;
+  readonly proxy: InterceptingProxy;
   /** Starts a server on the root with a catalog of its own, of that name. */
   start(catalog: string, env?: Record<string, string>): Promise<Server>;
   /** Stops the server, and starts another one on what it left; how the first one ended. */
@@ -21,9 +21,9 @@ export interface BucketServing {
 }
 
 /** Starts a store and a server on it. `held`: its requests go through a proxy that can hold them up. */
-export function useBucket({ held = false } = {}): BucketServing {
+export function setupBucketServer({ held = false } = {}): BucketServer {
   let s3: S3 | undefined;
-  let proxy: HoldingProxy | undefined;
+  let proxy: InterceptingProxy | undefined;
   let server: Server | undefined;
   let root = "";
   let directory = "";
@@ -38,7 +38,7 @@ export function useBucket({ held = false } = {}): BucketServing {
     });
   beforeAll(async () => {
     s3 = await startS3();
-    if (held) proxy = await startHoldingProxy(s3.endpoint);
+    if (held) proxy = await startInterceptingProxy(s3.endpoint);
     root = `${s3.createBucket()}/tables`;
     directory = tempDir("s3-catalog");
     server = await start("names");

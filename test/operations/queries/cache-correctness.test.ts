@@ -2,13 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type, vectors } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { type Serving, useServer } from "../../harness/use-server.js";
-import { doneJob } from "../../jobs/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForJobResult } from "../../harness/jobs.js";
+import { setupServer, type TestServer } from "../../harness/setup-server.js";
 
-const warm = useServer({ args: ["--row-cache", "64MiB"] });
-const cold = useServer({ args: ["--row-cache", "0"] });
-const both: Serving[] = [];
+const warm = setupServer({ args: ["--row-cache", "64MiB"] });
+const cold = setupServer({ args: ["--row-cache", "0"] });
+const both: TestServer[] = [];
 const least = -(2n ** 63n);
 
 const rows = (due: bigint) =>
@@ -30,17 +30,17 @@ const kinds: [string, Json][] = [
   ["a query by vector and text", { ...near, ...words }],
 ];
 
-async function indexed(serving: Serving, id: string): Promise<void> {
+async function indexed(joust: TestServer, id: string): Promise<void> {
   const index = { column: "text", index_type: "FTS" };
-  const reply = await serving.client.ok(`/v1/table/${id}/create_index`, index);
-  await doneJob(serving.client, reply.transaction_id);
+  const reply = await joust.client.ok(`/v1/table/${id}/create_index`, index);
+  await waitForJobResult(joust.client, reply.transaction_id);
 }
 
 beforeAll(async () => {
   both.push(warm, cold);
-  for (const serving of both) {
-    await serving.client.createTable("t", rows(0n));
-    await indexed(serving, "t");
+  for (const joust of both) {
+    await joust.client.createTable("t", rows(0n));
+    await indexed(joust, "t");
   }
 });
 
@@ -85,21 +85,21 @@ describe("the state of a cache changes no answer", () => {
     ["user <> 'ann'", 2],
     ["id > - 1", 3],
   ])("to %s", async (filter, count) => {
-    for (const serving of both) {
+    for (const joust of both) {
       for (let time = 0; time < 4; time++) {
-        const found = await serving.client.query("t", { vector: {}, filter, columns: ["id"] });
+        const found = await joust.client.query("t", { vector: {}, filter, columns: ["id"] });
         expect(found.numRows).toBe(count);
       }
-      expect(await serving.client.count("t", { predicate: filter })).toBe(count);
+      expect(await joust.client.count("t", { predicate: filter })).toBe(count);
     }
   });
 
   it("refuses a column that is named twice", async () => {
-    for (const serving of both) {
+    for (const joust of both) {
       for (const [, kind] of kinds) {
         for (let time = 0; time < 3; time++) {
           const asked = { k: 3, ...kind, columns: ["id", "id"] };
-          const reply = await serving.client.post("/v1/table/t/query", asked);
+          const reply = await joust.client.post("/v1/table/t/query", asked);
           expectFailure(reply, 400, 13, /twice/);
         }
       }
@@ -117,8 +117,8 @@ describe("the state of a cache changes no answer", () => {
   ])("nor whether there is one to %s", async (filter) => {
     const asked = { k: 3, vector: {}, filter, columns: ["id"] };
     const statuses = new Set<number>();
-    for (const serving of [cold, warm, warm, warm]) {
-      statuses.add((await serving.client.post("/v1/table/t/query", asked)).status);
+    for (const joust of [cold, warm, warm, warm]) {
+      statuses.add((await joust.client.post("/v1/table/t/query", asked)).status);
     }
     expect(statuses.size).toBe(1);
   });

@@ -1,23 +1,23 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface HoldingProxy {
+export interface InterceptingProxy {
   readonly url: string;
   /** Keeps requests back that match, until `release`. */
   hold(matches: (method: string, path: string) => boolean): void;
   /** How many are kept back. */
   held(): number;
   /** Hands the next request that matches on, but drops the connection in place of its answer. */
-  loseAnswer(matches: (method: string, path: string) => boolean): void;
+  dropResponse(matches: (method: string, path: string) => boolean): void;
   /** How many answers were lost. */
-  lost(): number;
+  droppedResponses(): number;
   /** Lets them, and all that come, through. */
   release(): void;
   stop(): Promise<void>;
 }
 
 /** An HTTP proxy that hands requests on as they are, signed headers included. */
-export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
+export async function startInterceptingProxy(target: string): Promise<InterceptingProxy> {
   const { hostname, port } = new URL(target);
   let matches = (_method: string, _path: string): boolean => false;
   let waiting: (() => void)[] = [];
@@ -58,10 +58,10 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
       matches = which;
     },
     held: () => waiting.length,
-    loseAnswer(which) {
+    dropResponse(which) {
       loses = which;
     },
-    lost: () => lost,
+    droppedResponses: () => lost,
     release,
     stop() {
       release();
