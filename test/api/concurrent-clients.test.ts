@@ -55,7 +55,7 @@ const requests: Record<string, () => Promise<Answer>> = {
 /** What may go wrong when everybody changes everything: something is missing, taken or just being changed. */
 const foreseen = new Set([1, 4, 5, 6, 7, 14]);
 
-it(`many clients at once meet no failure but the foreseen (TEST_SEED=${seed})`, {
+it(`concurrent clients get only expected errors (TEST_SEED=${seed})`, {
   timeout: 120_000,
 }, async () => {
   const names = Object.keys(requests);

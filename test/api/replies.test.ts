@@ -153,7 +153,7 @@ function filled<T extends string | object | undefined>(value: T): T {
   return JSON.parse(text.replace(/JOB|MANIFEST|LOCATION/, (name) => known[name] ?? name));
 }
 
-it("every reply is as its operation declares, and has nothing else", async () => {
+it("every reply matches the declared schema of its operation and has no further members", async () => {
   for (const [id, path, body] of requests) {
     if (id === "ListRowErrors") await waitForJobResult(joust.client, known.BACKFILL ?? "");
     if (id === "ListTableIndices") {
@@ -180,7 +180,7 @@ it("every reply is as its operation declares, and has nothing else", async () =>
   }
 });
 
-it("every operation is in this test", () => {
+it("the tested requests cover every operation", () => {
   const ids = contract.map((operation) => operation.id);
   expect([...new Set(requests.map(([id]) => id))].sort()).toEqual(ids.sort());
 });

@@ -31,7 +31,7 @@ function ask(client: Client, { methods, path, body }: Operation): Promise<Answer
 
 describe("every operation", () => {
   it.each(operations.map((operation) => [operation.id, operation] as const))(
-    "%s is refused to the roles below its own, and to no other",
+    "%s returns 403 for roles below its permission and for no other role",
     async (id, operation) => {
       for (const [rank, role] of roles.entries()) {
         const reply = await ask(as[role], operation);
@@ -45,7 +45,7 @@ describe("every operation", () => {
     },
   );
 
-  it("has the same permission in the LanceDB dialect", async () => {
+  it("requires the same permission in the LanceDB dialect", async () => {
     for (const translation of translations) {
       const canonical = operations.find(({ id }) => id === translation.operation) as Operation;
       const path = translation.path ?? (canonical.dialect ? canonical.path : `${canonical.path}/`);
@@ -129,13 +129,13 @@ describe("requests that need admin", () => {
     await joust.client.ok("/v1/table/unlisted/deregister");
   });
 
-  it("are known for each operation that has some", () => {
+  it("are listed here for each operation that declares some", () => {
     const declared = operations.filter((operation) => operation.administrative);
     expect(Object.keys(partly).sort()).toEqual(declared.map(({ id }) => id).sort());
   });
 
   it.each(Object.entries(partly))(
-    "of %s are refused to a writer, others are not",
+    "return 403 for a writer, and other requests of the operation succeed: %s",
     async (id, { admin, write }) => {
       for (const [path, body] of admin) {
         expectFailure(
@@ -151,7 +151,7 @@ describe("requests that need admin", () => {
     },
   );
 
-  it("take effect for an administrator", async () => {
+  it("succeed for an admin", async () => {
     const { admin } = as;
     await admin.createNamespace("filled");
     await admin.createTable("filled$t", items(1));
@@ -167,7 +167,7 @@ describe("requests that need admin", () => {
     expect((await admin.post(`${table}/add_columns`, body)).status).toBe(200);
   });
 
-  it("are told apart in both dialects", async () => {
+  it("are recognized in both dialects", async () => {
     const body = { new_columns: [{ name: "g", virtual_column }] };
     expectFailure(await as.write.post(`${table}/add_columns/`, body), 403, 15, /admin/);
     const header = { "x-lance-table-properties": JSON.stringify(kept) };

@@ -37,8 +37,8 @@ afterEach(() => {
 
 const tools = { autocannon: autocannonLoad, ...(hasWrk ? { wrk: wrkLoad } : {}) };
 
-describe.each(Object.entries(tools))("load by %s", (_name, load) => {
-  test("sends the requests in turn, byte for byte, and counts the answers", async () => {
+describe.each(Object.entries(tools))("the load generator %s", (_name, load) => {
+  test("sends the requests in order, byte for byte, and counts the responses", async () => {
     const requests = [
       { method: "POST", path: "/a", headers: { "x-test": 'quoted "one"' }, body: bytes },
       { method: "POST", path: "/b", headers: { "x-test": "two" }, body: "short" },
@@ -70,7 +70,7 @@ describe.each(Object.entries(tools))("load by %s", (_name, load) => {
 });
 
 test.runIf(process.platform === "linux")(
-  "the cost of a process includes that of its children",
+  "the CPU time of a process includes its children",
   async () => {
     const busy = "const end = Date.now() + 400; while (Date.now() < end);";
     const parent = `require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(

@@ -22,7 +22,7 @@ const keys = [
   "second-prewarmed",
 ];
 
-test("the suite measures the real server", async () => {
+test("the benchmark suite measures the real server", async () => {
   const args = ["--quick", "--rows=600", "--dimensions=16", "--clients=2", "--contenders=joust"];
   const lines: string[] = [];
   const report = await runBench(parseArguments([...args, ...keys]), (line) => lines.push(line));

@@ -22,8 +22,8 @@ beforeAll(async () => {
   await joust.client.createTable("ns$t", items(20));
 });
 
-describe("names", () => {
-  it("are refused that are empty, lead elsewhere, or hold a separator", async () => {
+describe("a name", () => {
+  it("is rejected if it is empty, leads to another path or contains a separator", async () => {
     const { client } = joust;
     const bad = ["..", ".", "a/b", "..%2F..%2Fetc", "a%00b", "a%0Ab", "a\\b"];
     const encoded = (name: string) => (name.includes("%") ? name : encodeURIComponent(name));
@@ -48,7 +48,7 @@ describe("names", () => {
     expect(own).toHaveLength(1);
   });
 
-  it("that hold a delimiter are no path of two", async () => {
+  it("that contains a delimiter is not parsed as two names", async () => {
     const { client } = joust;
     // Written with another delimiter, the name would hold the usual one.
     const reply = await client.post("/v1/table/ns$x:y/create?delimiter=:", items(1));
@@ -64,8 +64,8 @@ describe("names", () => {
   });
 });
 
-describe("who asks", () => {
-  it("is told by the whole key, not by its beginning", async () => {
+describe("authentication", () => {
+  it("compares the whole key instead of a prefix", async () => {
     const { client, server } = joust;
     expect((await client.get("/v1/table")).status).toBe(200);
     const other = server.key.slice(0, -1) + (server.key.endsWith("A") ? "B" : "A");
@@ -78,7 +78,7 @@ describe("who asks", () => {
 });
 
 describe("a table", () => {
-  it("of no rows is made of a stream without any", async () => {
+  it("can be created from a stream without rows", async () => {
     const { client } = joust;
     const { version } = await client.createTable("ns$none", emptyStream({ id: type.i64 }));
     expect(version).toBe(1);
@@ -86,7 +86,7 @@ describe("a table", () => {
     expect((await on("ns$none", "describe")).schema.fields).toHaveLength(1);
   });
 
-  it("says who it belongs to in every form that clients use", async () => {
+  it("takes properties from the query and from the header", async () => {
     const { client } = joust;
     const headers = { "x-lance-table-properties": '{"owner":"header","team":"a"}' };
     const params = { properties: '{"owner":"query"}', storage_options: '{"timeout":"30s"}' };
@@ -99,7 +99,7 @@ describe("a table", () => {
     expect((await on("ns$owned", "describe")).properties).toEqual(reply.json.properties);
   });
 
-  it("has a version and a schema as soon as it is more than declared", async () => {
+  it("has a version and a schema only after its first write", async () => {
     const { client } = joust;
     await on("ns$d", "declare");
     const declared = await on("ns$d", "describe", {});
@@ -115,22 +115,22 @@ describe("a table", () => {
     expect([filled.version, filled.schema.fields.length]).toEqual([1, 5]);
   });
 
-  it("counts live rows, not those that are deleted", async () => {
+  it("counts live rows and not deleted rows", async () => {
     await joust.client.createTable("ns$deleted", items(10));
     await on("ns$deleted", "delete", { predicate: "id < 4" });
     const stats = await on("ns$deleted", "stats");
     expect([stats.num_rows, stats.fragment_stats.lengths.max]).toEqual([6, 6]);
   });
 
-  it("has the metadata that was given last, and no other", async () => {
+  it("has only the metadata of the last request", async () => {
     await on("ns$t", "schema_metadata/update", { a: "1", b: "2" });
     expect(await on("ns$t", "schema_metadata/update", { c: "3" })).toEqual({ c: "3" });
     expect((await on("ns$t", "describe")).schema.metadata).toEqual({ c: "3" });
   });
 });
 
-describe("requests of older and newer clients", () => {
-  it("count and list tags by GET and by POST", async () => {
+describe("older and newer clients", () => {
+  it("can count rows and list tags by GET and by POST", async () => {
     const { client } = joust;
     await on("ns$t", "tags/create", { tag: "one", version: 1 });
     for (const method of ["GET", "POST"]) {
@@ -143,7 +143,7 @@ describe("requests of older and newer clients", () => {
     expect((await client.get("/v1/table/ns$t/count_rows", some)).json).toBe(5);
   });
 
-  it("scan everything with the largest k there is", async () => {
+  it("can read everything with the largest k", async () => {
     const found = await joust.client.query("ns$t", {
       k: 2_147_483_647,
       vector: { single_vector: [] },
@@ -151,7 +151,7 @@ describe("requests of older and newer clients", () => {
     expect(found.numRows).toBe(20);
   });
 
-  it("may ask for partitions in each way", async () => {
+  it("can set the number of partitions in each form", async () => {
     const vector = { single_vector: Array(8).fill(0.5) };
     for (const probes of [
       { nprobes: 4 },
@@ -163,7 +163,7 @@ describe("requests of older and newer clients", () => {
     }
   });
 
-  it("merge on one key field or several", async () => {
+  it("can merge on one key column or on several", async () => {
     const { client } = joust;
     await client.createTable("ns$merged", items(5));
     for (const on of ["on=id", "on=id&on=name"]) {
@@ -173,7 +173,7 @@ describe("requests of older and newer clients", () => {
     }
   });
 
-  it("publish versions themselves: newest first, one, with paths in the store", async () => {
+  it("can list managed versions newest first with their store paths", async () => {
     const { client } = joust;
     await client.createTable("ns$managed", items(1), {
       properties: '{"managed_versioning":"true"}',
@@ -188,7 +188,7 @@ describe("requests of older and newer clients", () => {
     expect(described.version).toEqual(newest);
   });
 
-  it("get the plan of a text query that really runs", async () => {
+  it("get an executable plan for a text query", async () => {
     const { client } = joust;
     await client.ok("/v1/table/ns$t/create_scalar_index", { column: "name", index_type: "FTS" });
     await waitForIndex(client, "ns$t", "name_idx");
@@ -202,7 +202,7 @@ describe("requests of older and newer clients", () => {
 });
 
 describe("a page of tables", () => {
-  it("has a token as long as there are more, over all namespaces too", async () => {
+  it("has a token as long as more tables follow, also in the listing over all namespaces", async () => {
     const { client } = joust;
     for (const path of ["/v1/table", "/v1/namespace/ns/table/list"]) {
       const whole = (await client.get(path)).json.tables;
@@ -219,7 +219,7 @@ describe("a page of tables", () => {
   });
 });
 
-describe.skipIf(s3Missing)("the credentials of the store", () => {
+describe.skipIf(s3Missing)("storage credentials", () => {
   let s3: S3;
   let server: Server;
   let directory: string;
@@ -244,7 +244,7 @@ describe.skipIf(s3Missing)("the credentials of the store", () => {
     removeDir(directory);
   });
 
-  it("are in no reply, whatever asks for them", async () => {
+  it("appear in no response of any operation", async () => {
     const { client } = server;
     const created = await client.createTable("t", items(1));
     const replies = [

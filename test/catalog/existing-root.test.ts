@@ -36,8 +36,8 @@ async function writeElsewhere(rows: number): Promise<string> {
 const names = async (server: Server): Promise<string[]> =>
   (await server.client.get("/v1/namespace/$/table/list")).json.tables;
 
-describe("a root that already holds tables", () => {
-  it("is served as it is, and goes on taking in what others put there", async () => {
+describe("a root that already contains tables", () => {
+  it("is served as it is, and later additions of other tools are found", async () => {
     const table = await writeElsewhere(7);
     cpSync(table, join(root, "before.lance"), { recursive: true });
     const server = await serve(root);
@@ -54,7 +54,7 @@ describe("a root that already holds tables", () => {
     await waitFor("it is found by name", async () => (await server.client.count("asked")) === 7);
   });
 
-  it("keeps a table that another tool has just put where a create would write", async () => {
+  it("keeps a table that another tool has just placed at the location of a new table", async () => {
     const table = await writeElsewhere(7);
     const server = await serve(root);
     await names(server);
@@ -63,7 +63,7 @@ describe("a root that already holds tables", () => {
     expect(await server.client.count("t")).toBe(7);
   });
 
-  it("shows a dropped table no more, after a restart neither", async () => {
+  it("does not show a dropped table again, even after a restart", async () => {
     cpSync(await writeElsewhere(7), join(root, "t.lance"), { recursive: true });
     const server = await serve(root);
     await server.client.ok("/v1/table/t/drop", {});
@@ -75,8 +75,8 @@ describe("a root that already holds tables", () => {
   });
 });
 
-describe("a server killed in the middle of a create", () => {
-  it("leaves neither name nor files", async () => {
+describe("a server killed during a create", () => {
+  it("leaves neither a name nor files after a restart", async () => {
     const server = await serve(root);
     await server.client.createNamespace("n");
     const part = tableFromIPC(items(10_000, { dimension: 64 }));

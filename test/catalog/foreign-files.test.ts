@@ -43,7 +43,7 @@ async function unknownTable(path: string, rows: number): Promise<string> {
 /** Longer than a listing trusts the last look at the root. */
 const LOOK = 1_200;
 
-describe("a location that a client chooses", () => {
+describe("a location chosen by a client", () => {
   it.each(["declare", "batch-commit"])("must be empty or absent: %s", async (how) => {
     const dump = foreign(`backups-${how}/2026/dump.sql`);
     const nested = await unknownTable(`backups-${how}/loose.lance`, 3);
@@ -66,7 +66,7 @@ describe("a location that a client chooses", () => {
     expect(await joust.client.count(`in-empty-${how}`)).toBe(2);
   });
 
-  it("is refused where a file is, or a table that the catalog does not know", async () => {
+  it("is rejected if it is inside a file or inside a table that the catalog does not have", async () => {
     foreign("a-file");
     expectFailure(await post("taker/declare", { location: "a-file" }), 400, 13, /location/);
     expectFailure(await post("taker/declare", { location: "a-file/in" }), 400, 13, /location/);
@@ -76,7 +76,7 @@ describe("a location that a client chooses", () => {
     }
   });
 
-  it("is no place inside another table, also for a table that is registered", async () => {
+  it("is rejected inside another table, also for a registration", async () => {
     await unknownTable("outer/t.lance", 1);
     await unknownTable("outer/t.lance/tree/inner", 2);
     const inside = { location: "outer/t.lance/tree/inner" };
@@ -85,15 +85,15 @@ describe("a location that a client chooses", () => {
     expectFailure(await post("inside/register", inside), 409, 5, /location/);
   });
 
-  it("must hold a Lance table to be registered", async () => {
+  it("must contain a Lance table to be registered", async () => {
     const file = foreign("papers/_versions/notes.txt");
     expectFailure(await post("x/register", { location: "papers" }), 400, 13, /no Lance table/);
     expect(existsSync(file)).toBe(true);
   });
 });
 
-describe("dropping a table", () => {
-  it("leaves what others put beside its files, and does not bring the table back", async () => {
+describe("drop", () => {
+  it("leaves foreign files in the directory and does not serve the table again", async () => {
     const { client, server } = joust;
     const { location } = await client.createTable("shared", items(3));
     await client.ok("/v1/table/shared/create_index", { column: "id", index_type: "BTREE" });
@@ -120,7 +120,7 @@ describe("dropping a table", () => {
     expect(readdirSync(location).sort()).toEqual(["nested.lance", "notes.txt"]);
   });
 
-  it("leaves what came to a declared table's location, also with its namespace", async () => {
+  it("leaves foreign files at the location of a declared table, also when its namespace is dropped", async () => {
     const { client } = joust;
     await client.createNamespace("ns");
     await client.ok("/v1/table/ns$late/declare", { location: "late" });
@@ -133,7 +133,7 @@ describe("dropping a table", () => {
     expect(readdirSync(location)).toEqual(["beside.txt"]);
   });
 
-  it("removes everything that the server wrote for it, and its directory", async () => {
+  it("removes every file that the server wrote for the table and its directory", async () => {
     const { client } = joust;
     const { location } = await client.createTable("whole", items(300));
     await client.ok("/v1/table/whole/create_index", { column: "id", index_type: "BTREE" });
@@ -146,7 +146,7 @@ describe("dropping a table", () => {
   });
 });
 
-describe("deregistering a table", () => {
+describe("deregister", () => {
   it("leaves all files", async () => {
     const { client } = joust;
     const { location } = await client.createTable("kept", items(2));
@@ -157,8 +157,8 @@ describe("deregistering a table", () => {
   });
 });
 
-describe("a create that fails", () => {
-  it("leaves files that were there before it", async () => {
+describe("a failed create", () => {
+  it("leaves files that existed before", async () => {
     const { client } = joust;
     const file = foreign("broken.lance/notes.txt");
     const own = foreign("broken.lance/data/mine.bin");
@@ -170,7 +170,7 @@ describe("a create that fails", () => {
     expect(existsSync(file) && existsSync(own)).toBe(true);
   });
 
-  it("because the server was killed leaves what others put beside its files", async () => {
+  it("leaves foreign files when the server was killed", async () => {
     const server = await startServer();
     const { root, key } = server;
     onTestFinished(() => removeDir(root));
@@ -201,8 +201,8 @@ describe("a create that fails", () => {
   });
 });
 
-describe("a directory with a table's name that holds none", () => {
-  it("is no table until one is there", async () => {
+describe("a directory named like a table but without a table", () => {
+  it("is not served until it contains a table", async () => {
     const { client } = joust;
     mkdirSync(inRoot("hollow.lance"));
     foreign("papers.lance/notes.txt");

@@ -7,7 +7,7 @@ const newHash = () => createHash("sha256").update(randomBytes(32)).digest();
 
 describe("API keys", () => {
   describeOnEachDatabase((newCatalog, kind) => {
-    it("are found by their hash, listed and revoked", async () => {
+    it("can be found by hash, listed and revoked", async () => {
       const { keys } = await newCatalog().open();
       expect(await keys.count()).toBe(0);
       const hash = newHash();
@@ -22,7 +22,7 @@ describe("API keys", () => {
       expect(await keys.findByHash(hash)).toBeUndefined();
     });
 
-    it("exist once", async () => {
+    it("are unique", async () => {
       const { keys } = await newCatalog().open();
       const hash = newHash();
       await keys.create({ name: "a", role: "read", hash });
@@ -31,7 +31,7 @@ describe("API keys", () => {
       });
     });
 
-    it("made and revoked by another process count", async () => {
+    it("take effect on a running server when another process creates or revokes them", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");
@@ -48,7 +48,7 @@ describe("API keys", () => {
       await waitFor("the key is revoked", gone, soon);
     });
 
-    it("that nobody has cost a server next to nothing, and are known once they are made", async () => {
+    it("that do not exist cost no query for a while, and new keys are accepted soon after creation", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");

@@ -44,8 +44,8 @@ const isLink = (path: string): boolean =>
 /** How often something stands in what a server printed. */
 const times = (server: Server, text: string): number => server.output().split(text).length - 1;
 
-describe("symbolic links in a root", () => {
-  it("are tables where they lead to one; what is broken is skipped, and logged once", async () => {
+describe("a symbolic link in the root", () => {
+  it("is a table if its target is one, and a broken link is skipped and logged once", async () => {
     const table = await tableElsewhere(7);
     const root = directory("links");
     const elsewhere = directory("targets");
@@ -95,7 +95,7 @@ describe("symbolic links in a root", () => {
     expect(existsSync(join(elsewhere, "missing"))).toBe(false);
   });
 
-  it("are removed with their table, and what they lead to stays", async () => {
+  it("is removed with its table, and its target stays", async () => {
     const table = await tableElsewhere(5);
     const before = readdirSync(table, { recursive: true }).sort();
     const root = directory("links");
@@ -110,7 +110,7 @@ describe("symbolic links in a root", () => {
     expect(await server.client.count("linked")).toBe(2);
   });
 
-  it("inside a table are removed with it, and what they lead to stays", async () => {
+  it("inside a table is removed with the table, and its target stays", async () => {
     const root = directory("links");
     const server = await serve(root);
     const { location } = await server.client.createTable("t", items(5));
@@ -122,7 +122,7 @@ describe("symbolic links in a root", () => {
     expect(readdirSync(moved)).toEqual(["mine"]);
   });
 
-  it("above a location are for tables that are there already", async () => {
+  it("in a location path is allowed for existing tables only", async () => {
     const table = await tableElsewhere(4);
     const root = directory("links");
     symlinkSync(join(table, ".."), join(root, "shelf"));
@@ -140,7 +140,7 @@ describe("symbolic links in a root", () => {
     expect(server.output()).toContain("entries that are not the table's stay");
   });
 
-  it("are not followed with --follow-links never", async () => {
+  it("is not followed with --follow-links never", async () => {
     const table = await tableElsewhere(5);
     const root = directory("links");
     const link = join(root, "linked.lance");

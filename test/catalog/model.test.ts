@@ -204,9 +204,9 @@ const commands = fc.commands(
   { maxCommands: 60, size: "max" },
 );
 
-describe("any sequence of changes", () => {
+describe("the catalog after any sequence of changes", () => {
   describeOnEachDatabase((newCatalog, kind) => {
-    it("does what a plain model does, seen through two connections", async () => {
+    it("matches a simple model on both of its connections", async () => {
       const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
       console.log(`model test on ${kind}: JOUST_TEST_SEED=${seed}`);
       const open = newCatalog();

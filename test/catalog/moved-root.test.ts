@@ -24,7 +24,7 @@ async function filled(root: string): Promise<void> {
   await server.stop();
 }
 
-it("serves a root that was moved, tables of namespaces included", async () => {
+it("a moved root is served with the tables of its namespaces", async () => {
   await filled(join(dir, "before"));
   renameSync(join(dir, "before"), join(dir, "after"));
   const server = await serve(join(dir, "after"));
@@ -34,7 +34,7 @@ it("serves a root that was moved, tables of namespaces included", async () => {
   expect(existsSync(join(dir, "before"))).toBe(false);
 });
 
-it("serves a copy of a root without touching the original", async () => {
+it("serving a copy of a root leaves the original unchanged", async () => {
   const [original, copy] = [join(dir, "original"), join(dir, "copy")];
   await filled(original);
   cpSync(original, copy, { recursive: true });
@@ -47,7 +47,7 @@ it("serves a copy of a root without touching the original", async () => {
   expect(await first.client.count("t")).toBe(5);
 });
 
-it("takes a symbolic link to the root for the root", async () => {
+it("a symbolic link to the root is the same root", async () => {
   const [root, link] = [join(dir, "root"), join(dir, "link")];
   await filled(root);
   symlinkSync(root, link);

@@ -8,7 +8,7 @@ const declare = async ({ catalog }: OpenCatalog, id: string[], location?: string
   (await catalog.changeTables({ declare: [{ id, location, properties: {} }] })).declared[0];
 
 describeOnEachDatabase((newCatalog) => {
-  it("declares a table, lists it, and confirms it", async () => {
+  it("the catalog declares a table, lists it and confirms it", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;
     const declared = await declare(store, ["t"]);
@@ -23,7 +23,7 @@ describeOnEachDatabase((newCatalog) => {
     await expect(catalog.confirmTable("nobody")).rejects.toMatchObject({ code: 14 });
   });
 
-  it("refuses names and locations that are taken, and parents that are not there", async () => {
+  it("declare rejects taken names, taken locations and missing parents", async () => {
     const given = newCatalog();
     const store = await given.open();
     const there = await makeTable(store, ["there"]);
@@ -39,7 +39,7 @@ describeOnEachDatabase((newCatalog) => {
     await expect(declare(store, ["a/b"])).rejects.toMatchObject({ code: 13 });
   });
 
-  it("declares and deregisters all or nothing", async () => {
+  it("a batch declares and deregisters all of its tables or none", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;
     await makeTable(store, ["old"]);
@@ -62,7 +62,7 @@ describeOnEachDatabase((newCatalog) => {
     expect((await catalog.listTables([], {})).items).toEqual(["old", "old2"]);
   });
 
-  it("remembers what was deregistered, until it is registered again", async () => {
+  it("a deregistered location stays excluded until it is registered again", async () => {
     const given = newCatalog();
     const store = await given.open();
     const { catalog } = store;
@@ -83,7 +83,7 @@ describeOnEachDatabase((newCatalog) => {
     ).rejects.toMatchObject({ code: 5 });
   });
 
-  it("replaces a registration where it is told to", async () => {
+  it("register replaces a registration only if replace is set", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;
     const one = await makeTable(store, ["one"]);
@@ -102,7 +102,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await catalog.table(["one"])).toEqual({ ...before, properties: { x: "z" } });
   });
 
-  it("lets one at a time write a first version", async () => {
+  it("only one caller at a time may write the first version of a declared table", async () => {
     const given = newCatalog();
     const store = await given.open();
     const { catalog } = store;
@@ -122,7 +122,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await next.catalog.table(["t"])).toMatchObject({ declared: false });
   });
 
-  it("takes a declared table whose files a look at the root finds as one with versions", async () => {
+  it("adoption confirms a declared table when its files appear", async () => {
     const store = await newCatalog().open();
     const declared = await declare(store, ["t"]);
     const found = {
@@ -136,7 +136,7 @@ describeOnEachDatabase((newCatalog) => {
   });
 });
 
-it("takes locations below the root only, in every form that names one", () => {
+it("a client may name locations below the root only, in every form of a location", () => {
   for (const given of ["a.lance", "/data/root/a.lance", "file:///data/root/a.lance/"]) {
     expect(clientLocation("/data/root", given)).toBe("/data/root/a.lance");
   }

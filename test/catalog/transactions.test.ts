@@ -41,7 +41,7 @@ async function jobOn(store: OpenCatalog) {
 }
 
 describeOnEachDatabase((newCatalog) => {
-  it("records work that is done", async () => {
+  it("a finished operation is recorded as a transaction", async () => {
     const { transactions } = await newCatalog().open();
     const id = await transactions.record({ properties: { a: "b" } });
     expect(await transactions.describe(id)).toEqual({
@@ -54,7 +54,7 @@ describeOnEachDatabase((newCatalog) => {
     await expect(transactions.alter(id, cancel)).rejects.toMatchObject({ code: 14 });
   });
 
-  it("stores nothing of what its id says", async () => {
+  it("a transaction that fits into its id is not stored", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const ids = await Promise.all([1, 2, 3].map(() => transactions.record({ properties: {} })));
@@ -63,7 +63,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await stored(catalog)).toEqual([]);
   });
 
-  it("keeps what is too long for an id", async () => {
+  it("a transaction that is too long for its id is stored", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const properties = { object: "x".repeat(2_000) };
@@ -78,7 +78,7 @@ describeOnEachDatabase((newCatalog) => {
     });
   });
 
-  it("is what every server of the catalog tells, the next one's process too, and no other's", async () => {
+  it("every server of the same catalog can describe a transaction, and no other server can", async () => {
     const catalog = newCatalog();
     const [first, second] = await Promise.all([catalog.open(), catalog.open()]);
     const [a, b] = [first.transactions, second.transactions];
@@ -98,7 +98,7 @@ describeOnEachDatabase((newCatalog) => {
     await expect(stranger.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });
   });
 
-  it("is stored once something is set on it, for all servers", async () => {
+  it("a transaction is stored for all servers once a property is set on it", async () => {
     const catalog = newCatalog();
     const [a, b] = [(await catalog.open()).transactions, (await catalog.open()).transactions];
     const id = await a.record({ properties: { by: "a" } });
@@ -111,7 +111,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await stored(catalog)).toEqual([id]);
   });
 
-  it("is unknown after seven days, and what was set on it lasts as long", async () => {
+  it("a transaction expires after seven days, and its later properties expire with it", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const now = Date.now();
@@ -133,7 +133,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(made[0]?.created_at, "of the record, not of the alteration").toBeLessThan(now - 6 * DAY);
   });
 
-  it("is what an earlier version of joust stored", async () => {
+  it("a transaction stored by an earlier version of joust can be read and altered", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const id = timedId();
@@ -149,7 +149,7 @@ describeOnEachDatabase((newCatalog) => {
     expect((await transactions.alter(id, [set("c", "d")])).properties).toEqual({ a: "b", c: "d" });
   });
 
-  it("follows a job, and keeps how it ended when the job is forgotten", async () => {
+  it("the transaction of a job has the status of the job and keeps it after the job is deleted", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { table, job } = await jobOn(store);
@@ -175,7 +175,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await status(third.id)).toBe("Canceled");
   });
 
-  it("cancels the job of a transaction, and only one that has not ended", async () => {
+  it("cancelling a transaction cancels its job only while the job has not ended", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { job } = await jobOn(store);
@@ -190,7 +190,7 @@ describeOnEachDatabase((newCatalog) => {
     ).rejects.toMatchObject({ code: 14 });
   });
 
-  it("applies all actions or none", async () => {
+  it("an alteration applies all of its actions or none", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { job } = await jobOn(store);
@@ -227,7 +227,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await jobs.find(job.id)).toMatchObject({ state: "QUEUED" });
   });
 
-  it("lets alterations at the same time follow one another, on all servers", async () => {
+  it("concurrent alterations on several servers are applied one after another", async () => {
     const catalog = newCatalog();
     const servers = [await catalog.open(), await catalog.open()];
     const id = (await servers[0]?.transactions.record({ properties: {} })) as string;
@@ -241,7 +241,7 @@ describeOnEachDatabase((newCatalog) => {
     }
   });
 
-  it("lists jobs page by page, newest first, while others are queued", async () => {
+  it("the job listing is paged newest first while jobs are added", async () => {
     const store = await newCatalog().open();
     const { jobs } = store;
     const table = await makeTable(store, ["t"]);
@@ -268,7 +268,7 @@ describeOnEachDatabase((newCatalog) => {
     }
   });
 
-  it("keeps a paused job from being claimed", async () => {
+  it("a paused job is not claimed", async () => {
     const store = await newCatalog().open();
     const { jobs } = store;
     const { job } = await jobOn(store);

@@ -5,7 +5,7 @@ import { openSqlite } from "../../src/database/sqlite/open.js";
 import { describeOnEachDatabase, quiet } from "./catalog-databases.js";
 
 describeOnEachDatabase((newCatalog, kind) => {
-  it("refuses a catalog that a newer joust has migrated, and changes nothing in it", async () => {
+  it("a catalog of a newer joust version is rejected and left unchanged", async () => {
     const catalog = newCatalog();
     await (await catalog.open("tool")).close();
     const db = await (kind === "postgres"

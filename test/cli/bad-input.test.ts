@@ -28,7 +28,7 @@ function expectSentence({ code, err }: CliResult, sentence: string | RegExp): vo
 }
 
 describe("joust serve", () => {
-  it("makes nothing in the root when the certificate cannot be used", async () => {
+  it("creates nothing in the root if the certificate is invalid", async () => {
     const dir = newDir();
     const { certFile, keyFile } = newCertificate(dir, "good");
     const other = newCertificate(dir, "other");
@@ -52,7 +52,7 @@ describe("joust serve", () => {
     expect(existsSync(join(dir, "data"))).toBe(false);
   });
 
-  it("names a port that is taken, and starts on the same root afterwards", async () => {
+  it("names the port that is in use and starts on the same root afterwards", async () => {
     const dir = newDir();
     const taken = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -69,7 +69,7 @@ describe("joust serve", () => {
     expect(await runCli(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
   });
 
-  it("refuses a data directory of a newer version, and changes nothing in it", async () => {
+  it("rejects a data directory of a newer version and leaves it unchanged", async () => {
     const root = join(newDir(), "data");
     await runCli(["key", "create", "--name", "one", root]);
     const file = join(root, ".joust", "catalog.db");
@@ -91,7 +91,7 @@ describe("joust serve", () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it("says what to do when a compiled engine is not one for this host", async () => {
+  it("tells what to do if the compiled engine does not fit this host", async () => {
     const dir = newDir();
     const engine = join(dir, "engine.node");
     writeFileSync(engine, "no library at all\n".repeat(300));
@@ -118,7 +118,7 @@ withDisk("a disk", () => {
   ];
 
   it.each([0, 16_384, 262_144])(
-    "that is full but for %d bytes is named, and what was begun on it is used later",
+    "with a disk that is full except for %d bytes the commands name the full disk and work after space is free",
     async (left) => {
       disk = new SmallDisk(8);
       const root = join(disk.path, "data");
@@ -135,7 +135,7 @@ withDisk("a disk", () => {
     },
   );
 
-  it("that is read-only is named", async () => {
+  it("with a read-only disk the commands name the read-only disk", async () => {
     disk = new SmallDisk(8);
     const root = join(disk.path, "data");
     mkdirSync(root);

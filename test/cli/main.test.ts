@@ -5,7 +5,7 @@ import { runCli } from "../harness/cli.js";
 import { tempDir } from "../harness/temp.js";
 
 describe("joust", () => {
-  it("shows its help and its version", async () => {
+  it("prints its help and its version", async () => {
     const help = await runCli(["--help"]);
     expect(help).toMatchObject({ code: 0, err: "" });
     expect(help.out).toContain("joust serve [ROOT] [options]");
@@ -13,7 +13,7 @@ describe("joust", () => {
     expect(await runCli(["serve", "--help"])).toEqual(help);
   });
 
-  it("tells the versions of its parts and the HTTP transport of this host", async () => {
+  it("prints the versions of its parts and the HTTP transport of this host", async () => {
     const { code, out } = await runCli(["--version"]);
     expect(code).toBe(0);
     const [version, engine, http] = out.split("\n");
@@ -50,13 +50,13 @@ describe("joust", () => {
       'joust: --role must be one of read, write, admin, got "god"\n',
     ],
     [["key", "revoke"], "joust: joust key revoke needs the ID that joust key list shows\n"],
-  ])("%j ends with 2 and one sentence", async (args, err) => {
+  ])("%j exits with 2 and prints one sentence", async (args, err) => {
     expect(await runCli(args)).toEqual({ code: 2, out: "", err });
   });
 });
 
 describe("joust serve", () => {
-  it("says in one sentence why it cannot use a root", async () => {
+  it("prints one sentence if the root cannot be used", async () => {
     const dir = tempDir("cli");
     writeFileSync(join(dir, "file"), "");
     const { code, out, err } = await runCli(["serve", join(dir, "file")]);
@@ -67,7 +67,7 @@ describe("joust serve", () => {
 });
 
 describe("joust key", () => {
-  it("creates, lists and revokes", async () => {
+  it("creates, lists and revokes keys", async () => {
     const cwd = tempDir("cli");
     const made = await runCli(["key", "create", "--name", "reader one", "data"], { cwd });
     expect(made).toMatchObject({ code: 0, err: "" });

@@ -38,7 +38,7 @@ describe("joust maintain", () => {
     removeDir(root);
   });
 
-  it("maintains one table beside a server, and says what it did", async () => {
+  it("maintains one table while a server runs and prints what it did", async () => {
     await worn(server, "one");
     await worn(server, "left");
     const before = await stats(server, "one");
@@ -58,7 +58,7 @@ describe("joust maintain", () => {
     );
   });
 
-  it("leaves the versions that a server answers from, until it has", async () => {
+  it("keeps versions that a running server still reads, until the read ends", async () => {
     const { client } = server;
     const next = random(1);
     const numbers = () => Array.from({ length: 200_000 }, next);
@@ -92,7 +92,7 @@ describe("joust maintain", () => {
     expect(await client.count("read")).toBe(3);
   });
 
-  it("maintains all tables of a root that nobody serves, but those that say no", async () => {
+  it("maintains all tables of an unserved root except tables whose property disables it", async () => {
     await worn(server, "own", '{"joust.maintenance":"off"}');
     await server.client.createNamespace("space");
     await worn(server, "space$inner");
@@ -113,7 +113,7 @@ describe("joust maintain", () => {
     }
   });
 
-  it("says when there is no such table", async () => {
+  it("prints an error if the table does not exist", async () => {
     const told = await maintain(root, "--table", "none");
     expect(told).toMatchObject({ code: 1, out: "" });
     expect(told.err).toMatch(/^joust: [^\n]*none[^\n]*\n$/);

@@ -15,7 +15,7 @@ const status = async (server: Server, key: string) =>
   (await new Client(server.url, key).get("/v1/table")).status;
 
 describe("the first start on a root", () => {
-  it("makes an admin key in a file of the user's own, and prints no more than where", async () => {
+  it("creates an admin key in a file of the user and prints only the path", async () => {
     const root = tempDir("root");
     const first = await startServerForTest({ root, key: null });
     const file = keyFile(first) ?? "";
@@ -33,7 +33,7 @@ describe("the first start on a root", () => {
     expect(await status(second, key)).toBe(200);
   });
 
-  it("goes on without a key where its file cannot be written, and says so", async () => {
+  it("continues without a key and prints a hint if the key file cannot be written", async () => {
     const root = tempDir("root");
     mkdirSync(join(root, ".joust"));
     // Names that are taken by directories cannot be written, also by root.
@@ -45,7 +45,7 @@ describe("the first start on a root", () => {
     expect(await status(server, "")).toBe(401);
   });
 
-  it("makes none where one is given from outside", async () => {
+  it("creates no key if one is configured", async () => {
     const server = await startServerForTest({ key: "a-key-of-my-own" });
     expect(keyFile(server)).toBeUndefined();
     expect(await status(server, "a-key-of-my-own")).toBe(200);
@@ -53,7 +53,7 @@ describe("the first start on a root", () => {
     expect(existsSync(join(server.root, ".joust", "admin-key"))).toBe(false);
   });
 
-  it("takes a key from a file", async () => {
+  it("reads the configured key from a file", async () => {
     const file = join(tempDir("key"), "key");
     writeFileSync(file, "a-key-of-my-own\n");
     const server = await startServerForTest({ key: null, args: ["--api-key-file", file] });
@@ -63,8 +63,8 @@ describe("the first start on a root", () => {
   });
 });
 
-describe("a catalog that is not in the root", () => {
-  it("is a file that only its user can read, with all that is beside it", async () => {
+describe("a catalog outside of the root", () => {
+  it("is readable only by its user, together with its journal files", async () => {
     const directory = tempDir("catalog");
     const path = join(directory, "names.db");
     const server = await startServerForTest({ args: ["--catalog", path] });
@@ -78,7 +78,7 @@ describe("a catalog that is not in the root", () => {
 });
 
 describe("keys of a running server", () => {
-  it("are made and revoked from beside it", async () => {
+  it("can be created and revoked while the server runs", async () => {
     const server = await startServerForTest({});
     const { key, id } = await createKey(server.root);
     expect(await status(server, key)).toBe(200);
@@ -88,7 +88,7 @@ describe("keys of a running server", () => {
 });
 
 describe("--auth none", () => {
-  it("lets everybody in, and warns", async () => {
+  it("accepts requests without a key and logs a warning", async () => {
     const server = await startServerForTest({ key: null, args: ["--auth", "none"] });
     expect(await status(server, "")).toBe(200);
     expect(server.output()).toContain("--auth none");
@@ -96,8 +96,8 @@ describe("--auth none", () => {
   });
 });
 
-describe("a root whose tables cannot be listed", () => {
-  it("is named with the cause, in one sentence", () => {
+describe("a root that cannot be listed", () => {
+  it("ends the start with one sentence that names the cause", () => {
     const root = tempDir("root");
     const versions = join(root, "__manifest", "_versions");
     mkdirSync(versions, { recursive: true });
@@ -115,8 +115,8 @@ describe("a root whose tables cannot be listed", () => {
   });
 });
 
-describe("a port", () => {
-  it("that is taken is told in one sentence", async () => {
+describe("a port that is in use", () => {
+  it("ends the start with one sentence", async () => {
     const server = await startServerForTest({});
     const args = [CLI_MAIN, "serve", tempDir("root"), "--port", String(server.port)];
     const second = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 20_000 });
@@ -128,7 +128,7 @@ describe("a port", () => {
 });
 
 describe("the access log", () => {
-  it("has a line per request at the level debug, and none above", async () => {
+  it("has one line for each request at log level debug and none above", async () => {
     const server = await startServerForTest({ args: ["--log-level", "debug"] });
     await server.client.request("/v1/table", {
       method: "GET",

@@ -44,7 +44,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
     return out.toString();
   };
 
-  it("prints a table", async () => {
+  it("prints rows as a table", async () => {
     expect(await text("SELECT id, name, price FROM t WHERE id IN (9, 10) ORDER BY id")).toBe(
       [
         "id  name     price",
@@ -90,7 +90,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
     ).toBe("id\r\n7\r\n");
   });
 
-  it("says in one sentence what is wrong", async () => {
+  it("prints one sentence for an invalid statement", async () => {
     for (const [query, wanted] of [
       ["SELECT x FROM none", /"none" does not exist/],
       ["DELETE FROM t", /DeleteFromTable/],
@@ -105,7 +105,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
 });
 
 describe("joust sql", () => {
-  it("reads its key from the environment or a file", async () => {
+  it("reads its key from the environment or from a file", async () => {
     const file = join(root, "key");
     writeFileSync(file, `${server.key}\n`);
     const asked = ["sql", "SELECT 1 AS one", "--url", server.url, "--format", "csv"];
@@ -127,14 +127,14 @@ describe("joust sql", () => {
     [["SELECT 1", "--url", "nowhere"], /--url must be an http or https URL/],
     [["SELECT 1", "--url", "http://127.0.0.1:1", "more"], /more has no meaning with --url/],
     [["SELECT 1", "--prot", "1"], /--prot is no option/],
-  ])("refuses %j", async (args, wanted) => {
+  ])("rejects %j", async (args, wanted) => {
     const { code, err } = await joust(["sql", ...args]);
     expect(code).toBe(2);
     expect(err).toMatch(/^joust: [^\n]+\n$/);
     expect(err).toMatch(wanted);
   });
 
-  it("says when nobody answers, and makes no directory", async () => {
+  it("prints an error if no server answers, and creates no directory", async () => {
     const unreachable = await joust(["sql", "SELECT 1", "--url", "http://127.0.0.1:1"]);
     expect(unreachable).toMatchObject({ code: 1 });
     expect(unreachable.err).toMatch(/^joust: http:\/\/127\.0\.0\.1:1 cannot be reached.*\n$/);
@@ -143,8 +143,8 @@ describe("joust sql", () => {
   });
 });
 
-describe("a table of text", () => {
-  it("is aligned, cuts what is long and shows no control characters", () => {
+describe("the text table output", () => {
+  it("is aligned, truncates long values and prints no control characters", () => {
     const long = "x".repeat(200);
     const shown = tableText(
       ["a", "b"],
@@ -165,7 +165,7 @@ describe("a table of text", () => {
     ]);
   });
 
-  it("is read from CSV with its nulls", () => {
+  it("distinguishes null from the empty string when it is read from CSV", () => {
     expect(csvRows('a,b\r\n1,\r\n,"x ""y"",\r\nz"\r\n"",\r\n')).toEqual([
       ["a", "b"],
       ["1", null],

@@ -60,7 +60,7 @@ describe.each(["uws", "node"])("joust serve --http %s with a certificate", (http
 
   const certificate = async () => (await get(server, "/healthz", [first, second])).certificate;
 
-  it("speaks HTTPS and nothing else", async () => {
+  it("accepts HTTPS only", async () => {
     expect(server.url).toMatch(/^https:/);
     const tables = await get(server, "/v1/table", [first]);
     expect(tables).toMatchObject({ status: 200, certificate: "first" });
@@ -69,7 +69,7 @@ describe.each(["uws", "node"])("joust serve --http %s with a certificate", (http
     await expect(fetch(server.url.replace("https:", "http:"))).rejects.toThrow();
   });
 
-  it("uses a new certificate when the files change, and keeps the former while they do not fit", async () => {
+  it("loads a new certificate when its files change and keeps the former one while they are invalid", async () => {
     writeFileSync(used.keyFile, readFileSync(second.keyFile));
     await waitFor("the fault is logged", () =>
       server.output().includes("the key belongs to another certificate"),
@@ -80,8 +80,8 @@ describe.each(["uws", "node"])("joust serve --http %s with a certificate", (http
   });
 });
 
-describe.each(["uws", "node"])("joust serve --http %s at SIGHUP", (http) => {
-  it("reads the certificate again, also when its time of change is the same", async () => {
+describe.each(["uws", "node"])("joust serve --http %s after SIGHUP", (http) => {
+  it("reloads the certificate even if the modification time is unchanged", async () => {
     const dir = tempDir("tls");
     const [first, second, used] = ["first", "second", "used"].map((name) =>
       newCertificate(dir, name),

@@ -9,9 +9,9 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("servers of one catalog", () => {
+describe("the servers of one catalog", () => {
   describeOnEachDatabase((newCatalog, kind) => {
-    it("take a duty in turn by one clock, however wrong their own are", async () => {
+    it("take a lease one at a time even if their own clocks are wrong", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
       const duty = randomUUID();
@@ -29,7 +29,7 @@ describe("servers of one catalog", () => {
       expect(await first.takeLease(randomUUID(), 500)).toBe(true);
     });
 
-    it("take up a duty that was done later than now", async () => {
+    it("take a lease whose last renewal is in the future", async () => {
       const open = newCatalog();
       const { catalog } = await open.open();
       // As before the clock was set back by a day.
@@ -42,7 +42,7 @@ describe("servers of one catalog", () => {
       expect(await catalog.takeLease("round", 60_000)).toBe(false);
     });
 
-    it("hear how long the others take them for alive, where that is a matter of time", async () => {
+    it("learn how long their own lease is valid if leases expire by time", async () => {
       const { root, url } = newCatalog();
       const onLease = vi.fn();
       const log = pino({ level: "silent" });

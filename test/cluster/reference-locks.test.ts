@@ -5,9 +5,9 @@ import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.
 /** Longer than a server looks for the lock of another one again. */
 const A_WHILE = 150;
 
-describe("the lock of a table's tags and branches", () => {
+describe("the lock on the tags and branches of a table", () => {
   describeOnEachDatabase((newCatalog) => {
-    it("is one server's at a time", async () => {
+    it("is held by one server at a time", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, await open.open()];
       const { key } = await makeTable(second, ["t"]);
@@ -24,7 +24,7 @@ describe("the lock of a table's tags and branches", () => {
       expect(steps).toEqual(["first has it", "second has it"]);
     });
 
-    it("is shared by the requests of a server, and others get it all the same", async () => {
+    it("is shared by the requests of one server without starving other servers", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, await open.open()];
       const { key } = await makeTable(second, ["t"]);
@@ -53,7 +53,7 @@ describe("the lock of a table's tags and branches", () => {
       await Promise.all(busy);
     });
 
-    it("is free when its server is gone", async () => {
+    it("is released when its server ends", async () => {
       const open = newCatalog();
       const [first, second] = [await open.open(), await open.open()];
       const { key } = await makeTable(second, ["t"]);
@@ -62,7 +62,7 @@ describe("the lock of a table's tags and branches", () => {
       await second.catalog.lockReferences(key);
     });
 
-    it("is not had of a table that is dropped, and ends with the table", async () => {
+    it("cannot be taken for a dropped table and is removed with the table", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
       const { key } = await makeTable({ catalog: first }, ["t"]);

@@ -18,7 +18,7 @@ export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
   const started: Server[] = [];
   const stopAll = () => Promise.all(started.splice(0).map((server) => server.stop()));
 
-  describe("on one directory", () => {
+  describe("with one directory and a SQLite catalog", () => {
     const key = newKey();
     let directory: string;
     beforeAll(() => {
@@ -38,7 +38,7 @@ export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
     });
   });
 
-  describe.skipIf(postgresMissing || s3Missing)("on one bucket, with a Postgres catalog", () => {
+  describe.skipIf(postgresMissing || s3Missing)("with one bucket and a Postgres catalog", () => {
     const key = newKey();
     let [postgres, s3]: [Postgres | undefined, S3 | undefined] = [undefined, undefined];
     let [bucket, catalog] = ["", ""];

@@ -30,7 +30,7 @@ describeOnSharedRoots((root) => {
       Array.from({ length: 2 * times }, (_, index) => ask(clients[index % 2] as Client, index)),
     );
 
-  it("each sees at once what the other wrote", async () => {
+  it("each server sees the other's writes at once", async () => {
     const [first, second] = clients;
     for (let n = 0; n < 5; n++) {
       const [writer, reader] = n % 2 ? [first, second] : [second, first];
@@ -45,7 +45,7 @@ describeOnSharedRoots((root) => {
     }
   });
 
-  it("a branch that one deletes, and makes anew, is no other one's for the other", async () => {
+  it("a branch that one server deletes and creates again is read correctly by the other server", async () => {
     const [first, second] = clients;
     const [id, branch] = ["forked", "b"];
     const branches = (operation: string, from_version?: number) =>
@@ -64,7 +64,7 @@ describeOnSharedRoots((root) => {
     }
   });
 
-  it("inserts, updates, deletes and merges through both lose nothing", async () => {
+  it("concurrent inserts, updates, deletes and merges on both servers lose nothing", async () => {
     await clients[0].createTable("busy", rows(0, 100));
     const path = "/v1/table/busy";
     const answers = await both(24, (client, index) => {
@@ -100,7 +100,7 @@ describeOnSharedRoots((root) => {
     }
   });
 
-  it("of many that create, rename or drop one table, one does", async () => {
+  it("exactly one of many concurrent creates, renames or drops on both servers succeeds", async () => {
     for (let round = 0; round < 4; round++) {
       const name = `race${round}`;
       const created = await both(3, (client, index) =>
@@ -122,7 +122,7 @@ describeOnSharedRoots((root) => {
     }
   });
 
-  it("a table that one drops while the other writes it stays dropped", {
+  it("a table that one server drops while the other writes stays dropped", {
     timeout: 60_000,
   }, async () => {
     const [first, second] = clients;
@@ -152,7 +152,7 @@ describeOnSharedRoots((root) => {
     }
   });
 
-  it("a table made in a dropped one's place holds only its own rows", {
+  it("a table that replaces a dropped table contains only its own rows", {
     timeout: 60_000,
   }, async () => {
     const [first, second] = clients;
@@ -179,7 +179,7 @@ describeOnSharedRoots((root) => {
     await first.ok("/v1/table/again/drop");
   });
 
-  it("share the maintenance of a table", { timeout: 60_000 }, async () => {
+  it("two servers maintain a table with one shared set of jobs", { timeout: 60_000 }, async () => {
     await clients[0].createTable("kept", rows(0, 1));
     // One after the other: together they would share a commit.
     for (let n = 0; n < 40; n++) await clients[n % 2]?.insert("kept", rows(1 + n, 1));
@@ -198,7 +198,7 @@ describeOnSharedRoots((root) => {
     expect(await clients[1].count("kept")).toBe(41);
   });
 
-  it("the jobs of one that is killed are the other's", { timeout: 120_000 }, async () => {
+  it("a job of a killed server is continued by another server", { timeout: 120_000 }, async () => {
     const third = await root.serve();
     const [, second] = clients;
     await third.client.createTable("filled", rows(0, 100_000));

@@ -14,9 +14,9 @@ async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise
   });
 }
 
-describe("clean-ups of several servers", () => {
+describe("a version clean-up with several servers", () => {
   describeOnEachDatabase((newCatalog) => {
-    it("begin when all others have said what they need, and are seen until they end", async () => {
+    it("starts after all servers have named the versions they need and is visible until it ends", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const steps: string[] = [];
@@ -43,7 +43,7 @@ describe("clean-ups of several servers", () => {
       expect(await second.versionCleanUps.elsewhere()).toEqual([]);
     });
 
-    it("need nobody's answer when there is nobody else, or nothing to remove", async () => {
+    it("needs no acknowledgement if there is no other server or nothing to remove", async () => {
       const open = newCatalog();
       const only = await open.open();
       await open.open("tool");
@@ -54,7 +54,7 @@ describe("clean-ups of several servers", () => {
       expect(await agreed([])).toEqual([]);
     });
 
-    it("wait for nobody who is gone, and are over when their own server is", async () => {
+    it("does not wait for ended servers and ends with its own server", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const removed = first.versionCleanUps.agreed(
@@ -82,7 +82,7 @@ describe("clean-ups of several servers", () => {
       expect(await first.versionCleanUps.elsewhere()).toEqual([]);
     });
 
-    it("remove nothing when they are stopped, or when a server does not answer", async () => {
+    it("removes nothing if it is aborted or if a server does not answer", async () => {
       const open = newCatalog();
       const [first, second] = [await open.open(), await open.open()];
       const remove = vi.fn(async () => {});

@@ -29,12 +29,12 @@ async function keepBusy({ client }: Server): Promise<void> {
   }
 }
 
-describe.runIf(existsSync("/proc/self/task"))("threads that compute", () => {
+describe.runIf(existsSync("/proc/self/task"))("the number of compute threads", () => {
   it.each([
     [[], {}, availableParallelism()],
     [["--cpu-threads", "3"], {}, 3],
     [[], { LANCE_CPU_THREADS: "4" }, 4],
-  ])("with %j and %j are %i", async (args, env, threads) => {
+  ])("with arguments %j and environment %j is %i", async (args, env, threads) => {
     const server = await startServer({ args, env });
     try {
       await keepBusy(server);

@@ -88,8 +88,8 @@ function disk(mebibytes: number): { disk: SmallDisk; root: string; elsewhere: st
   return { disk, root: join(disk.path, "root"), elsewhere: join(dir, "catalog.db") };
 }
 
-describe.skipIf(smallDiskMissing)("on a disk", () => {
-  it("that is full, changes fail with what is wrong, and work when there is space", async () => {
+describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
+  it("rejects changes with the cause while the disk is full and works again after space is free", async () => {
     const { disk: small, root, elsewhere } = disk(48);
     const server = await serve(root, { args: ["--catalog", elsewhere] });
     small.fill(0);
@@ -99,7 +99,7 @@ describe.skipIf(smallDiskMissing)("on a disk", () => {
     await expectWell(server);
   }, 60_000);
 
-  it("that is full with the catalog on it too, nothing is lost either", async () => {
+  it("loses nothing if the full disk also contains the catalog", async () => {
     const { disk: small, root } = disk(48);
     const server = await serve(root);
     small.fill(0);
@@ -109,7 +109,7 @@ describe.skipIf(smallDiskMissing)("on a disk", () => {
     await expectWell(server);
   }, 60_000);
 
-  it("that a long insert fills, what it had written is removed", async () => {
+  it("removes what a failed insert wrote when the insert fills the disk", async () => {
     const { disk: small, root, elsewhere } = disk(48);
     const server = await serve(root, { args: ["--catalog", elsewhere] });
     const texts = Array.from({ length: 1_000 }, () => randomBytes(12_000).toString("base64"));
@@ -131,7 +131,7 @@ describe.skipIf(smallDiskMissing)("on a disk", () => {
     await expectWell(server);
   }, 60_000);
 
-  it("that became read-only, changes fail with what is wrong, and work when it is not", async () => {
+  it("rejects changes with the cause while the disk is read-only and works again afterwards", async () => {
     const { disk: small, root, elsewhere } = disk(48);
     const server = await serve(root, { args: ["--catalog", elsewhere] });
     small.setReadOnly(true);
@@ -142,9 +142,9 @@ describe.skipIf(smallDiskMissing)("on a disk", () => {
   }, 60_000);
 });
 
-describe.skipIf(!hasFaults)("on a disk that reports errors", () => {
+describe.skipIf(!hasFaults)("a server on a disk that returns errors", () => {
   it.each([true, false])(
-    "nothing is lost (the catalog is spared: %s)",
+    "loses nothing (the catalog does not fail: %s)",
     async (spared) => {
       const root = tempDir("faulty");
       onTestFinished(() => removeDir(root));

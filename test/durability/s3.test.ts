@@ -13,7 +13,7 @@ if (s3Missing) console.log(`skipped: tests on S3; ${s3Missing}`);
 describe.skipIf(s3Missing)("a root in a bucket", () => {
   const joust = setupBucketServer();
 
-  it("takes tables, rows, queries, indexes and drops", async () => {
+  it("serves tables, rows, queries, indexes and drops", async () => {
     const { client } = joust.server;
     const { location } = await client.createTable("items", items(400));
     expect(location).toBe(`${joust.root}/items.lance`);
@@ -52,7 +52,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     expect((await client.post("/v1/table/items/describe")).status).toBe(404);
   });
 
-  it("keeps names and rows over a restart, and a rename moves nothing", async () => {
+  it("keeps names and rows over a restart, and rename moves no objects", async () => {
     await joust.server.client.createNamespace("team");
     const { location } = await joust.server.client.createTable("team$kept", items(20));
     await joust.server.client.ok("/v1/table/team$kept/rename", { new_table_name: "renamed" });
@@ -62,7 +62,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     expect(described.location).toBe(location);
   });
 
-  it("gives a table that another server wrote there to a new one", async () => {
+  it("creates a new table beside files that another server left at its location", async () => {
     await joust.server.client.createTable("shared", items(30));
     const other = await joust.start("other");
     try {
@@ -75,7 +75,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     }
   });
 
-  it("writes nothing to a branch that another server has deleted, nor to the next of its name", async () => {
+  it("rejects writes to a branch that another server deleted, also after it was created again", async () => {
     const { client } = joust.server;
     await client.createTable("branched", items(2));
     const path = "/v1/table/branched";
@@ -97,7 +97,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     }
   });
 
-  it("takes no location that holds anything, and removes nothing but a table's own objects", async () => {
+  it("rejects locations that contain objects, and drop removes only the objects of the table", async () => {
     const { client } = joust.server;
     const objects = (...parts: string[]) => join(joust.directory, ...parts);
     const put = (path: string) => {
@@ -129,7 +129,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     expect(existsSync(objects("backups/2026/dump.sql"))).toBe(true);
   });
 
-  it("leaves neither name nor files of a create that fails", async () => {
+  it("contains neither a name nor objects of a failed create", async () => {
     const broken = stream({ id: [type.i64, [1n, 2n]] }).subarray(0, 200);
     const answer = await joust.server.client.post("/v1/table/broken/create", broken);
     expect(answer.status).toBe(400);
@@ -138,7 +138,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     expect(await joust.server.client.count("broken")).toBe(3);
   });
 
-  it("is refused at the start, in one sentence, when it cannot be reached", async () => {
+  it("that cannot be reached ends the start with one sentence", async () => {
     const nowhere = { AWS_ENDPOINT: "http://127.0.0.1:9" };
     const failure = await joust.start("nowhere", nowhere).catch(String);
     expect(failure).toMatch(/ended with code 1 before it was ready\njoust: [^\n]+\n/);

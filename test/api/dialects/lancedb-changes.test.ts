@@ -16,8 +16,8 @@ async function grown(id: string): Promise<void> {
 
 beforeAll(() => grown("t"));
 
-describe("changes, as the LanceDB SDKs ask", () => {
-  it("updates, and tells the rows by one name only", async () => {
+describe("row, column and version changes in the LanceDB dialect", () => {
+  it("update reports the number of rows as rows_updated only", async () => {
     await grown("updated");
     const updates = [["price", "price + 1"]];
     const reply = await post("updated/update", { updates, predicate: null });
@@ -29,7 +29,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     );
   });
 
-  it("merges with repeated keys and the timeout in a header", async () => {
+  it("merge accepts repeated on keys and takes its timeout from a header", async () => {
     await grown("merged");
     const query =
       "on=id&on=name&when_matched_update_all=false&when_not_matched_insert_all=true&when_not_matched_by_source_delete=false";
@@ -47,7 +47,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     });
   });
 
-  it("changes columns and their metadata", async () => {
+  it("column operations change columns and their metadata", async () => {
     await grown("columns");
     const added = await post("columns/add_columns", {
       new_columns: [{ name: "twice", expression: "price * 2" }],
@@ -75,7 +75,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     expectFailure(refused, 406, 0, /function/);
   });
 
-  it("sets the primary key as field metadata", async () => {
+  it("update_field_metadata sets the primary key", async () => {
     await grown("keyed");
     const required = { alterations: [{ path: "id", nullable: false }] };
     expect((await post("keyed/alter_columns", required)).status).toBe(200);
@@ -87,7 +87,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     expect(reply.json.fields).toEqual({ id: { [position]: "1" } });
   });
 
-  it("lists versions with their times, without a body", async () => {
+  it("version/list accepts a request without a body and returns timestamps", async () => {
     const { versions } = (await post("t/version/list")).json;
     expect(versions.map((one: Json) => [one.version, typeof one.timestamp_millis])).toEqual([
       [1, "number"],
@@ -96,7 +96,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     ]);
   });
 
-  it("restores, also without saying what", async () => {
+  it("restore accepts a request without a version", async () => {
     await grown("restored");
     expect((await post("restored/restore", { version: 1 })).json.version).toBe(4);
     expect((await post("restored/count_rows", { version: null })).text).toBe("3");
@@ -106,8 +106,8 @@ describe("changes, as the LanceDB SDKs ask", () => {
   });
 });
 
-describe("tags, as the LanceDB SDKs ask", () => {
-  it("lists a bare map, all of it", async () => {
+describe("tags in the LanceDB dialect", () => {
+  it("list returns all tags as one map", async () => {
     expect((await post("t/tags/list")).json).toEqual({});
     for (const [tag, version] of [
       ["a", 1],
@@ -130,7 +130,7 @@ describe("tags, as the LanceDB SDKs ask", () => {
     expect(Object.keys((await post("t/tags/list")).json)).toEqual(["a"]);
   });
 
-  it("fails where a repetition would not help without asking for one", async () => {
+  it("return statuses that the SDKs do not retry when a retry cannot succeed", async () => {
     await grown("held");
     await post("held/tags/create", { tag: "release", version: 1 });
     const again = await post("held/tags/create", { tag: "release", version: 1 });
@@ -141,8 +141,8 @@ describe("tags, as the LanceDB SDKs ask", () => {
   });
 });
 
-describe("branches, as the LanceDB SDKs ask", () => {
-  it("are created, listed, used and deleted", async () => {
+describe("branches in the LanceDB dialect", () => {
+  it("can be created, listed, read, written and deleted", async () => {
     await grown("forked");
     expect((await post("forked/branches/create", { name: "dev" })).status).toBe(200);
     expectFailure(await post("forked/branches/create", { name: "dev" }), 409, 23, /dev/);

@@ -35,7 +35,7 @@ const bodies = (operation: Operation): (object | string)[] => {
   return ["{", "[]", ...names.flatMap((name) => wrong.map((value) => ({ [name]: value })))];
 };
 
-describe("what cannot succeed is not asked for again", () => {
+describe("a request that cannot succeed gets a status that the LanceDB SDKs do not retry", () => {
   it.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
     "%s",
     async (_, { operation, path, method }) => {
@@ -65,7 +65,7 @@ describe("what cannot succeed is not asked for again", () => {
   );
 });
 
-describe("what is there already, or in the way, is a 400 that says so", () => {
+describe("a conflict with existing state returns 400 with the reason", () => {
   beforeAll(async () => {
     const { client } = joust;
     await client.createTable("there", items(300));
@@ -100,18 +100,18 @@ describe("what is there already, or in the way, is a 400 that says so", () => {
     expectFailure(answer, code === 11 ? 404 : 400, code, detail);
   });
 
-  it("an index of list elements is refused, not made as one of rows", async () => {
+  it("create_index with document_granularity list_element returns 406", async () => {
     const body = { column: "name", index_type: "FTS", document_granularity: "list_element" };
     const answer = await post("/v1/table/there/create_index/", body);
     expectFailure(answer, 406, 0, /document_granularity/);
   });
 
-  it("but a branch that exists is a 409, which they do not ask for again", async () => {
+  it("creating a branch that exists returns 409, which the SDKs do not retry for branches", async () => {
     expectFailure(await post("/v1/table/there/branches/create/", { name: "dev" }), 409, 23, /dev/);
   });
 });
 
-describe("what belongs to other products", () => {
+describe("operations of other products", () => {
   it.each([
     ["POST", "/v1/secret/s/create"],
     ["GET", "/v1/namespace/$/secret/list"],
@@ -123,12 +123,12 @@ describe("what belongs to other products", () => {
     ["POST", "/v1/table/there/set_lsm_write_spec/"],
     ["POST", "/admin/authz/acl/list"],
     ["POST", "/admin/authz/group"],
-  ])("%s %s is refused with a sentence", async (method, path) => {
+  ])("%s %s returns 406 with a sentence", async (method, path) => {
     const body = method === "POST" ? { body: { any: "thing" } } : {};
     expectFailure(await joust.client.request(path, { method, ...body }), 406, 0, /this server/);
   });
 
-  it("a table tells that it has no real-time engine", async () => {
+  it("the real-time engine operations of a table return null", async () => {
     for (const [call, member] of [
       ["get_rte_stats", "rte_stats"],
       ["get_rte_spec", "rte_spec"],

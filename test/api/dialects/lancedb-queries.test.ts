@@ -41,7 +41,7 @@ beforeAll(async () => {
   await waitForIndex(joust.client, "line", "vector_idx");
 });
 
-describe("vector settings of every SDK version", () => {
+describe("vector search settings of every SDK version", () => {
   const k = 5;
   const near = [995, 996, 994, 997, 993];
   it.each([
@@ -61,7 +61,7 @@ describe("vector settings of every SDK version", () => {
     expect(ids(found)).toEqual(near);
   });
 
-  it("bound what is searched", async () => {
+  it("limit the number of partitions that are searched", async () => {
     // One partition of twenty cannot hold the thousand nearest.
     const few = { k: 1000, vector: [995.2, 0], nprobes: 1 };
     const some = (await rows("line", few)).numRows;
@@ -77,7 +77,7 @@ describe("vector settings of every SDK version", () => {
     );
   });
 
-  it("are refused out of range", async () => {
+  it("return 400 when a value is out of range", async () => {
     const vector = [1, 0];
     const wrong: [object, RegExp][] = [
       [{ search_effort: 1.5 }, /search_effort/],
@@ -92,7 +92,7 @@ describe("vector settings of every SDK version", () => {
     }
   });
 
-  it("several vectors: k and offset count for each", async () => {
+  it("apply k and offset to each of several query vectors", async () => {
     const vector = [
       [10, 0],
       [500, 0],
@@ -111,8 +111,8 @@ describe("vector settings of every SDK version", () => {
   });
 });
 
-describe("vectors of other columns", () => {
-  it("bytes are compared by hamming distance with what comes as floats", async () => {
+describe("vector columns with other element types", () => {
+  it("a hamming search converts a float query vector to bytes", async () => {
     const bits = new FixedSizeList(2, new Field("item", new Uint8(), true));
     const table = stream({
       id: [type.i64, [0n, 1n, 2n]],
@@ -131,7 +131,7 @@ describe("vectors of other columns", () => {
     expect([...found].map((row) => row._distance)).toEqual([1, 7, 9]);
   });
 
-  it("many vectors a row: several query vectors are one query, with one limit and offset", async () => {
+  it("a search with several query vectors on a multivector column is one query with one limit and one offset", async () => {
     const several = new List(
       new Field("item", new FixedSizeList(2, new Field("item", new Float32(), true)), true),
     );
@@ -159,8 +159,8 @@ describe("vectors of other columns", () => {
   });
 });
 
-describe("rows, columns and order", () => {
-  it("orders by several columns, nulls where they are wanted", async () => {
+describe("plain queries in the LanceDB dialect", () => {
+  it("order by several columns with the requested placement of nulls", async () => {
     const order = (nulls_first: boolean, ascending: boolean) => [
       { column_name: "rank", ascending, nulls_first },
       { column_name: "id", ascending: true, nulls_first: false },
@@ -182,7 +182,7 @@ describe("rows, columns and order", () => {
     expectFailure(await ask("line", unknown), 400, 12, /none/);
   });
 
-  it("takes rows by id and by offset, many at once, under aliases too", async () => {
+  it("take rows by id, by offset and under column aliases", async () => {
     const all = await rows("line", { k: count, columns: ["id"], with_row_id: true });
     const wanted = [...all].filter((_, n) => n % 2 === 0);
     const list = wanted.map((row) => String(row._rowid)).join(", ");
@@ -197,7 +197,7 @@ describe("rows, columns and order", () => {
     ]);
   });
 
-  it("gives all rows for the largest k, and ignores what routes to other engines", async () => {
+  it("return all rows for the largest k and ignore members that route to other engines", async () => {
     for (const extra of ['"use_rte":true', '"use_lsm":false', '"with_row_id":null,"branch":null']) {
       const body = `{"version":null,"prefilter":true,"k":9223372036854775807,"vector":[],${extra}}`;
       const reply = await joust.client.post("/v1/table/line/query/", body);
@@ -324,12 +324,12 @@ describe("text queries of every SDK version", () => {
     expect(found.schema.names).toEqual(["id", "_score"]);
   });
 
-  it("the text leg of a hybrid search has scores and row ids", async () => {
+  it("return scores and row ids for the text part of a hybrid search", async () => {
     const found = await text({ query: match("night") }, { with_row_id: true });
     expect(found.schema.names.sort()).toEqual(["_rowid", "_score", "id"]);
   });
 
-  it("are refused when they say nothing that can be searched", async () => {
+  it("return 400 for a query without a searchable term", async () => {
     const wrong = [
       { query: { multi_match: { columns: ["title"] } } },
       { query: { multi_match: { query: "a", columns: ["title"], boost: [1, 2] } } },
@@ -348,8 +348,8 @@ describe("text queries of every SDK version", () => {
   });
 });
 
-describe("freshness that SDKs ask for", () => {
-  it("every read sees what was committed before it, whatever the headers ask", async () => {
+describe("freshness headers of the SDKs", () => {
+  it("every read sees all earlier commits, whatever version or timestamp the headers name", async () => {
     const { client } = joust;
     await client.createTable("fresh", items(1));
     for (let version = 2; version <= 6; version++) {
@@ -370,7 +370,7 @@ describe("freshness that SDKs ask for", () => {
     }
   });
 
-  it("a time that is none is refused", async () => {
+  it("an invalid timestamp returns 400", async () => {
     const headers = { "x-lancedb-min-timestamp": "yesterday" };
     const reply = await joust.client.request("/v1/table/line/count_rows/", { headers });
     expectFailure(reply, 400, 13, /x-lancedb-min-timestamp/);

@@ -192,9 +192,9 @@ const places = operations.flatMap((operation) => {
   return [...served].map((path) => [operation.id, path, operation] as const);
 });
 
-describe(`any request (JOUST_TEST_SEED=${seed})`, () => {
+describe(`a generated request (JOUST_TEST_SEED=${seed})`, () => {
   it.each(places)(
-    "is answered without a 5xx: %s at %s",
+    "never gets a 5xx response: %s at %s",
     async (id, path, operation) => {
       const { client } = joust;
       const own = `${id}${path.endsWith("/") ? "_lancedb" : ""}`;

@@ -95,9 +95,9 @@ async function send(
   }
 }
 
-describe("a parameter that is missing, of a wrong type or out of range", () => {
+describe("a request with a missing, mistyped or out-of-range parameter", () => {
   it.each(operations)(
-    "is refused by name: %s",
+    "gets a 400 response that names the parameter: %s",
     async (_, operation) => {
       await send(operation, pathOf(operation), (answer, sent, names) => {
         expect({ sent, status: answer.status }).toEqual({ sent, status: 400 });
@@ -109,7 +109,7 @@ describe("a parameter that is missing, of a wrong type or out of range", () => {
 
   /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx. */
   it.each(operations)(
-    "is no reason to repeat the request in the LanceDB dialect: %s",
+    "gets no status that the SDKs retry in the LanceDB dialect: %s",
     async (_, operation) => {
       await send(operation, `${pathOf(operation)}/`, (answer, sent) => {
         expect([409, 429], sent).not.toContain(answer.status);

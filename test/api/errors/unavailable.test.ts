@@ -7,7 +7,7 @@ import { type Server, startServer } from "../../harness/server.js";
 import { enough, pathOf } from "./cases/all-operations.js";
 
 /** Names are in the catalog: without it no operation knows what it is about. */
-describe.skipIf(postgresMissing)("a catalog that is gone", () => {
+describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
   let postgres: Postgres;
   let server: Server;
 
@@ -24,7 +24,7 @@ describe.skipIf(postgresMissing)("a catalog that is gone", () => {
   });
 
   it.each(contract.map((operation) => [operation.id, operation] as const))(
-    "is told as such by %s",
+    "%s returns 503",
     async (id, operation) => {
       const [method = "POST"] = operation.methods;
       const params = id === "MergeInsertIntoTable" ? "?on=id&when_not_matched_insert_all=true" : "";
@@ -38,7 +38,7 @@ describe.skipIf(postgresMissing)("a catalog that is gone", () => {
     },
   );
 
-  it("does not end the server", async () => {
+  it("the server keeps running", async () => {
     expect((await server.client.get("/healthz")).status).toBe(200);
   });
 });

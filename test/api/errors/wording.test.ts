@@ -62,7 +62,7 @@ beforeAll(async () => {
   );
 });
 
-describe("two columns of one name", () => {
+describe("a schema with two columns of the same name", () => {
   it.each<[string, string, Record<string, string>]>([
     ["create", "new/create", {}],
     ["overwrite", "t/create", { mode: "overwrite" }],
@@ -70,7 +70,7 @@ describe("two columns of one name", () => {
     ["insert that overwrites", "t/insert", { mode: "overwrite" }],
     ["merge", "t/merge_insert", { on: "id", when_not_matched_insert_all: "true" }],
     ["add_columns", "t/add_columns/", {}],
-  ])("are refused by %s", async (_, path, params) => {
+  ])("is rejected by %s", async (_, path, params) => {
     for (const [body, wording] of [
       [twice(), /the schema has two columns `id`/],
       [twiceWithin(), /`s` has two columns `id`/],
@@ -83,7 +83,7 @@ describe("two columns of one name", () => {
   });
 });
 
-describe("what the engine refuses", () => {
+describe("a request that the engine rejects", () => {
   const vector = Array(8).fill(0.5);
   const query = (body: Json) => () =>
     joust.client.post("/v1/table/t/query", { k: 3, vector: {}, ...body });
@@ -144,11 +144,11 @@ describe("what the engine refuses", () => {
       "a scalar index on a vector",
       post("t/create_scalar_index", { column: "vector", index_type: "BTREE" }),
     ],
-  ])("%s is worded by joust", async (_, ask) => {
+  ])("gets a message in joust's words: %s", async (_, ask) => {
     expectWords(await ask());
   });
 
-  it("a text that is not JSON, in a column of JSON, is worded by joust", async () => {
+  it("gets a message in joust's words: invalid JSON text in a JSON column", async () => {
     const json = new Map([["ARROW:extension:name", "arrow.json"]]);
     const schema = new Schema([new Field("j", new Utf8(), true, json)]);
     const broken = new Table(schema, { j: vectorFromArray(["{broken"], new Utf8()) });

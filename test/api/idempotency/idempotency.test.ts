@@ -22,8 +22,8 @@ const newTable = async (): Promise<string> => {
   return name;
 };
 
-describe("a request sent again under its key", () => {
-  it.each(writes)("$name takes effect once and is answered alike", async (write) => {
+describe("a request repeated with the same idempotency key", () => {
+  it.each(writes)("takes effect once and gets the same response: $name", async (write) => {
     const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const send = () => keyed(client, key, write.path(table), write.body(), write.params);
@@ -41,7 +41,7 @@ describe("a request sent again under its key", () => {
     expect(await rowsAndSum(client, table)).toEqual(write.after);
   });
 
-  it("creates, renames, tags and drops once", async () => {
+  it("takes effect once for create, rename, tag and drop", async () => {
     const { client } = joust;
     const steps: [string, object | Uint8Array | undefined][] = [
       ["/v1/table/made/create", rowsOf(1)],
@@ -61,7 +61,7 @@ describe("a request sent again under its key", () => {
     }
   });
 
-  it("keeps the key in quotes and without apart from nothing", async () => {
+  it("matches whether or not the key is quoted", async () => {
     const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10));
@@ -70,7 +70,7 @@ describe("a request sent again under its key", () => {
     expect(await client.count(table)).toBe(11);
   });
 
-  it("runs again after a failure, which kept nothing", async () => {
+  it("runs again after a failure, because failures are not recorded", async () => {
     const { client } = joust;
     const key = newKey();
     const send = () => keyed(client, key, "/v1/table/later/insert", rowsOf(1, 2));
@@ -83,7 +83,7 @@ describe("a request sent again under its key", () => {
     expect(await client.count("later")).toBe(12);
   });
 
-  it("answers a create that found its table as it did then", async () => {
+  it("gets the first response when create with exist_ok finds an existing table", async () => {
     const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const send = () =>
@@ -96,7 +96,7 @@ describe("a request sent again under its key", () => {
     expect(await client.count(table)).toBe(10);
   });
 
-  it("is a part of an upload once, although the part has no name", async () => {
+  it("adds a part of a multipart write only once, even if the part has no name", async () => {
     const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const { upload_id } = await client.ok(`/v1/table/${table}/multipart_write/create`, {});
@@ -109,7 +109,7 @@ describe("a request sent again under its key", () => {
     expect(await client.count(table)).toBe(11);
   });
 
-  it("reads ignore a key", async () => {
+  it("runs again if it is a read", async () => {
     const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const count = () => keyed(client, key, `/v1/table/${table}/count_rows`, {});
@@ -120,14 +120,14 @@ describe("a request sent again under its key", () => {
   });
 });
 
-describe("a key that came with another request", () => {
+describe("an idempotency key that was used for a different request", () => {
   it.each([
     ["body", (table: string) => [`/v1/table/${table}/insert`, rowsOf(11), {}]],
     ["table", () => ["/v1/table/another/insert", rowsOf(10), {}]],
     ["operation", (table: string) => [`/v1/table/${table}/merge_insert`, rowsOf(10), { on: "id" }]],
     ["parameter", (table: string) => [`/v1/table/${table}/insert`, rowsOf(10), { mode: "append" }]],
   ] as [string, (table: string) => [string, Uint8Array, Record<string, string>]][])(
-    "is refused: another %s",
+    "is rejected with 422: different %s",
     async (_, request) => {
       const { client } = joust;
       const [table, key] = [await newTable(), newKey()];
@@ -143,7 +143,7 @@ describe("a key that came with another request", () => {
   );
 });
 
-it("a key of another caller is another key, and tells nothing of this one's request", async () => {
+it("the same key of another caller is independent and reveals nothing about the first caller's request", async () => {
   const { client } = joust;
   const [table, key] = [await newTable(), newKey()];
   const send = (sender: Client, ...ids: number[]) =>
@@ -158,19 +158,22 @@ it("a key of another caller is another key, and tells nothing of this one's requ
   expect(await client.count(table)).toBe(13);
 });
 
-it.each(["", '""', "a b", "é", "x".repeat(256), '"open'])("refuses the key %j", async (key) => {
-  const { client } = joust;
-  const table = await newTable();
-  const answer = await client.request(`/v1/table/${table}/insert`, {
-    body: rowsOf(10),
-    headers: { "idempotency-key": Buffer.from(key).toString("latin1") },
-  });
-  expectFailure(answer, 400, 13, /Idempotency-Key/);
-  expect(await client.count(table)).toBe(10);
-});
+it.each(["", '""', "a b", "é", "x".repeat(256), '"open'])(
+  "a request with the idempotency key %j returns 400",
+  async (key) => {
+    const { client } = joust;
+    const table = await newTable();
+    const answer = await client.request(`/v1/table/${table}/insert`, {
+      body: rowsOf(10),
+      headers: { "idempotency-key": Buffer.from(key).toString("latin1") },
+    });
+    expectFailure(answer, 400, 13, /Idempotency-Key/);
+    expect(await client.count(table)).toBe(10);
+  },
+);
 
-describe("requests of one key at the same time", () => {
-  it.each(writes)("$name: one takes effect and all are answered alike", async (write) => {
+describe("concurrent requests with the same key", () => {
+  it.each(writes)("take effect once and all get the same response: $name", async (write) => {
     const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const sent = Array.from({ length: 8 }, () =>
@@ -184,7 +187,7 @@ describe("requests of one key at the same time", () => {
     expect(await rowsAndSum(client, table)).toEqual(write.after);
   });
 
-  it("many keys share commits, and each is there once", async () => {
+  it("share commits with requests of other keys, and each request takes effect once", async () => {
     const { client } = joust;
     const table = await newTable();
     const keys = Array.from({ length: 40 }, newKey);
@@ -197,7 +200,7 @@ describe("requests of one key at the same time", () => {
   });
 });
 
-it("a body that breaks off takes no effect and leaves its key free", async () => {
+it("a request whose body is cut off has no effect and frees its key", async () => {
   const { client } = joust;
   const [table, key] = [await newTable(), newKey()];
   const abort = new AbortController();
@@ -226,14 +229,14 @@ it("a body that breaks off takes no effect and leaves its key free", async () =>
   expect(await client.count(table)).toBe(12);
 });
 
-describe("what LanceDB SDKs send again", () => {
+describe("the request id of a LanceDB SDK", () => {
   const send = (table: string, id: string, n: string) =>
     joust.client.request(`/v1/table/${table}/update/`, {
       body: { predicate: null, updates: [["n", n]] },
       headers: { "x-request-id": id },
     });
 
-  it("takes effect once under its request id", async () => {
+  it("makes a repeated request take effect once", async () => {
     const [table, id] = [await newTable(), newKey()];
     const first = await send(table, id, "n + 1");
     expect(first.status, first.text).toBe(200);
@@ -243,7 +246,7 @@ describe("what LanceDB SDKs send again", () => {
     expect(await rowsAndSum(joust.client, table)).toEqual([10, 10]);
   });
 
-  it("is another request with another body, or an id that is no SDK's", async () => {
+  it("does not deduplicate a request with a different body or with an id in another form", async () => {
     const [table, id] = [await newTable(), newKey()];
     expect((await send(table, id, "n + 1")).status).toBe(200);
     expect((await send(table, id, "n + 2")).status).toBe(200);

@@ -3,13 +3,13 @@ import { s3Missing } from "../../harness/s3.js";
 import { setupBucketServer } from "../../harness/setup-bucket-server.js";
 import { createTenRows, newKey, rowsAndSum, writes } from "./keyed-writes.js";
 
-describe.skipIf(s3Missing)("a commit whose answer the store loses", () => {
+describe.skipIf(s3Missing)("a commit whose response from the object store is lost", () => {
   const joust = setupBucketServer({ held: true });
 
   const cases = writes.flatMap((write, index) =>
     [true, false].map((withKey) => ({ ...write, withKey, table: `t${index}-${withKey}` })),
   );
-  it.each(cases)("$name (key: $withKey) is found out about, and made once", async (write) => {
+  it.each(cases)("is found and applied once: $name (key: $withKey)", async (write) => {
     const { proxy } = joust;
     const { client } = joust.server;
     await createTenRows(client, write.table);

@@ -25,7 +25,7 @@ function loseAnswers(root: string): void {
   catalog.close();
 }
 
-describe("a server that was killed between a commit and its answer", () => {
+describe("a server killed between a commit and its response", () => {
   const root = tempDir("lost");
   let server: Server;
   const answers = new Map<string, { key: string; status: number; text: string }>();
@@ -64,7 +64,7 @@ describe("a server that was killed between a commit and its answer", () => {
   });
 
   it.each(writes.map((write, index) => ({ ...write, table: `t${index}` })))(
-    "$name: the next one finds it, and answers as it would have",
+    "finds the commit after a restart and returns the same response: $name",
     async ({ name, table, path, body, params, after }) => {
       const { key, status, text } = answers.get(name) as {
         key: string;
@@ -82,24 +82,27 @@ describe("a server that was killed between a commit and its answer", () => {
     },
   );
 
-  it.each(["create", "overwrite"])("%s of a table: likewise", async (mode) => {
-    const { key, text } = answers.get(`create ${mode}`) as { key: string; text: string };
-    const path = `/v1/table/made-${mode}/create`;
-    const answer = await keyed(server.client, key, path, rowsOf(1, 2, 3), { mode });
-    expect(answer.status, answer.text).toBe(200);
-    const { transaction_id: _, ...first } = JSON.parse(text);
-    expect(answer.json).toMatchObject(first);
-    expect(await server.client.count(`made-${mode}`)).toBe(3);
-  });
+  it.each(["create", "overwrite"])(
+    "finds a created table after a restart and returns the same response: mode %s",
+    async (mode) => {
+      const { key, text } = answers.get(`create ${mode}`) as { key: string; text: string };
+      const path = `/v1/table/made-${mode}/create`;
+      const answer = await keyed(server.client, key, path, rowsOf(1, 2, 3), { mode });
+      expect(answer.status, answer.text).toBe(200);
+      const { transaction_id: _, ...first } = JSON.parse(text);
+      expect(answer.json).toMatchObject(first);
+      expect(await server.client.count(`made-${mode}`)).toBe(3);
+    },
+  );
 
-  it("says so where nobody can tell", async () => {
+  it("returns 409 after a restart if the outcome of the request cannot be determined", async () => {
     const { key } = answers.get("namespace") as { key: string };
     const answer = await keyed(server.client, key, "/v1/namespace/space/create", {});
     expectFailure(answer, 409, 14, /not known/);
   });
 });
 
-it("another body under a lost key is refused, and the key stays", async () => {
+it("after a kill a different body with the same key is rejected and the key stays valid", async () => {
   const root = tempDir("lost-other");
   onTestFinished(() => removeDir(root));
   const key = newKey();
@@ -116,7 +119,7 @@ it("another body under a lost key is refused, and the key stays", async () => {
   expect(await server.client.count("t")).toBe(11);
 });
 
-it("a repetition whose client goes away before the end of its body frees the key", {
+it("a retry that the client aborts before the end of its body frees the key", {
   timeout: 30_000,
 }, async () => {
   const root = tempDir("lost-half");
@@ -159,7 +162,7 @@ it("a repetition whose client goes away before the end of its body frees the key
   expect(await server.client.count("t")).toBe(11);
 });
 
-it("a request that never committed is made when it is sent again", async () => {
+it("a request that never committed runs when it is sent again", async () => {
   const root = tempDir("lost-never");
   onTestFinished(() => removeDir(root));
   const key = newKey();
@@ -180,7 +183,7 @@ it("a request that never committed is made when it is sent again", async () => {
 });
 
 it.each(["made", "not made"])(
-  "a request on a young branch that was %s takes effect once",
+  "a request on a new branch that was %s takes effect once",
   async (made) => {
     const root = tempDir("lost-branch");
     onTestFinished(() => removeDir(root));
@@ -211,7 +214,7 @@ it.each(["made", "not made"])(
 
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 
-it(`every request takes effect once, whenever the server is killed (seed ${seed})`, {
+it(`every request takes effect once although the server is killed at random times (seed ${seed})`, {
   timeout: 120_000,
 }, async () => {
   const next = random(seed);

@@ -24,7 +24,7 @@ describe.skipIf(postgresMissing || s3Missing)(
     });
 
     it.each(writes.map((write, index) => ({ ...write, table: `t${index}` })))(
-      "$name takes effect once, whichever of them is asked",
+      "a request takes effect once, whichever server receives it: $name",
       async ({ table, path, body, params, after }) => {
         const [first, second] = servers;
         const key = newKey();

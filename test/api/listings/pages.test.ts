@@ -60,14 +60,14 @@ async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]
 }
 
 describe.each(listings.map((listing) => [listing.name, listing] as const))(
-  `a listing of %s (TEST_SEED=${seed})`,
+  `the listing of %s (TEST_SEED=${seed})`,
   (_, listing) => {
     let standing: string[];
     beforeAll(async () => {
       standing = await listing.prepare(joust.client);
     }, 120_000);
 
-    it("skips and doubles nothing that stays, in a stable order, while others change it", async () => {
+    it("neither skips nor repeats an item that exists throughout and keeps its order during concurrent changes", async () => {
       await fc.assert(
         fc.asyncProperty(steps, async (plan) => {
           const listed = (await walk(listing, plan)).flat();
@@ -83,7 +83,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       );
     }, 120_000);
 
-    it("gives the same by pages of any size as at once", async () => {
+    it("returns the same items for every page size", async () => {
       const whole = listing.items(await page(listing, {}));
       for (const limit of [1, 2, 3, whole.length, whole.length + 1, Number.MAX_SAFE_INTEGER]) {
         const pages = await walk(listing, [{ limit, come: 0, go: 0 }]);
@@ -93,14 +93,14 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       }
     });
 
-    it("refuses limits that are none", async () => {
+    it("rejects invalid limits", async () => {
       for (const limit of [0, -1, 1.5, "ten", 1e300]) {
         const answer = await joust.client.post(listing.path, { ...listing.body, limit });
         expectFailure(answer, 400, 13, /limit/);
       }
     });
 
-    it("refuses tokens that it did not give out", async () => {
+    it("rejects forged page tokens", async () => {
       const { page_token } = await page(listing, { limit: 1 });
       const parts: string[] = JSON.parse(Buffer.from(page_token, "base64url").toString());
       const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -116,7 +116,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       }
     });
 
-    it("refuses the tokens of all other listings", async () => {
+    it("rejects page tokens of other listings", async () => {
       for (const other of listings) {
         if (other === listing) continue;
         const reply = await joust.client.post(other.path, { ...other.body, limit: 1 });
@@ -130,7 +130,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
   },
 );
 
-it("covers every operation that pages", () => {
+it("the tested listings cover every paged operation", () => {
   const paged = contract.filter(({ body, params }) => {
     const members = { ...params.properties, ...("schema" in body ? body.schema.properties : {}) };
     return "page_token" in members;

@@ -6,7 +6,7 @@ const joust = setupServer();
 const stranger = () => joust.client.withKey("");
 
 describe("/docs", () => {
-  it("is a page for everybody, made of what this server serves", async () => {
+  it("returns a page without authentication and loads only files of this server", async () => {
     const page = await stranger().get("/docs");
     expect(page.status).toBe(200);
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -23,17 +23,17 @@ describe("/docs", () => {
     expect((await stranger().get("/docs/swagger-ui-bundle.js")).text).toContain("SwaggerUIBundle");
   });
 
-  it("shows the description to who has a key", async () => {
+  it("fetches the OpenAPI document with the key of the user", async () => {
     expect((await stranger().get("/docs/page.js")).text).toContain('fetch("openapi.json"');
     expectFailure(await stranger().get("/openapi.json"), 401, 16);
     expect((await joust.client.get("/openapi.json")).status).toBe(200);
   });
 
-  it("leads from a slash at the end to the page", async () => {
+  it("returns the same page with a trailing slash", async () => {
     expect((await stranger().get("/docs/")).text).toBe((await stranger().get("/docs")).text);
   });
 
-  it("answers HEAD, and gives out nothing else", async () => {
+  it("answers HEAD and returns 401 or 404 for every other path and method", async () => {
     const head = await stranger().request("/docs", { method: "HEAD" });
     expect([head.status, head.bytes.length]).toEqual([200, 0]);
     for (const path of ["/docs/index.html", "/docs/../cli/main.js", "/docs/%2e%2e/x", "/docs/x"]) {

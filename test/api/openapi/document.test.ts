@@ -49,7 +49,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("wants a key, as everything does", async () => {
+  it("requires a key", async () => {
     const reply = await joust.client.withKey("").get("/openapi.json");
     expect(reply.status).toBe(401);
   });

@@ -7,7 +7,7 @@ import { setupDatabase } from "./setup-database.js";
 describe("@lancedb/lancedb 0.39: clones and blobs", () => {
   const remote = setupDatabase();
 
-  it("clones tables", async () => {
+  it("the client clones tables", async () => {
     const { database, root } = remote;
     const table = await newTable(database, items(5));
     await (await table.tags()).create("first", 1);
@@ -22,7 +22,7 @@ describe("@lancedb/lancedb 0.39: clones and blobs", () => {
     await expect(database.cloneTable("tagged", uri)).rejects.toThrow(/already exists/);
   });
 
-  it("reads blobs whole and in parts", async () => {
+  it("the client reads blobs completely and by range", async () => {
     const schema = new Schema([new Field("id", new Int64()), blob("image")]);
     const image = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 251));
     const rows = [

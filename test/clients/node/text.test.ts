@@ -36,7 +36,7 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     }
   });
 
-  it("finds words", async () => {
+  it("the client finds words", async () => {
     expect(await found(table.query().fullTextSearch("fox", { columns: "title" }))).toEqual([0, 4]);
     expect(await found(table.search("bread", "fts"))).toEqual([2]);
     const [row] = await table.query().nearestToText("dog", ["title"]).toArray();
@@ -48,7 +48,7 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     expect(await found(filtered)).toEqual([1, 3]);
   });
 
-  it("takes structured queries", async () => {
+  it("the client sends structured queries", async () => {
     const match = (words: string, options = {}) => new MatchQuery(words, "body", options);
     const search = (query: MatchQuery | PhraseQuery | BoostQuery | BooleanQuery) =>
       found(table.query().fullTextSearch(query));
@@ -70,7 +70,7 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     expect((await table.query().fullTextSearch(several).toArray())[0]).toMatchObject({ id: 3 });
   });
 
-  it("searches words and a vector together", async () => {
+  it("the client searches by words and by vector together", async () => {
     const reranker = await rerankers.RRFReranker.create(1);
     const query = table.query().nearestTo([4, 1]).fullTextSearch("snow").rerank(reranker);
     const rows = await query.limit(3).toArray();

@@ -26,7 +26,7 @@ const put = (begun: number, ended: number, value: number) =>
 const get = (begun: number, ended: number, value: number) => call(begun, ended, "get", value);
 const isLinearizable = (...history: Call[]) => check(register, history).linearizable;
 
-describe("a history is linearizable", () => {
+describe("the checker accepts a history if", () => {
   it.each<[string, Call[]]>([
     ["nothing happens", []],
     ["each operation sees the one before", [put(0, 1, 5), get(2, 3, 5)]],
@@ -53,12 +53,12 @@ describe("a history is linearizable", () => {
         get(1, 98, 2049),
       ],
     ],
-  ])("when %s", (_, history) => {
+  ])("%s", (_, history) => {
     expect(isLinearizable(...history)).toBe(true);
   });
 });
 
-describe("a history is not linearizable", () => {
+describe("the checker rejects a history if", () => {
   it.each<[string, Call[]]>([
     ["a read misses a write that has ended", [put(0, 1, 5), get(2, 3, 0)]],
     ["a read sees what nobody wrote", [put(0, 9, 5), get(1, 2, 6)]],
@@ -84,11 +84,11 @@ describe("a history is not linearizable", () => {
       "one of two counted operations is lost",
       [call(0, 9, { add: 1 }, "ok"), call(0, 9, { add: 1 }, "ok"), get(10, 11, 1)],
     ],
-  ])("when %s", (_, history) => {
+  ])("%s", (_, history) => {
     expect(isLinearizable(...history)).toBe(false);
   });
 
-  it("and the longest order that was found is told", () => {
+  it("the checker reports the longest linearizable order of a rejected history", () => {
     const history = [put(0, 1, 5), get(2, 3, 5), get(4, 5, 0)];
     expect(check(register, history)).toEqual({
       linearizable: false,
@@ -108,7 +108,7 @@ function byForce(history: readonly Call[], state = 0): boolean {
   });
 }
 
-it("agrees with a search by force on short histories, of which some are linearizable", () => {
+it("the checker agrees with a brute-force search on short histories", () => {
   const operation = fc
     .tuple(fc.nat(12), fc.nat(6), fc.oneof(fc.nat(2), fc.constant(undefined)), fc.nat(2))
     .map(([begun, length, written, seen]) =>

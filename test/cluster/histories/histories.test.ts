@@ -30,7 +30,7 @@ describe("concurrent histories of one server", () => {
     await prepare(server.client);
   });
   afterAll(() => server.stop());
-  it.each(seedsOf(5))("are linearizable (seed %i)", (seed) =>
+  it.each(seedsOf(5))("are linearizable on one server (seed %i)", (seed) =>
     expectLinearizable(seed, [server.client]),
   );
 });
@@ -49,7 +49,9 @@ describe("concurrent histories of two servers of two threads each, on one direct
     removeDir(root);
   });
   const clients = () => servers.map(({ client }) => client);
-  it.each(seedsOf(20))("are linearizable (seed %i)", (seed) => expectLinearizable(seed, clients()));
+  it.each(seedsOf(20))("are linearizable on two servers (seed %i)", (seed) =>
+    expectLinearizable(seed, clients()),
+  );
 });
 
 describeOnSharedRoots((root) => {
@@ -60,7 +62,7 @@ describeOnSharedRoots((root) => {
       await prepare((servers[0] as Server).client);
     }, 60_000);
     it.each(seedsOf(1))(
-      "are linearizable (seed %i)",
+      "are linearizable while a server is killed and restarted (seed %i)",
       async (seed) => {
         const clients = () => servers.map(({ client }) => client);
         const running = runHistory(seed, clients(), `k${seed}`);

@@ -12,7 +12,7 @@ const kills = Number(process.env.JOUST_TEST_KILLS ?? 4);
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 const writers = 8;
 
-test(`nothing acknowledged is lost and nothing half done stays over ${kills} kills (seed ${seed})`, {
+test(`${kills} kills lose no acknowledged write and leave no partial write (seed ${seed})`, {
   timeout: 30_000 + kills * 20_000,
 }, async () => {
   const next = random(seed);

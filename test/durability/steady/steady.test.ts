@@ -15,7 +15,7 @@ const MiB = 1024 * 1024;
 const warmUp = Math.min(3, Math.floor(minutes / 4));
 const window = Math.min(5, Math.floor((minutes - warmUp) / 2));
 
-test(`a table that is written to and searched for ${minutes} minutes stays as it was`, {
+test(`a table under writes and searches for ${minutes} minutes keeps its size and latency`, {
   timeout: (minutes + 2) * MINUTE,
 }, async () => {
   // Versions are kept for a minute and caches are soon full: what is seen is what the table needs.
