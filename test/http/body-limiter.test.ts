@@ -34,7 +34,7 @@ const letGo = async () => {
   for (const go of waiting.splice(0)) go();
 };
 
-it("refuses a body that does not fit beside those that are being worked on", async () => {
+it("a body that does not fit beside the bodies in progress gets 429", async () => {
   const first = send(50_000);
   await waitFor("the first is handled", () => waiting.length === 1);
   const second = await send(50_000);
@@ -47,7 +47,7 @@ it("refuses a body that does not fit beside those that are being worked on", asy
   expect([(await first).json, (await short).json]).toEqual([50_000, 1_000]);
 });
 
-it("has the room again after answers, failures and clients that leave", async () => {
+it("memory for a body is released after a response, a failure and a disconnect", async () => {
   expect((await small.client.post("/v1/hold", { other: "x".repeat(60_000) })).status).toBe(400);
   const leaving = new AbortController();
   const left = expect(send(60_000, leaving.signal)).rejects.toThrow(/abort/i);

@@ -82,14 +82,14 @@ function read(path: string, stall = 0, every = Number.POSITIVE_INFINITY) {
   );
 }
 
-describe("a streamed answer", () => {
-  it("arrives as it was made, again and again", async () => {
+describe("a streamed response", () => {
+  it("arrives complete and unchanged each time", async () => {
     for (let round = 0; round < 20; round++) {
       expect(await read("/parts")).toEqual({ bytes: total, sha256: digest, length: undefined });
     }
   });
 
-  it("arrives as it was made at a reader who stops now and then", async () => {
+  it("arrives unchanged at a client that pauses", async () => {
     const replies = await Promise.all([
       read("/parts", 30, 500 * KiB),
       read("/parts", 100, 2_000 * KiB),
@@ -98,7 +98,7 @@ describe("a streamed answer", () => {
     for (const reply of replies) expect(reply).toMatchObject({ bytes: total, sha256: digest });
   });
 
-  it("outlives a reader who stops for longer than the socket's limit", async () => {
+  it("survives a client that pauses for longer than the socket timeout", async () => {
     const [streamed, whole] = await Promise.all([
       read("/parts", 14_000, 30_000 * KiB),
       read("/whole", 14_000, 30_000 * KiB),
@@ -107,7 +107,7 @@ describe("a streamed answer", () => {
     expect(whole.bytes).toBe(sizes[9]);
   }, 60_000);
 
-  it("is made no faster than it is read", async () => {
+  it("is produced no faster than the client reads", async () => {
     const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
     socket.pause();
     socket.write(head("GET /endless HTTP/1.1", "Host: x"));
@@ -118,7 +118,7 @@ describe("a streamed answer", () => {
     socket.destroy();
   });
 
-  it("stops being made when the reader goes away", async () => {
+  it("is no longer produced after the client disconnects", async () => {
     const before = cancelled;
     const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
     socket.write(head("GET /endless HTTP/1.1", "Host: x"));
@@ -130,20 +130,20 @@ describe("a streamed answer", () => {
     expect(produced).toBe(made);
   });
 
-  it("that fails on the way breaks off: nobody takes it for whole", async () => {
+  it("is cut off visibly if it fails midway", async () => {
     await expect(read("/fails")).rejects.toThrow(/aborted|hang up|reset/);
   });
 });
 
-describe("an answer in one piece", () => {
-  it("has its length", async () => {
+describe("a response in one piece", () => {
+  it("has a content-length", async () => {
     const reply = await read("/whole", 10, 3_000 * KiB);
     expect(reply).toMatchObject({ bytes: sizes[9], length: String(sizes[9]) });
   });
 });
 
-describe("a server that is told to stop", () => {
-  it("lets slow readers have the rest", async () => {
+describe("a draining server", () => {
+  it("sends the rest of a response to slow clients", async () => {
     const slow = Promise.all([read("/parts", 60, 1_000 * KiB), read("/whole", 60, 1_000 * KiB)]);
     await sleep(150);
     expect(await small.server.drain(20_000)).toBe(true);

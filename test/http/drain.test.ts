@@ -37,7 +37,7 @@ function ask(server: Server, agent: Agent, path: string, body?: Uint8Array): Pro
   });
 }
 
-describe("a server that is told to stop", () => {
+describe("a stopping server", () => {
   it("drops no request under load and exits with 0", async () => {
     const server = await startServer();
     const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
@@ -62,7 +62,7 @@ describe("a server that is told to stop", () => {
     expect(replies.filter((reply) => reply.connection === "close")).toHaveLength(8);
   });
 
-  it("takes an upload to its end, says that it is not ready, and then exits", async () => {
+  it("completes an upload, reports that it is not ready and then exits", async () => {
     const server = await startServer();
     const bytes = items(20_000);
     const socket = connect(server.port, "127.0.0.1");
@@ -95,7 +95,7 @@ describe("a server that is told to stop", () => {
     expect(await exit).toBe(0);
   });
 
-  it("waits no longer than --drain-timeout, and takes the second signal for an order", async () => {
+  it("waits at most --drain-timeout and exits at once on a second signal", async () => {
     const hang = async (args: string[]) => {
       const server = await startServer({ args });
       const socket = connect(server.port, "127.0.0.1");

@@ -35,7 +35,7 @@ describe("a server without keys", () => {
     "LOCALHOST",
     "[::1]:PORT",
     "[::1]",
-  ])("answers requests that were sent to %s", async (host) => {
+  ])("accepts requests with the Host %s", async (host) => {
     expect(await status(open, "GET /v1/table", [`Host: ${host}`])).toBe(200);
   });
 
@@ -49,14 +49,14 @@ describe("a server without keys", () => {
     "evil.example@127.0.0.1",
     "[::2]:PORT",
     "tables.example",
-  ])("refuses requests that were sent to %s", async (host) => {
+  ])("rejects requests with the Host %s", async (host) => {
     for (const request of ["GET /v1/table", "POST /v1/table/t/drop", "GET /docs", "GET /nothing"]) {
       expect([request, await status(open, request, [`Host: ${host}`])]).toEqual([request, 403]);
     }
     expect(await status(open, "GET /healthz", [`Host: ${host}`])).toBe(200);
   });
 
-  it("says what to do", async () => {
+  it("tells in the error how to allow a host", async () => {
     const foreign = (lines: string[]) =>
       sendRaw(open.server.url, [head("GET /v1/table HTTP/1.1", ...lines, "Connection: close")]);
     const byHost = JSON.parse((await foreign(["Host: evil.example"]))?.body ?? "");
@@ -66,7 +66,7 @@ describe("a server without keys", () => {
     expect(byOrigin.detail).toMatch(/evil\.example.*--allowed-host/);
   });
 
-  it("takes requests of its own pages and refuses those of others", async () => {
+  it("accepts requests from its own pages and rejects requests from other origins", async () => {
     await open.client.createTable("t", items(3));
     const ask = (host: string, origin: string) =>
       status(open, count, [`Host: ${host}`, `Origin: ${origin}`, json], "{}");
@@ -93,7 +93,7 @@ describe("a server without keys", () => {
     expect(await open.client.count("t")).toBe(3);
   });
 
-  it("takes bodies of the operation's type only", async () => {
+  it("accepts only the content type of the operation", async () => {
     const { client } = open;
     await client.createTable("typed", items(3));
     const remove = (type: string[]) =>
@@ -124,7 +124,7 @@ describe("a server without keys", () => {
     ).toBe(200);
   });
 
-  it("answers by the names that it is given, and their pages", async () => {
+  it("accepts the configured host names and their origins", async () => {
     const lines = (host: string, origin: string) => [`Host: ${host}`, `Origin: ${origin}`];
     const ask = (...given: [string, string]) => status(named, "GET /v1/table", lines(...given));
     expect(await status(named, "GET /v1/table", ["Host: tables.example:8443"])).toBe(200);
@@ -137,7 +137,7 @@ describe("a server without keys", () => {
   });
 });
 
-it("a server with keys takes requests by any name and from any page", async () => {
+it("a server with keys accepts any Host and any Origin", async () => {
   const key = `Authorization: Bearer ${keyed.server.key}`;
   const lines = ["Host: evil.example", "Origin: http://evil.example", key];
   expect(await status(keyed, "GET /v1/table", lines)).toBe(200);

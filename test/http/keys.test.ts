@@ -40,7 +40,7 @@ const ask = (path: string, headers: Record<string, string>, body?: object | stri
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 describe("a request", () => {
-  it("needs a key, whatever it asks for", async () => {
+  it("requires a key on every path", async () => {
     for (const path of ["/v1/read", "/v1/raw", "/v1/nothing", "/"]) {
       const reply = await ask(path, {});
       expect(reply.status, path).toBe(401);
@@ -51,7 +51,7 @@ describe("a request", () => {
     expect((await ask("/readyz", {})).status).toBe(200);
   });
 
-  it("may carry the key in either header", async () => {
+  it("can send the key in either header", async () => {
     const { key } = await stored("read");
     expect((await ask("/v1/read", bearer(key))).status).toBe(200);
     expect((await ask("/v1/read", { authorization: `bearer ${key}` })).status).toBe(200);
@@ -66,18 +66,18 @@ describe("a request", () => {
     ["nothing in the header", { authorization: "" }],
     ["part of a key", bearer(outside.slice(0, -1))],
     ["more than a key", bearer(`${outside}A`)],
-  ])("with %s is refused", async (_, headers) => {
+  ])("gets 401 with %s", async (_, headers) => {
     expect((await ask("/v1/read", headers)).status).toBe(401);
   });
 
-  it("with a revoked key is refused", async () => {
+  it("gets 401 with a revoked key", async () => {
     const { key, id } = await stored("admin");
     expect((await ask("/v1/admin", bearer(key))).status).toBe(200);
     await keys.revoke(id);
     expect((await ask("/v1/admin", bearer(key))).status).toBe(401);
   });
 
-  it("may do what its key's role covers", async () => {
+  it("may do what the role of its key allows", async () => {
     const allowed = { read: [200, 403, 403], write: [200, 200, 403], admin: [200, 200, 200] };
     for (const role of ["read", "write", "admin"] as const) {
       const { key } = await stored(role);
@@ -95,8 +95,8 @@ describe("a request", () => {
   });
 });
 
-describe("an identity in the body", () => {
-  it("counts where no header came", async () => {
+describe("an identity in the request body", () => {
+  it("is used if the request has no key header", async () => {
     const { key } = await stored("read");
     expect((await ask("/v1/read", {}, { identity: { api_key: key } })).status).toBe(200);
     expect((await ask("/v1/read", {}, { identity: { auth_token: key } })).status).toBe(200);
@@ -107,7 +107,7 @@ describe("an identity in the body", () => {
     expect((await ask("/v1/read", {}, { identity: { api_key: 7 } })).status).toBe(401);
   });
 
-  it("does not count beside a header", async () => {
+  it("is ignored if the request has a key header", async () => {
     const { key } = await stored("read");
     const reply = await ask("/v1/read", bearer(newKey()), { identity: { api_key: key } });
     expect(reply.status).toBe(401);

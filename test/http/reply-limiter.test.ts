@@ -16,24 +16,24 @@ const sending = (caller: string, held: number, seconds: number): Sending => ({
   slowMs: seconds * 1_000,
 });
 
-describe("room for answers to slow readers", () => {
+describe("the memory limit for responses to slow clients", () => {
   const room = new ReplyLimiter(100, 250);
   const cut = (all: ReturnType<typeof sending>[]) =>
     room.excess(all).map(({ caller, slowMs }) => `${caller}${slowMs / 1_000}`);
 
-  it("cuts the slowest of a caller's answers off until the others fit", () => {
+  it("cuts off a caller's slowest responses until the rest fits", () => {
     const all = [sending("a", 60, 9), sending("a", 60, 30), sending("a", 60, 20)];
     expect(cut(all)).toEqual(["a30", "a20"]);
     expect(cut([...all, sending("b", 90, 50)])).toEqual(["a30", "a20"]);
     expect(cut([sending("a", 60, 9), sending("a", 40, 8)])).toEqual([]);
   });
 
-  it("leaves readers alone that keep up, however much their answers hold", () => {
+  it("ignores clients that keep up, whatever their responses hold", () => {
     expect(cut([1, 2, 3, 4].map((seconds) => sending("a", 90, seconds)))).toEqual([]);
     expect(cut([sending("a", 0, 90), sending("a", 0, 90)])).toEqual([]);
   });
 
-  it("leaves a caller's only slow answer while all callers' fit", () => {
+  it("spares a caller's only slow response while the responses of all callers fit", () => {
     expect(cut([sending("a", 1_000, 60)])).toEqual([]);
     expect(cut([sending("a", 240, 60), sending("b", 5, 70)])).toEqual([]);
     expect(cut(["a", "b", "c", "d"].map((caller, at) => sending(caller, 90, 60 + at)))).toEqual([
@@ -42,7 +42,7 @@ describe("room for answers to slow readers", () => {
     ]);
   });
 
-  it("is a part of the memory for requests, shared by the threads", () => {
+  it("is a share of the request memory and is divided among the threads", () => {
     const mib = 2 ** 20;
     const of = (threads: number) => ReplyLimiter.of(400 * mib, threads);
     const two = (held: number) => [sending("a", held, 8), sending("a", held, 9)];
@@ -102,7 +102,7 @@ function reader(caller: string, everyMs?: number): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-it("drops the connections of a caller whose readers are slow, and no others", async () => {
+it("only connections of a caller with slow clients are closed", async () => {
   reader("slow");
   reader("slow");
   // Never idle for long.

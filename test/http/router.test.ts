@@ -22,8 +22,8 @@ const found = (path: string, method = "POST") => {
   return match && { path: match.routes.get(method)?.path, segments: match.segments };
 };
 
-describe("a path", () => {
-  it("leads to its route, with the segments as sent", () => {
+describe("the router", () => {
+  it("finds the route of a path and returns the encoded segments", () => {
     expect(found("/v1/table/a%24b/describe")).toEqual({
       path: "/v1/table/{id}/describe",
       segments: { id: "a%24b" },
@@ -35,14 +35,14 @@ describe("a path", () => {
     expect(found("/v1/table/t/count_rows", "GET")?.path).toBe("/v1/table/{id}/count_rows");
   });
 
-  it("with a slash at the end is another one", () => {
+  it("distinguishes a path with a trailing slash", () => {
     expect(found("/v1/table/t/describe/")?.path).toBe("/v1/table/{id}/describe/");
     expect(found("/v1/table/", "GET")?.path).toBe("/v1/table/");
     expect(found("/v1/table", "GET")?.path).toBe("/v1/table");
     expect(found("/v1/table/t/index/list/")).toBeUndefined();
   });
 
-  it("may hold names that are words of other paths", () => {
+  it("matches names that equal literal segments of other paths", () => {
     expect(found("/v1/table/version/describe")).toEqual({
       path: "/v1/table/{id}/describe",
       segments: { id: "version" },
@@ -55,7 +55,7 @@ describe("a path", () => {
     expect(found("/v1/namespace/table/table/list", "GET")?.segments).toEqual({ id: "table" });
   });
 
-  it("leads nowhere when a segment is missing, empty or one too many", () => {
+  it("finds no route if a segment is missing, empty or additional", () => {
     for (const path of [
       "/",
       "/v1",
@@ -67,15 +67,15 @@ describe("a path", () => {
     }
   });
 
-  it("that leads nowhere is told what is near it", () => {
+  it("suggests similar routes", () => {
     expect(router.near("/v1/table/t/describ")[0]).toContain("/v1/table");
     expect(router.near("/v1/table/t/indexes/list")).toContain("POST /v1/table/{id}/index/list");
     expect(router.near("/favicon.ico")).toEqual([]);
   });
 });
 
-describe("two routes", () => {
-  it("for one method and path are a mistake", () => {
+describe("a second route", () => {
+  it("for the same method and path is an error", () => {
     const twice = [route("/v1/a/{id}", "GET", "POST"), route("/v1/a/{id}", "POST")];
     expect(() => new Router(twice)).toThrow("POST /v1/a/{id} is both");
   });

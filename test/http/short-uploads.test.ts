@@ -70,7 +70,7 @@ const length = (bytes: number) => [`Content-Length: ${bytes}`];
 describe("the handler of an upload", () => {
   const small = setupSmallServer({ operations, config: { maxUploadBytes: 100_000 } });
 
-  it("begins when all of a short one is here", async () => {
+  it("starts after a short body has arrived completely", async () => {
     const request = await begin(small.url, "short", length(8));
     request.send("half");
     await doesNotBegin("short");
@@ -80,7 +80,7 @@ describe("the handler of an upload", () => {
     await request.answered(200);
   });
 
-  it("begins at once when it is long, or may be", async () => {
+  it("starts at once for a long body and for a body of unknown length", async () => {
     for (const [name, headers] of [
       ["long", length(64 * 1024 + 1)],
       ["unknown", ["Transfer-Encoding: chunked"]],
@@ -92,13 +92,13 @@ describe("the handler of an upload", () => {
     }
   });
 
-  it("may fail at once", async () => {
+  it("can fail immediately", async () => {
     const request = await begin(small.url, "wrong", length(4));
     request.send("all.");
     await request.answered(400);
   });
 
-  it("never begins when the client leaves before all is here", async () => {
+  it("never starts if the client disconnects before the body is complete", async () => {
     const request = await begin(small.url, "gone", length(8));
     request.send("half");
     await waitFor("it is in flight", async () => small.server.inFlight.size === 1);
@@ -108,10 +108,10 @@ describe("the handler of an upload", () => {
   });
 });
 
-describe("the handler of an upload that is too large however short", () => {
+describe("the handler of a short upload over the size limit", () => {
   const small = setupSmallServer({ operations, config: { maxUploadBytes: 6 } });
 
-  it("never begins", async () => {
+  it("never starts at all", async () => {
     const request = await begin(small.url, "large", length(8));
     request.send("halfhalf");
     await request.answered(413);
@@ -119,7 +119,7 @@ describe("the handler of an upload that is too large however short", () => {
   });
 });
 
-describe("the handler of an upload from somebody who is looked up", () => {
+describe("the handler of an upload whose caller is looked up asynchronously", () => {
   type Somebody = { id: string; name: string; role: "write" };
   let tell: ((somebody: Somebody) => void) | undefined;
   const authenticator = {
@@ -130,7 +130,7 @@ describe("the handler of an upload from somebody who is looked up", () => {
   };
   const small = setupSmallServer({ operations, authenticator });
 
-  it("begins when both are here, whichever is last", async () => {
+  it("starts when both the caller and the body are known", async () => {
     for (const name of ["known last", "whole last"]) {
       const path = encodeURIComponent(name);
       const request = await begin(small.url, path, length(4));
@@ -150,10 +150,10 @@ describe("the handler of an upload from somebody who is looked up", () => {
   });
 });
 
-describe("the handler of a short upload that there is no room for", () => {
+describe("the handler of a short upload without free memory", () => {
   const small = setupSmallServer({ operations, bodyLimiter: new BodyLimiter(15) });
 
-  it("begins at once, as that of a long one", async () => {
+  it("starts at once, like the handler of a long upload", async () => {
     const request = await begin(small.url, "full", length(8));
     request.send("half");
     await begins("full");
@@ -163,7 +163,7 @@ describe("the handler of a short upload that there is no room for", () => {
   });
 });
 
-describe("a stream whose queue is full", () => {
+describe("an upload stream with a full queue", () => {
   const pushed: number[] = [];
   let drain = () => {};
   const openUpload = () =>
@@ -182,7 +182,7 @@ describe("a stream whose queue is full", () => {
     }) as unknown as Upload;
   const small = setupSmallServer({ operations, openUpload });
 
-  it("is read on once that has room", async () => {
+  it("is read further after the queue has drained", async () => {
     const answer = wait.untilFinished();
     const request = await begin(small.url, "stream", ["Transfer-Encoding: chunked"]);
     request.send("4\r\nhalf\r\n");
@@ -198,7 +198,7 @@ describe("a stream whose queue is full", () => {
   });
 });
 
-describe("the room of a short upload", () => {
+describe("the memory of a short upload", () => {
   let taken = 0;
   const add = (bytes: number) => {
     taken += bytes;
@@ -213,7 +213,7 @@ describe("the room of a short upload", () => {
     return request;
   };
 
-  it("is taken until the answer, a failure, or until the client leaves", async () => {
+  it("is held until the response, a failure or a disconnect", async () => {
     for (const [name, status] of [
       ["right", 200],
       ["wrong", 400],
@@ -228,7 +228,7 @@ describe("the room of a short upload", () => {
     await isFree();
   });
 
-  it("is taken as long as the handler is at work, whoever waits for it", async () => {
+  it("is held while the handler runs, even if the client has left", async () => {
     for (const [name, leaves] of [
       ["at-work", false],
       ["at-work-alone", true],

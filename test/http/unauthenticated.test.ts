@@ -135,7 +135,7 @@ describe("an unauthenticated caller", () => {
     expect([room.taken, unknown.taken]).toEqual([0, 0]);
   });
 
-  it("takes no memory of authenticated callers, and little of its own", async () => {
+  it("uses no memory of authenticated callers and little of its own", async () => {
     const lines = head(
       "POST /v1/thing/a/json HTTP/1.1",
       "Host: x",
@@ -163,7 +163,7 @@ describe("an unauthenticated caller", () => {
     expect(unknown.taken).toBe(0);
   });
 
-  it("can reuse the connection: the refused body is never parsed as a request", async () => {
+  it("can reuse the connection, and its rejected body is never parsed as a request", async () => {
     const lines = (key: string, length: number) =>
       head(
         "POST /v1/thing/a/json HTTP/1.1",
@@ -183,7 +183,7 @@ describe("an unauthenticated caller", () => {
     handled = 0;
   });
 
-  it("becomes an authenticated one by a key in the body", async () => {
+  it("is authenticated by a key in the body", async () => {
     const text = "x".repeat(MIB / 2);
     const body = JSON.stringify({ identity: { api_key: KEY }, text });
     expect((await ask("/v1/thing/a/json", "POST", json, body)).json).toBe(text.length);
@@ -192,7 +192,7 @@ describe("an unauthenticated caller", () => {
   });
 });
 
-describe("a body that arrives before its caller is authenticated", () => {
+describe("a body that arrives before the caller is authenticated", () => {
   const unknown = counter();
   const small = setupSmallServer({
     operations,
@@ -205,7 +205,7 @@ describe("a body that arrives before its caller is authenticated", () => {
   const arrow = "application/vnd.apache.arrow.stream";
 
   it.each([10, 60_000, 3_000_000])(
-    "reaches the handler whole: JSON of %d bytes",
+    "reaches the handler completely: JSON of %d bytes",
     async (length) => {
       const body = JSON.stringify({ text: "x".repeat(length) });
       expect((await send("/v1/thing/a/json", KEY, body, "application/json")).json).toBe(length);
@@ -215,7 +215,7 @@ describe("a body that arrives before its caller is authenticated", () => {
   );
 
   it.each([10, 60_000, 3_000_000])(
-    "reaches the handler whole: rows of %d bytes",
+    "reaches the handler completely: rows of %d bytes",
     async (length) => {
       const body = new Uint8Array(length);
       const whole = length < 64 * 1024 ? length : "a stream";
@@ -225,7 +225,7 @@ describe("a body that arrives before its caller is authenticated", () => {
     },
   );
 
-  it("reaches the handler in order when it arrives in parts", async () => {
+  it("reaches the handler in order if it arrives in parts", async () => {
     const body = '{"text": "abcdefgh"}';
     const request = head(
       "POST /v1/thing/a/json HTTP/1.1",
@@ -242,7 +242,7 @@ describe("a body that arrives before its caller is authenticated", () => {
     await waitFor("the answer", () => answer().endsWith("\r\n\r\n8"));
   });
 
-  it("is not awaited when the request has none", async () => {
+  it("does not delay a request without a body", async () => {
     const request = head("GET /v1/thing/a/other HTTP/1.1", "Host: x", "X-Api-Key: wrong");
     expect((await sendRaw(small.url, [request], 500))?.status).toBe(401);
   });
@@ -251,7 +251,7 @@ describe("a body that arrives before its caller is authenticated", () => {
 describe("a server with a small memory budget", () => {
   const joust = setupServer({ args: ["--memory", "256MiB"] });
 
-  it("serves authenticated callers while others send bodies without a key", async () => {
+  it("serves authenticated callers while other clients send bodies without a key", async () => {
     const { client, server } = joust;
     await client.createTable("t", items(10));
     const lines = head(

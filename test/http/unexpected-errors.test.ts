@@ -56,10 +56,10 @@ afterEach(() => {
   logged.length = 0;
 });
 
-describe("what nobody has foreseen is answered 500 and logged", () => {
+describe("an unexpected error", () => {
   const paths = [...Object.keys(handlers), "reply/", "body/", "failure/", "failure_later/"];
 
-  it.each(paths)("in %s", async (path) => {
+  it.each(paths)("returns 500 and is logged: %s", async (path) => {
     for (const body of [undefined, {}, JSON.stringify({ a: "x".repeat(40_000) })]) {
       const reply = await small.client.request(`/v1/${path}`, {
         ...(body !== undefined && { body }),
@@ -72,7 +72,7 @@ describe("what nobody has foreseen is answered 500 and logged", () => {
     expect(small.server.inFlight.size).toBe(0);
   });
 
-  it("in a page", async () => {
+  it("in a page returns 500 and is logged", async () => {
     const signal = AbortSignal.timeout(5_000);
     expectFailure(await small.client.request("/page", { method: "GET", signal }), 500, 18);
     expect(logged).toEqual(["broken"]);

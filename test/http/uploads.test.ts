@@ -13,7 +13,7 @@ const exists = async (name: string) =>
   (await joust.client.post(`/v1/table/${name}/exists`)).status === 200;
 
 describe("an Arrow body", () => {
-  it("may come in chunks of any size, without a length or a content type", async () => {
+  it("may arrive in chunks of any size, without a length or a content type", async () => {
     const bytes = items(100);
     const ends = [1, 8, 108, 4204, bytes.length];
     const cut = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end));
@@ -32,7 +32,7 @@ describe("an Arrow body", () => {
     expect(await joust.client.count("chunked")).toBe(100);
   });
 
-  it("outlives a client that computes for longer than the socket's limit", async () => {
+  it("survives a client that pauses for longer than the socket timeout", async () => {
     const bytes = items(1000);
     const socket = connect(joust.server.port, "127.0.0.1");
     let answer = "";
@@ -54,7 +54,7 @@ describe("an Arrow body", () => {
     socket.destroy();
   }, 30_000);
 
-  it("of another content type is refused", async () => {
+  it("is rejected with another content type", async () => {
     const answer = await joust.client.request("/v1/table/typed/create", {
       body: items(1),
       headers: { "content-type": "text/csv" },
@@ -63,7 +63,7 @@ describe("an Arrow body", () => {
     expect(await exists("typed")).toBe(false);
   });
 
-  it("over the limit is refused, and leaves nothing", async () => {
+  it("over the size limit is rejected and leaves no table", async () => {
     const answer = await joust.client.post("/v1/table/large/create", items(200_000));
     expectFailure(
       answer,
@@ -75,7 +75,7 @@ describe("an Arrow body", () => {
     expect((await joust.client.post("/v1/table/large/create", items(10))).status).toBe(200);
   });
 
-  it("that is no Arrow is refused, and leaves nothing", async () => {
+  it("that is not Arrow is rejected and leaves no table", async () => {
     for (const body of [
       new Uint8Array(0),
       new Uint8Array(10_000).fill(65),
@@ -87,7 +87,7 @@ describe("an Arrow body", () => {
     }
   });
 
-  it("that breaks off leaves nothing", async () => {
+  it("that is cut off leaves no table", async () => {
     const bytes = items(10_000);
     const socket = connect(joust.server.port, "127.0.0.1");
     socket.write(
@@ -108,7 +108,7 @@ describe("an Arrow body", () => {
     expect(await joust.client.count("broken")).toBe(5);
   });
 
-  it("that nobody wants is read to its end before the answer", async () => {
+  it("that is not needed is read to its end before the response", async () => {
     const bytes = items(20_000);
     const cases: [string, string, number][] = [
       ["/v1/table/missing/insert", auth(), 404],
@@ -137,7 +137,7 @@ describe("an Arrow body", () => {
     }
   });
 
-  it("is drained when an existing table is enough", async () => {
+  it("is discarded if create finds an existing table with exist_ok", async () => {
     await joust.client.createTable("there", items(10));
     const answer = await joust.client.post("/v1/table/there/create", items(5_000), {
       mode: "exist_ok",
@@ -148,7 +148,7 @@ describe("an Arrow body", () => {
 });
 
 describe("a JSON body", () => {
-  it("over the limit is refused, also when the engine would have read it", async () => {
+  it("over the size limit is rejected even if the engine decodes it", async () => {
     await joust.client.createTable("asked", items(10));
     const vector = Array.from({ length: 400_000 }, () => 0.5);
     const body = { k: 1, vector: { single_vector: vector } };
@@ -157,8 +157,8 @@ describe("a JSON body", () => {
   });
 });
 
-describe("a client that goes away", () => {
-  it("at any moment does no harm", async () => {
+describe("a client that disconnects", () => {
+  it("during an upload leaves no partial table", async () => {
     const request = createRequest("gone", joust.server.key, items(2_000));
     for (let length = 1; length < request.length; length += Math.ceil(request.length / 40)) {
       const socket = connect(joust.server.port, "127.0.0.1");

@@ -26,8 +26,8 @@ async function scattered(id: string): Promise<void> {
 
 beforeAll(() => scattered("t"));
 
-describe("a compaction", () => {
-  it("puts small fragments together and keeps rows, ids and indexes", async () => {
+describe("compaction", () => {
+  it("merges small fragments and keeps rows, ids and indexes", async () => {
     for (const index of [
       { column: "id", index_type: "BTREE" },
       { column: "vector", index_type: "IVF_FLAT", distance_type: "l2" },
@@ -54,7 +54,7 @@ describe("a compaction", () => {
     expect(await compact("t", { concurrency: 2 })).not.toHaveProperty("published_version");
   });
 
-  it("takes deleted rows out", async () => {
+  it("removes deleted rows from the files", async () => {
     await joust.client.createTable("d", items(1_000));
     await joust.client.ok("/v1/table/d/delete", { predicate: "id >= 950" });
     expect(await compact("d")).not.toHaveProperty("published_version");
@@ -65,7 +65,7 @@ describe("a compaction", () => {
     expect([num_rows, num_deleted_rows]).toEqual([950, 0]);
   });
 
-  it("makes fragments of the size that is asked for", async () => {
+  it("uses the requested fragment size", async () => {
     await scattered("sized");
     await compact("sized", { target_rows_per_fragment: 300 });
     expect(await fragments("sized")).toBeGreaterThan(1);
@@ -73,7 +73,7 @@ describe("a compaction", () => {
     expect(await joust.client.count("sized")).toBe(1_000);
   });
 
-  it("works on a branch", async () => {
+  it("can compact a branch", async () => {
     await scattered("tree");
     await joust.client.ok("/v1/table/tree/branches/create", { name: "dev" });
     await compact("tree", { branch: "dev" });
@@ -81,7 +81,7 @@ describe("a compaction", () => {
     expect(await fragments("tree", { branch: "dev" })).toBe(1);
   });
 
-  it("loses nothing to writers at the same time", async () => {
+  it("loses no concurrent write", async () => {
     await scattered("busy");
     const { job_id } = (await start("busy")).json;
     for (let round = 0; round < 10; round++) {
@@ -101,11 +101,11 @@ describe("a compaction", () => {
     [{ materialize_deletions_threshold: -1 }, 400, 13, /materialize_deletions_threshold/],
     [{ concurrency: 0 }, 400, 13, /concurrency/],
     [{ branch: "nope" }, 404, 22, /nope/],
-  ])("with %o is refused", async (body, status, code, detail) => {
+  ])("rejects %o", async (body, status, code, detail) => {
     expectFailure(await start("t", body), status, code, detail);
   });
 
-  it("of what does not exist is refused", async () => {
+  it("fails for a missing table or branch", async () => {
     expectFailure(await start("missing"), 404, 4);
     expectFailure(await start("no$t"), 404, 1);
   });

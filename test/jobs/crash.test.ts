@@ -109,8 +109,8 @@ const kinds: Record<string, Kind> = {
   },
 };
 
-describe.each(Object.entries(kinds))("a %s", (_, kind) => {
-  it("is done after the server was killed in the middle of it", async () => {
+describe.each(Object.entries(kinds))("a running %s", (_, kind) => {
+  it("completes after the server is killed and restarted", async () => {
     const first = await serve();
     await kind.prepare(first);
     const id = await kind.start(first);
@@ -121,7 +121,7 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
     expect((await second.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Succeeded");
   }, 120_000);
 
-  it("does not hold up a stop, and is done after it", async () => {
+  it("does not delay a stop and completes after the restart", async () => {
     const first = await serve();
     await kind.prepare(first);
     const id = await kind.start(first);
@@ -131,7 +131,7 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
     await kind.check(second, await waitForJobResult(second.client, id));
   }, 120_000);
 
-  it("is paused and resumed", async () => {
+  it("can be paused and resumed", async () => {
     const server = await serve();
     await kind.prepare(server);
     const id = await kind.start(server);
@@ -146,9 +146,9 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
   }, 120_000);
 });
 
-describe("a job that is cancelled", () => {
+describe("a cancelled job", () => {
   it.each(["backfill", "refresh"])(
-    "leaves nothing of a %s",
+    "leaves no result of a %s",
     async (name) => {
       const kind = kinds[name] as Kind;
       const server = await serve();
@@ -167,7 +167,7 @@ describe("a job that is cancelled", () => {
     120_000,
   );
 
-  it("by its transaction ends as well", async () => {
+  it("ends if it is cancelled through its transaction", async () => {
     const kind = kinds.backfill as Kind;
     const server = await serve();
     await kind.prepare(server);
@@ -180,7 +180,7 @@ describe("a job that is cancelled", () => {
     await kind.untouched(server);
   }, 120_000);
 
-  it("by a drop of its table leaves no files", async () => {
+  it("leaves no files if its table is dropped", async () => {
     const kind = kinds.backfill as Kind;
     const server = await serve();
     await kind.prepare(server);
@@ -191,7 +191,7 @@ describe("a job that is cancelled", () => {
   }, 120_000);
 });
 
-it("progress is told while a backfill runs", async () => {
+it("a running backfill reports its progress", async () => {
   const kind = kinds.backfill as Kind;
   const server = await serve();
   await kind.prepare(server);

@@ -55,8 +55,8 @@ afterEach(() => {
   root = undefined as unknown as string;
 });
 
-describe("index builds", () => {
-  it("go on after the server was killed", async () => {
+describe("an index build", () => {
+  it("continues after the server is killed", async () => {
     const first = await serve();
     await startSlowBuild(first);
     await first.kill();
@@ -66,7 +66,7 @@ describe("index builds", () => {
     expect(ready).toMatchObject({ num_indexed_rows: MANY.rows, num_unindexed_rows: 0 });
   }, 120_000);
 
-  it("do not hold up a stop, and go on after it", async () => {
+  it("does not delay a stop and continues after the restart", async () => {
     const first = await serve();
     await startSlowBuild(first);
     const asked = performance.now();
@@ -76,7 +76,7 @@ describe("index builds", () => {
     expect(await waitForIndex(second.client, "t", "slow")).toMatchObject({ num_unindexed_rows: 0 });
   }, 120_000);
 
-  it("follow a table that is renamed meanwhile", async () => {
+  it("continues if its table is renamed", async () => {
     const server = await serve();
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/rename", { new_table_name: "u" });
@@ -84,7 +84,7 @@ describe("index builds", () => {
     await waitForIndex(server.client, "u", "slow");
   }, 120_000);
 
-  it("leave nothing behind when the table is dropped meanwhile", async () => {
+  it("leaves nothing if its table is dropped", async () => {
     const server = await serve();
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/drop", {});
@@ -95,7 +95,7 @@ describe("index builds", () => {
     expect(await statuses(server)).toEqual([]);
   }, 120_000);
 
-  it("are cancelled by dropping the index", async () => {
+  it("is cancelled by a drop of the index", async () => {
     const server = await serve();
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/index/slow/drop", {});
@@ -104,7 +104,7 @@ describe("index builds", () => {
     expect(await statuses(server)).toEqual([]);
   }, 120_000);
 
-  it("that are cancelled say what goes on for a while, and leave the cores to others", async () => {
+  it("that is cancelled reports the work that still runs, and that work has a low priority", async () => {
     const server = await serve();
     await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
     const { job_id } = await server.client.ok("/v1/table/t/create_index/", slowIndex);
@@ -120,7 +120,7 @@ describe("index builds", () => {
       expect(new Set(nicenesses(server.pid))).toEqual(new Set([10]));
   }, 120_000);
 
-  it("of several tables wait for each other, and are all done", async () => {
+  it("of one table waits for builds of other tables, and all complete", async () => {
     const server = await serve();
     const tables = ["a", "b", "c", "d"];
     const indexes = [

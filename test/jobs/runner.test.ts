@@ -56,7 +56,7 @@ const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
 
-describe("jobs", () => {
+describe("a job", () => {
   describeOnEachDatabase((newCatalog) => {
     const setUp = async () => {
       const test = newCatalog();
@@ -71,7 +71,7 @@ describe("jobs", () => {
       return { test, store, table, request };
     };
 
-    it("run to their end", async () => {
+    it("runs to its end", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const job = await jobs.enqueue(request("quick"));
@@ -83,7 +83,7 @@ describe("jobs", () => {
       await expect(jobs.cancel("none")).rejects.toMatchObject({ code: 10 });
     });
 
-    it("keep why they failed, in words for clients", async () => {
+    it("that fails keeps a reason that is safe for clients", async () => {
       const { store, request } = await setUp();
       const jobs = start(store);
       const told = await jobs.enqueue(request("fail", "a"));
@@ -104,7 +104,7 @@ describe("jobs", () => {
       ]);
     });
 
-    it("keep what they came to, and the rows that they failed on", async () => {
+    it("keeps its result and its failed rows", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const quick = await jobs.enqueue(request("quick", "a"));
@@ -118,7 +118,7 @@ describe("jobs", () => {
       expect(await jobs.errors("other")).toEqual([]);
     });
 
-    it("of one name are one, sent again or asked for in another way", async () => {
+    it("is shared by equal requests with the same name, and a different request with that name is rejected", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
@@ -137,7 +137,7 @@ describe("jobs", () => {
       expect(next.id).not.toBe(same[0]?.id);
     });
 
-    it("are listed by the newest of each name", async () => {
+    it("is listed only if it is the newest of its name", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const newest: JobRecord[] = [];
@@ -149,7 +149,7 @@ describe("jobs", () => {
       expect(await jobs.list("other")).toEqual([]);
     });
 
-    it("that nobody asked for are kept up to a number of each name", async () => {
+    it("of the server's own maintenance is kept up to a number per name", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const quick = async (name: string, more: Pick<JobRequest, "kept"> = {}) => {
@@ -168,7 +168,7 @@ describe("jobs", () => {
       expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, kept[0]]);
     });
 
-    it("run one at a time on a table, and two over all", async () => {
+    it("runs alone on its table, and two run at the same time in total", async () => {
       const { store, table, request } = await setUp();
       const others = [await makeTable(store, ["u"]), await makeTable(store, ["v"])];
       const work = new Work();
@@ -191,7 +191,7 @@ describe("jobs", () => {
       expect(work.mostActive).toBe(2);
     });
 
-    it("run beside a clean-up of their table, of which there is one", async () => {
+    it("runs beside a version clean-up of its table, and clean-ups run one at a time", async () => {
       const open = newCatalog();
       const [store, other] = [await open.open(), await open.open()];
       const { key } = await makeTable(store, ["t"]);
@@ -215,7 +215,7 @@ describe("jobs", () => {
       expect(await claimed(other, [{ table: key, kind: "compaction" }])).toBe("second clean_up");
     });
 
-    it("follow their table when it is renamed", async () => {
+    it("follows its table through a rename", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
@@ -228,7 +228,7 @@ describe("jobs", () => {
       expect(work.ran).toEqual(["t:wait", "new:quick"]);
     });
 
-    it("are cancelled, waiting or running", async () => {
+    it("can be cancelled while it waits and while it runs", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
@@ -245,7 +245,7 @@ describe("jobs", () => {
       await reaches(jobs, after.id, "DONE");
     });
 
-    it("end with their table", async () => {
+    it("is cancelled when its table is dropped", async () => {
       const { store, table, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
@@ -262,7 +262,7 @@ describe("jobs", () => {
       await expect(jobs.enqueue(request("quick"))).rejects.toMatchObject({ code: 4 });
     });
 
-    it("are forgotten with what they made", async () => {
+    it("is deleted together with what it built", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const failed = await jobs.enqueue(request("fail", "a"));
@@ -274,7 +274,7 @@ describe("jobs", () => {
       expect(await jobs.list(table.key)).toEqual([]);
     });
 
-    it("show how far they are", async () => {
+    it("reports its progress", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       work.progress = Array.from({ length: 100 }, (_, i) => ({
@@ -291,7 +291,7 @@ describe("jobs", () => {
       expect(last).toEqual({ stage: "train", completed: 99, total: 100 });
     });
 
-    it("go on after a restart, also when the server was killed", async () => {
+    it("continues after a restart, also after a kill", async () => {
       const { test, store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
@@ -314,7 +314,7 @@ describe("jobs", () => {
       await waitFor("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
     });
 
-    it("that take the server with them three times are given up", async () => {
+    it("that stops the server three times fails", async () => {
       const { test, store, request } = await setUp();
       const job = await store.jobs.enqueue(request("quick"));
       await store.close();
@@ -333,7 +333,7 @@ describe("jobs", () => {
       });
     });
 
-    it("are shared by servers, each job run once", async () => {
+    it("runs once although several servers share the queue", async () => {
       const { test, store, request } = await setUp();
       const keys: string[] = [];
       for (let i = 0; i < 30; i++) keys.push((await makeTable(store, [`t${i}`])).key);
@@ -351,7 +351,7 @@ describe("jobs", () => {
       expect(new Set(ran).size).toBe(30);
     });
 
-    it("cancelled through another server stop", async () => {
+    it("stops if another server cancels it", async () => {
       const { test, store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);

@@ -20,7 +20,7 @@ const versionsOf = async (client: Client, table: string): Promise<number[]> => {
   return versions.map(({ version }: { version: number }) => version);
 };
 
-test("small fragments are put together and indexes take in new rows without being asked", async () => {
+test("maintenance merges small fragments and indexes new rows without a request", async () => {
   const { client } = joust;
   await client.createTable("busy", items(300));
   await client.ok("/v1/table/busy/create_scalar_index", { column: "id", index_type: "BTREE" });
@@ -43,7 +43,7 @@ test("small fragments are put together and indexes take in new rows without bein
   expect(kinds.map(({ job_type }: { job_type: string }) => job_type)).toContain("maintenance");
 });
 
-test("versions that nothing holds go after their time, tagged ones and the newest stay", async () => {
+test("version clean-up removes old versions except tagged ones and the newest", async () => {
   const { client } = joust;
   await client.createTable("old", items(10));
   await insertMany(client, "old", 5);
@@ -59,7 +59,7 @@ test("versions that nothing holds go after their time, tagged ones and the newes
   expect(gone.status).toBe(404);
 });
 
-test("a table whose property says so is left alone", async () => {
+test("a table whose property disables maintenance is left unchanged", async () => {
   const { client } = joust;
   const own = { properties: JSON.stringify({ "joust.maintenance": "off" }) };
   await client.createTable("alone", items(10), own);
@@ -78,7 +78,7 @@ test("a table whose property says so is left alone", async () => {
   expect(await versionsOf(client, "alone")).toHaveLength(21);
 });
 
-test("rows that were deleted are taken out of their files", async () => {
+test("maintenance removes deleted rows from the data files", async () => {
   const { client } = joust;
   const ids = Array.from({ length: 1000 }, (_, n) => BigInt(n));
   await client.createTable("holes", stream({ id: [type.i64, ids] }));
@@ -100,7 +100,7 @@ async function removeFirst(client: Client, table: string): Promise<void> {
   rmSync(join(joust.root, `${table}.lance`, "_versions", basename(first.manifest_path)));
 }
 
-test("an upload whose version is gone ends, and asks for its rows again", async () => {
+test("a multipart write whose base version was removed ends and requires its rows again", async () => {
   const { client } = joust;
   await client.createTable("slow", items(10));
   const upload = "/v1/table/slow/multipart_write";
@@ -116,7 +116,7 @@ test("an upload whose version is gone ends, and asks for its rows again", async 
   expect(await client.count("slow")).toBe(10 + 3 * 20);
 });
 
-test("a version that an insert is written against stays; should it go, the insert is refused as a whole", async () => {
+test("the base version of a running insert is not cleaned up, and if it is removed the insert fails as a whole", async () => {
   const { client } = joust;
   const rows = (count: number) => tableOf({ id: [type.i64, Array(count).fill(1n)] });
   // The first batch is more than the server gathers in memory: it is in files while the rest comes.

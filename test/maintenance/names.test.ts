@@ -6,7 +6,7 @@ import type { JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startMaintenance } from "../../src/maintenance/maintenance.js";
 import { waitFor } from "../harness/wait-for.js";
 
-test("the server's own jobs have names that no index has", async () => {
+test("the names of maintenance jobs are no valid index names", async () => {
   const queued: JobRequest[] = [];
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const maintenance = startMaintenance({

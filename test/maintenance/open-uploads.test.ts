@@ -12,7 +12,7 @@ const versionsOf = async (table: string): Promise<number[]> => {
     .sort((a: number, b: number) => a - b);
 };
 
-test("clean-up leaves an upload in progress what it was begun on", {
+test("version clean-up keeps the base version of a multipart write in progress", {
   timeout: 90_000,
 }, async () => {
   const { client } = joust;

@@ -8,7 +8,7 @@ import { waitFor } from "../harness/wait-for.js";
 const stats = (client: Client, table: string): Promise<Json> =>
   client.ok(`/v1/table/${table}/stats`);
 
-it("a table that nobody writes to is caught up with all the same", {
+it("a maintenance round includes a table without writes", {
   timeout: 60_000,
 }, async () => {
   const root = tempDir("round");
@@ -35,7 +35,7 @@ it("a table that nobody writes to is caught up with all the same", {
   expect(after.num_rows).toBe(30);
 });
 
-it("a server that maintains nothing by itself catches up with a table that asks for it", {
+it("a server with maintenance off maintains a table whose property enables it", {
   timeout: 60_000,
 }, async () => {
   const root = tempDir("round");

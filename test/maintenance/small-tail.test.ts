@@ -50,7 +50,9 @@ async function isCovered(table: string, rows: number): Promise<boolean> {
 
 const all = (rows: number) => Object.fromEntries(indexes.map(([name]) => [name, [rows, 0]]));
 
-it("a few rows of a quiet table are indexed within 10 s", { timeout: 90_000 }, async () => {
+it("a few new rows of a table without further writes are indexed within 10 s", {
+  timeout: 90_000,
+}, async () => {
   const { client } = joust;
   await indexed("quiet", 2_000);
   expect(await covered("quiet")).toEqual(all(2_000));
@@ -65,7 +67,7 @@ it("a few rows of a quiet table are indexed within 10 s", { timeout: 90_000 }, a
   await waitFor("all indexes cover the last row", () => isCovered("quiet", 2_031), soon);
 });
 
-it("rows that come while an index is built are indexed soon after", {
+it("rows that arrive during an index build are indexed soon after it", {
   timeout: 90_000,
 }, async () => {
   const { client } = joust;
@@ -78,7 +80,7 @@ it("rows that come while an index is built are indexed soon after", {
   await waitFor("all indexes cover all rows", () => isCovered("building", 2_020), soon);
 });
 
-it("few rows of a table that is written to wait until there are more, or it is quiet", async () => {
+it("a few new rows of a table with continuous writes are indexed after more rows or a pause", async () => {
   const queued: string[] = [];
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const due = { unindexedRows: 30, worthIndexing: false };

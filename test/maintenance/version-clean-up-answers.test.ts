@@ -37,7 +37,7 @@ function surroundings(going: Set<string>) {
   return { all, answers, ended, answer, giveUp };
 }
 
-test("what is under way is answered before the watch begins, and given back when it has ended", async () => {
+test("pending clean-ups are acknowledged before the watch starts, and the released versions return after each clean-up", async () => {
   const going = new Set(["a"]);
   const { all, answers, ended } = surroundings(going);
   const stop = await watchVersionCleanUps(all);
@@ -52,7 +52,7 @@ test("what is under way is answered before the watch begins, and given back when
   expect(answers).toHaveLength(2);
 });
 
-test("an answer that seemed to fail is sent again as it was, and nothing given up comes back", async () => {
+test("a failed acknowledgement is sent again unchanged, and released versions are not taken back", async () => {
   const { all, answers, ended, answer, giveUp } = surroundings(new Set(["a"]));
   answer.mockRejectedValueOnce(new Error("the connection was reset"));
   const stop = await watchVersionCleanUps(all);
@@ -62,7 +62,7 @@ test("an answer that seemed to fail is sent again as it was, and nothing given u
   await stop();
 });
 
-test("a table that can not be looked at is asked again, and keeps no other one waiting", async () => {
+test("a table that cannot be read is tried again and delays no other table", async () => {
   const going = new Set<string>();
   const { all, answers, giveUp } = surroundings(going);
   const stop = await watchVersionCleanUps(all);
@@ -85,7 +85,7 @@ test("a table that can not be looked at is asked again, and keeps no other one w
   await stop();
 });
 
-test("a catalog that can not be read when the server starts is told", async () => {
+test("a catalog that cannot be read at the start is an error", async () => {
   const { all } = surroundings(new Set());
   const elsewhere = vi.fn().mockRejectedValue(new Error("away"));
   const broken = { ...all, cleanUps: { ...all.versionCleanUps, elsewhere } };

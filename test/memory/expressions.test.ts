@@ -24,7 +24,7 @@ function texts(from: number, rows: number): Uint8Array {
   return stream({ id: [type.i64, ids], s: [type.text, ids.map(text)] });
 }
 
-describe.skipIf(process.platform !== "linux")("expressions that make long texts", () => {
+describe.skipIf(process.platform !== "linux")("an expression with long text results", () => {
   let server: Server;
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.skipIf(process.platform !== "linux")("expressions that make long texts"
         return found.numRows;
       },
     ],
-  ] as const)("take memory for few rows at once in %s", async (_, ask) => {
+  ] as const)("is evaluated on few rows at once in %s", async (_, ask) => {
     let rows = 0;
     const growth = await memoryGrowth(server, async () => {
       rows = await ask();
@@ -64,7 +64,7 @@ describe.skipIf(process.platform !== "linux")("expressions that make long texts"
     expect(growth).toBeLessThan(ALLOWED);
   });
 
-  it("are refused in a change, which computes many rows at once", async () => {
+  it("is rejected in an update, which evaluates many rows at once", async () => {
     const update = (value: string) =>
       server.client.post("/v1/table/t/update", { updates: [["s", value]] });
     const growth = await memoryGrowth(server, async () => {

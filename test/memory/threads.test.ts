@@ -15,7 +15,7 @@ const threads = (pid: number): string[] =>
   );
 
 test.skipIf(process.platform !== "linux")(
-  "threads of the engine, which each keep memory, are few however much is asked at once",
+  "the number of engine threads stays small under many concurrent requests",
   async () => {
     const server = await startServer();
     onTestFinished(async () => {

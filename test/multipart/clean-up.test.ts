@@ -35,8 +35,8 @@ async function insertPart(server: Server, upload_id: string): Promise<void> {
   await server.client.ok("/v1/table/t/insert/", items(2, { from: 100 }), { upload_id });
 }
 
-describe("a server that starts", () => {
-  it("ends uploads that were idle for a day, and leaves the others", async () => {
+describe("a starting server", () => {
+  it("ends multipart writes without activity for a day and keeps the others", async () => {
     const first = await startServer({ root });
     await first.client.createTable("t", items(1));
     const idle = (await first.client.ok(`${upload}/create`)).upload_id;
@@ -55,7 +55,7 @@ describe("a server that starts", () => {
     await second.stop();
   });
 
-  it("finds the commit that its predecessor did not live to tell of", async () => {
+  it("finds the commit of a multipart write that the former server did not record", async () => {
     const first = await startServer({ root });
     const upload_id = (await first.client.ok(`${upload}/create`)).upload_id;
     await insertPart(first, upload_id);
@@ -84,7 +84,7 @@ describe("a server that starts", () => {
     await third.stop();
   });
 
-  it("finds a commit whose version was deleted meanwhile, and tells when it can't", async () => {
+  it("finds such a commit even if its version was deleted, and returns a conflict if the outcome cannot be determined", async () => {
     const first = await startServer({ root });
     await first.client.createTable("gone", items(1));
     const write = "/v1/table/gone/multipart_write";

@@ -30,7 +30,7 @@ async function doneTo(made: () => Promise<number | null>, claimed = true): Promi
 
 const failing = (code: ErrorCode) => () => Promise.reject(new JoustError(code, "no"));
 
-it("files of an upload are removed only when it is certain that they are nobody's", async () => {
+it("part files are removed only if it is certain that no commit has them", async () => {
   expect(await doneTo(async () => null)).toEqual(["files removed", "forgotten"]);
   expect(await doneTo(async () => null, false)).toEqual([]);
   expect(await doneTo(async () => 7)).toEqual(["committed"]);

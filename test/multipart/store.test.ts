@@ -21,9 +21,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("uploads in the catalog", () => {
+describe("a multipart write in the catalog", () => {
   describeOnEachDatabase((newCatalog) => {
-    it("keep their parts for whichever server completes them", async () => {
+    it("has its parts for any server that completes it", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();
       const name = await begun(first);
@@ -52,7 +52,7 @@ describe("uploads in the catalog", () => {
       expect(await multipart.orphanedParts()).toEqual([]);
     });
 
-    it("belong to one table and one branch", async () => {
+    it("belongs to one table and one branch", async () => {
       const open = await newCatalog().open();
       const name = await begun(open);
       const { key: other } = await makeTable(open, ["other"]);
@@ -68,7 +68,7 @@ describe("uploads in the catalog", () => {
       expect(await open.multipart.open(name)).toMatchObject({ version: 3 });
     });
 
-    it("end with their branch, and others do not", async () => {
+    it("ends with its branch, and multipart writes of other branches continue", async () => {
       const open = await newCatalog().open();
       const { multipart } = open;
       const { key: table } = await makeTable(open, ["t"]);
@@ -85,7 +85,7 @@ describe("uploads in the catalog", () => {
       expect(await multipart.orphanedParts()).toEqual([]);
     });
 
-    it("take nothing once they are being committed, and tell a second try from the first", async () => {
+    it("accepts no part once it is being committed, and marks a second completion as a retry", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();
       const name = await begun(first);
@@ -104,7 +104,7 @@ describe("uploads in the catalog", () => {
       expect(found).toMatchObject({ retried: true, parts: [Buffer.from("a")] });
     });
 
-    it("that fail leave files to remove, until they are removed", async () => {
+    it("that is aborted lists its files until they are removed", async () => {
       const { multipart, ...open } = await newCatalog().open();
       const name = await begun({ multipart, ...open });
       for (const text of ["a", "b"]) await multipart.recordPart(name.id, part(text));
@@ -117,7 +117,7 @@ describe("uploads in the catalog", () => {
       expect(await multipart.orphanedParts()).toEqual([]);
     });
 
-    it("end after a day without activity, and not before", async () => {
+    it("ends after a day without activity and not before", async () => {
       const { multipart, ...open } = await newCatalog().open();
       const idle = await begun({ multipart, ...open }, "idle");
       const stuck = await begun({ multipart, ...open }, "stuck");
@@ -147,7 +147,7 @@ describe("uploads in the catalog", () => {
       }
     });
 
-    it("go with their table", async () => {
+    it("is removed with its table", async () => {
       const { multipart, catalog } = await newCatalog().open();
       const { key } = await makeTable({ catalog }, ["t"]);
       const id = await multipart.begin({ table: key, branch: "dev", version: 1 });

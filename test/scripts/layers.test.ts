@@ -74,7 +74,7 @@ const later = () => import("../api/openapi/docs.js");
     );
   });
 
-  it("lets a folder of src/ import only folders that stand above it in the list", () => {
+  it("allows a folder of src/ to import only folders above it in the list", () => {
     const names = [...TYPESCRIPT_IMPORTS.keys()];
     for (const [at, name] of names.entries()) {
       const allowed = TYPESCRIPT_IMPORTS.get(name) ?? [];

@@ -30,7 +30,7 @@ const SOURCES = [
   "CHANGELOG.md",
 ];
 
-describe("the package that npm publishes", () => {
+describe("the published npm package", () => {
   const directory = tempDir("package");
   const installed = join(directory, "app", "node_modules", "joust");
   let server: RunningProcess | undefined;
@@ -99,7 +99,7 @@ describe("the package that npm publishes", () => {
     writeFileSync(join(addon, "package.json"), JSON.stringify(contents));
   }
 
-  it("answers /docs with the page and all of its parts", async () => {
+  it("serves /docs with all of its files", async () => {
     const anybody = client.withKey("");
     const page = await anybody.get("/docs");
     expect([page.status, page.headers.get("content-type")]).toEqual([
@@ -117,7 +117,7 @@ describe("the package that npm publishes", () => {
     }
   });
 
-  it("serves tables and its description", async () => {
+  it("serves tables and its OpenAPI document", async () => {
     await client.createNamespace("ns");
     expect((await client.get("/v1/namespace/$/list")).json.namespaces).toEqual(["ns"]);
     expect((await client.get("/openapi.json")).status).toBe(200);
@@ -131,7 +131,7 @@ describe("the package that npm publishes", () => {
     expect(existsSync(join(dirname(installed), "uws-20-57"))).toBe(false);
   });
 
-  it("holds no sources, tests or maps", () => {
+  it("contains no sources, tests or source maps", () => {
     expect(readdirSync(installed).sort()).toEqual([
       "CHANGELOG.md",
       "LICENSE",

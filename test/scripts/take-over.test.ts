@@ -6,7 +6,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const longAgo = new Date(2001, 1, 1);
 
-it("takes a checkout's sources for new after another one has compiled, and only then", () => {
+it("the sources of a checkout count as changed only after another checkout has compiled", () => {
   const dir = tempDir("take-over");
   onTestFinished(() => removeDir(dir));
   const source = (checkout: string) => join(dir, checkout, "crates", "a", "src", "lib.rs");

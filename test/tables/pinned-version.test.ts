@@ -73,7 +73,7 @@ const reads: Record<
   ],
 };
 
-describe("a version that a request names", () => {
+describe("a version named in a request", () => {
   const cases = Object.entries(reads).flatMap(([operation, read]) =>
     [1, 2, 3, 4, 5].map((version) => [operation, version, read] as const),
   );
@@ -95,7 +95,7 @@ describe("a version that a request names", () => {
     expect(await explain(3)).toContain("id_idx");
   });
 
-  it("is what is restored", async () => {
+  it("is what restore restores", async () => {
     const { client } = joust;
     await client.createTable("old", items(1));
     await client.insert("old", items(1));
@@ -104,7 +104,7 @@ describe("a version that a request names", () => {
     expect(await client.count("old")).toBe(2);
   });
 
-  it("can be named in every operation that reads", () => {
+  it("can be named in every read operation", () => {
     const reading = contract.filter(({ permission, body, params }) => {
       const members = { ...params.properties, ...("schema" in body && body.schema.properties) };
       return permission === "read" && "version" in members;

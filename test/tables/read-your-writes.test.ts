@@ -62,8 +62,8 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   })),
 );
 
-describe("a change that was answered", () => {
-  it(`of rows is seen by every read on any connection (TEST_SEED=${seed})`, async () => {
+describe("a completed change", () => {
+  it(`of rows is visible to every read on any connection (TEST_SEED=${seed})`, async () => {
     await joust.client.createTable("rows", stream(row(0, 0)));
     const rows = new Map([[0, 0]]);
     await fc.assert(
@@ -243,7 +243,7 @@ describe("a change that was answered", () => {
   ];
 
   it.each(changes)(
-    "by %s is seen by every read on any connection",
+    "by %s is visible to every read on any connection",
     async (_, change, read, shows) => {
       await change();
       await everywhere(async () => {

@@ -22,7 +22,7 @@ function makeDirectory(path: string, inode: number): boolean {
   return same;
 }
 
-it("a table that takes the place of another is not read with what is known of that one", async () => {
+it("a table that replaces another one is not read with cached state of the former one", async () => {
   const { client } = joust;
   const { location } = await client.createTable("t", items(5));
   await client.insert("t", items(1));

@@ -30,7 +30,7 @@ const reads: [
   ["version/describe", {}, ({ json }) => json.version.version, (version) => version],
 ];
 
-describe.skipIf(s3Missing)("a server that may answer from what it knew an hour ago", () => {
+describe.skipIf(s3Missing)("a server with --staleness 3600s", () => {
   let s3: S3;
   let directory: string;
   let other: Server;
@@ -67,19 +67,19 @@ describe.skipIf(s3Missing)("a server that may answer from what it knew an hour a
     stale.client.request(`/v1/table/${id}/${operation}`, { body: { ...body, ...more }, headers });
   const newer = { "x-lancedb-min-timestamp": new Date(Date.now() + 600_000).toISOString() };
 
-  it.each(reads)("does so: %s", async (...read) => {
+  it.each(reads)("may answer from its cached version: %s", async (...read) => {
     const [operation, , tells, of] = read;
     // Listings of versions always ask the store.
     if (operation === "version/describe") return;
     expect(tells(await ask(read))).toEqual(of(1));
   });
 
-  it.each(reads)("looks again for who asks for it: %s", async (...read) => {
+  it.each(reads)("reads the latest version for a minimum timestamp: %s", async (...read) => {
     const [, , tells, of] = read;
     expect(tells(await ask(read, newer))).toEqual(of(2));
   });
 
-  it.each(reads)("looks again for who has seen a newer version: %s", async (...read) => {
+  it.each(reads)("reads the latest version for a minimum version: %s", async (...read) => {
     const [operation, , tells, of] = read;
     const names = ["x-lancedb-min-version", "x-lancedb-min-read-version"];
     for (const [at, name] of names.entries()) {
@@ -96,14 +96,14 @@ describe.skipIf(s3Missing)("a server that may answer from what it knew an hour a
   // Statistics are the newest version's.
   const pinned = reads.filter(([operation]) => operation !== "stats");
 
-  it.each(pinned)("finds a version that it did not know of: %s", async (...read) => {
+  it.each(pinned)("finds an explicitly requested newer version: %s", async (...read) => {
     const [, , tells, of] = read;
     expect(tells(await ask(read, {}, { version: 2 }))).toEqual(of(2));
     expect(tells(await ask(read, {}, { version: 1 }))).toEqual(of(1));
     expectFailure(await ask(read, {}, { version: 3 }), 404, 11);
   });
 
-  it("sees its own writes at once, on top of what others wrote", async () => {
+  it("sees its own writes at once, on top of other servers' writes", async () => {
     const { version } = await stale.client.insert(id, items(10, { from: 20 }));
     expect(version).toBe(3);
     for (const read of reads) {
@@ -112,7 +112,7 @@ describe.skipIf(s3Missing)("a server that may answer from what it knew an hour a
     }
   });
 
-  it("lists a table that has just come, for who asks for it", async () => {
+  it("lists a new table for a request with a minimum timestamp", async () => {
     for (const path of ["/v1/table", "/v1/namespace/$/table/list"]) {
       const late = `late-${turn++}`;
       await other.client.createTable(late, items(1));

@@ -16,24 +16,27 @@ import { connections } from "./connections.js";
 
 const two = ["--http-threads", "2"];
 
-it("more than one thread is for Linux", () => {
+it("more than one HTTP thread is supported on Linux only", () => {
   const surroundings = { env: {}, cwd: "/", platform: "darwin" as const };
   expect(() => loadConfig(two, surroundings)).toThrow(/--http-threads must be 1 on darwin/);
   expect(loadConfig([], surroundings).httpThreads).toBe(1);
 });
 
-describe.runIf(process.platform === "linux")("threads", () => {
-  it.each([[[]], [two]])("join no stranger's port, who was started with %j", async (args) => {
-    const server = await startServerForTest({ args });
-    const again = [CLI_MAIN, "serve", tempDir("root"), ...two, "--port", String(server.port)];
-    const second = spawnSync(process.execPath, again, { encoding: "utf8", timeout: 20_000 });
-    expect(second.stderr).toBe(
-      `joust: cannot listen on 127.0.0.1:${server.port}: the port is taken: choose another --port, or end the program that listens there\n`,
-    );
-    expect(second.status).toBe(1);
-  });
+describe.runIf(process.platform === "linux")("HTTP threads", () => {
+  it.each([[[]], [two]])(
+    "do not share the port of another process started with %j",
+    async (args) => {
+      const server = await startServerForTest({ args });
+      const again = [CLI_MAIN, "serve", tempDir("root"), ...two, "--port", String(server.port)];
+      const second = spawnSync(process.execPath, again, { encoding: "utf8", timeout: 20_000 });
+      expect(second.stderr).toBe(
+        `joust: cannot listen on 127.0.0.1:${server.port}: the port is taken: choose another --port, or end the program that listens there\n`,
+      );
+      expect(second.status).toBe(1);
+    },
+  );
 
-  it("are done when all of them are, with connections open and requests under way", async () => {
+  it("stop after all of them have finished, with open connections and running requests", async () => {
     const [root, key] = [tempDir("root"), newKey()];
     const server = await startServerForTest({ root, key, args: two });
     const each = connections(server, 16);
@@ -62,7 +65,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     expect((await reopened.client.post("/v1/table/t/count_rows")).json).toBe(answered + 1);
   });
 
-  it("end at the second signal, whichever of them has a request under way", async () => {
+  it("stop at the second signal, whichever of them has a running request", async () => {
     const server = await startServerForTest({ args: two });
     const sockets = Array.from({ length: 12 }, () => connect(server.port, "127.0.0.1"));
     for (const socket of sockets) {
@@ -78,7 +81,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it("end with the server however many there are on one core", async () => {
+  it("stop with the server, also several on one core", async () => {
     const taskset = findProgram("taskset");
     expect(taskset).toBeDefined();
     const server = await startServerForTest({ args: ["--http-threads", "4"] });
@@ -90,7 +93,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     expect(await server.stop()).toBe(0);
   });
 
-  it("take the server with them when they fail", async () => {
+  it("stop the whole server when one of them fails", async () => {
     const folder = tempDir("failing");
     const [trigger, preload] = [join(folder, "fail"), join(folder, "preload.cjs")];
     writeFileSync(

@@ -29,7 +29,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     return replies;
   };
 
-  it("shares connections out", async () => {
+  it("distributes connections over its threads", async () => {
     await expectAll("/v1/namespace/$/list", 200);
     const lines = server.output().split("\n");
     const requests = lines.filter((line) => line.includes('"msg":"request"'));
@@ -38,7 +38,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(others.length).toBeLessThan(requests.length);
   });
 
-  it("sees in all threads at once what one has done", async () => {
+  it("shows each thread's changes to all threads at once", async () => {
     for (const [n, writer] of each.entries()) {
       const path = `/v1/table/t${n}`;
       await expectAll(`${path}/describe`, 404);
@@ -60,7 +60,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
-  it("tells a table from the one that was in its place before", async () => {
+  it("distinguishes a table from the former table with the same name", async () => {
     for (let n = 0; n < 6; n++) {
       const [writer, dropper] = [each[n], each[n + 6]] as [Connection, Connection];
       expect((await writer.post("/v1/table/again/create", items(n + 1))).status).toBe(200);
@@ -70,7 +70,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
-  it("loses no row of those that come to all threads, and commits them together", async () => {
+  it("loses no row of concurrent inserts on all threads and commits them together", async () => {
     await each[0]?.post("/v1/table/busy/create", items(1));
     const written = await Promise.all(
       each.flatMap((connection, n) =>
@@ -87,7 +87,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(versions.size).toBeLessThan(written.length);
   });
 
-  it("ends the writes of all threads before the files of a dropped table go", async () => {
+  it("ends the writes of all threads before it removes the files of a dropped table", async () => {
     for (let round = 0; round < 4; round++) {
       await each[0]?.post("/v1/table/going/create", items(1));
       const inserts = each.map((connection, n) =>
@@ -101,7 +101,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
-  it("refuses a revoked key in all threads", async () => {
+  it("rejects a revoked key on all threads", async () => {
     const { key, id } = await createKey(server.root);
     const statuses = async () => {
       const asked = each.map((connection) => connection.post("/v1/namespace/$/list", {}, key));
@@ -112,7 +112,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(await statuses()).toEqual(each.map(() => 401));
   });
 
-  it("does jobs, once, whichever thread was asked", async () => {
+  it("runs a job once, whichever thread receives the request", async () => {
     await each[0]?.post("/v1/table/indexed/create", items(300));
     const asked = await onAll("/v1/table/indexed/create_index", {
       column: "id",
@@ -126,7 +126,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     });
   });
 
-  it("answers from one state of the process what only one thread has", async () => {
+  it("answers from shared process state on every thread", async () => {
     const replies = await Promise.all(
       Array.from({ length: CONNECTIONS }, () => server.client.get("/metrics")),
     );
@@ -135,7 +135,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(ready.map(({ json }) => json.indexes)).toEqual(each.map(() => ["id_idx"]));
   });
 
-  it("tells the same failures", async () => {
+  it("returns the same errors on every thread", async () => {
     const replies = await expectAll("/v1/namespace/none/describe", 404);
     const told = replies.map(({ json }) => `${json.code} ${json.detail}`);
     expect(new Set(told)).toEqual(new Set(['1 namespace "none" does not exist']));

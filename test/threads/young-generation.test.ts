@@ -23,7 +23,7 @@ const script = (threads: number, ours: boolean) => `
   console.log(size());
 `;
 
-it("gives new objects all of their space at once, also after other threads have begun", async () => {
+it("the young generation has its full size at once, also after other threads have started", async () => {
   const grown = async (threads: number, ours: boolean): Promise<number> => {
     // Where there is little memory V8 chooses less.
     const most = "--max-semi-space-size=16";

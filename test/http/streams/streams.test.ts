@@ -13,7 +13,7 @@ const GB = 1_000_000_000;
 /** Node's own HTTP leaves what it has read to the next collection of garbage. */
 const ALLOWED = (process.env.JOUST_TEST_HTTP === "node" ? 384 : 256) * MiB;
 
-describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
+describe.skipIf(process.platform !== "linux")("a body of any size", () => {
   let server: Server;
   const big = new BigStream(4 * GB);
 
@@ -27,7 +27,7 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
 
   const shown = (growth: number) => `${Math.round(growth / MiB)} MiB`;
 
-  it("are written as they come: 4 GB", async () => {
+  it("is written while it arrives: 4 GB", async () => {
     const growth = await memoryGrowth(server, async () => {
       const { status, body } = await upload(server, "/v1/table/big/create", big.chunks());
       expect(status, body).toBe(200);
@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
     expect(growth).toBeLessThan(ALLOWED);
   }, 300_000);
 
-  it("are sent as they are read: 1 GB to a slow reader", async () => {
+  it("is sent while it is read: 1 GB to a slow client", async () => {
     let received = 0;
     const growth = await memoryGrowth(server, async () => {
       const response = await server.client.open("/v1/table/big/query", {
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
     expect(growth).toBeLessThan(ALLOWED);
   }, 300_000);
 
-  it("that nobody reads any more are no longer computed", async () => {
+  it("is no longer computed after its client has left", async () => {
     const leaving = new AbortController();
     const response = await server.client.open("/v1/table/big/query", {
       body: { vector: { single_vector: [] }, k: 4_000_000 },
@@ -70,7 +70,7 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
     await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
   }, 60_000);
 
-  it("stop the search of a client that goes away before the answer", async () => {
+  it("is not computed if the client leaves during the search", async () => {
     const leaving = new AbortController();
     const vectors = Array.from({ length: 500 }, () => Array.from({ length: 256 }, Math.random));
     const asked = server.client.open("/v1/table/big/query", {
@@ -84,7 +84,7 @@ describe.skipIf(process.platform !== "linux")("bodies of any size", () => {
     await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
   }, 60_000);
 
-  it("leave neither name nor files when the client goes away", async () => {
+  it("leaves neither a name nor files if the client disconnects", async () => {
     const leaving = new AbortController();
     const half = new BigStream(GB).chunks();
     const sending = upload(server, "/v1/table/half/create", half, leaving.signal);

@@ -67,7 +67,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     fresh.destroy();
   });
 
-  it("keeps the former certificate when the new files cannot be used", async () => {
+  it("keeps the former certificate if the new files cannot be used", async () => {
     const used = certificate("good");
     const { transport, port } = await listening(used);
     copyFileSync(certificate("other").keyFile, used.keyFile);
@@ -79,7 +79,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     socket.destroy();
   });
 
-  it("refuses files that are no certificate and key", () => {
+  it("rejects files without a certificate and key", () => {
     const { certFile, keyFile } = certificate("whole");
     const text = join(dir, "text");
     writeFileSync(text, "not PEM");
@@ -94,7 +94,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
   });
 });
 
-it("notices that a certificate was replaced", async () => {
+it("a replaced certificate file is noticed", async () => {
   const used = certificate("watched");
   let changes = 0;
   const unwatch = watchPair(used, () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 describe("branches", () => {
-  it("are created, listed, worked on and deleted", async () => {
+  it("can be created, listed, used and deleted", async () => {
     expect((await branches("life", "create", { name: "dev" })).json).toEqual({
       transaction_id: expect.any(String),
     });
@@ -63,7 +63,7 @@ describe("branches", () => {
     expect(await rows("main")).toBe(2);
   });
 
-  it("page by name", async () => {
+  it("are paged by name", async () => {
     const names = ["a", "b", "c/1", "c/2", "d"];
     for (const name of [...names].reverse()) await branches("many", "create", { name });
     const first = (await branches("many", "list", { limit: 2 })).json;
@@ -89,16 +89,19 @@ describe("branches", () => {
     ["an unknown branch", "delete", { name: "nope" }, 404, 22, /nope/],
     ["the main branch", "delete", { name: "main" }, 400, 13, /main/],
     ["no name", "delete", {}, 400, 13, /name/],
-  ])("fails for %s in %s", async (_, operation, body, status, code, detail) => {
+  ])("requests fail with %s in %s", async (_, operation, body, status, code, detail) => {
     expectFailure(await branches("t", operation, body), status, code, detail);
     expect(Object.keys((await branches("t", "list")).json.branches)).toEqual(["dev"]);
   });
 
-  it.each(["list", "create", "delete"])("fails in %s for an unknown table", async (operation) => {
-    expectFailure(await branches("nowhere", operation, { name: "x" }), 404, 4, /nowhere/);
-  });
+  it.each(["list", "create", "delete"])(
+    "requests fail in %s for a missing table",
+    async (operation) => {
+      expectFailure(await branches("nowhere", operation, { name: "x" }), 404, 4, /nowhere/);
+    },
+  );
 
-  it("have names that stay inside the table", async () => {
+  it("cannot be named outside of the table's directory", async () => {
     const reply = await joust.client.post("/v1/table/t/count_rows", { branch: "../../many" });
     expectFailure(reply, 404, 22, /branch/);
   });

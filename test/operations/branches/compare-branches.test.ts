@@ -20,10 +20,10 @@ async function forked(id: string): Promise<void> {
   await joust.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
 }
 
-describe("a branch compared with the main one", () => {
+describe("comparing a branch with main", () => {
   beforeAll(() => forked("same"));
 
-  it("differs in nothing at first", async () => {
+  it("reports no difference for a new branch", async () => {
     expect(await diff("same")).toEqual({
       fromBranch: "dev",
       parentVersion: 1,
@@ -49,7 +49,7 @@ describe("a branch compared with the main one", () => {
     });
   });
 
-  it("by rows: new, deleted and updated on either side", async () => {
+  it("reports new, deleted and updated rows of both sides", async () => {
     await forked("rows");
     const { client } = joust;
     await client.insert("rows", items(3, { from: 20 }));
@@ -73,7 +73,7 @@ describe("a branch compared with the main one", () => {
     ]);
   });
 
-  it("by columns and indexes", async () => {
+  it("reports differences of columns and indexes", async () => {
     await forked("columns");
     const { client } = joust;
     const branch = "dev";
@@ -107,7 +107,7 @@ describe("a branch compared with the main one", () => {
     expect(codes(found)).toContain("columnChanged");
   });
 
-  it("that began on another branch", async () => {
+  it("works for a branch of another branch", async () => {
     await forked("nested");
     const twig = { name: "twig", from_branch: "dev" };
     await joust.client.ok("/v1/table/nested/branches/create", twig);
@@ -116,15 +116,15 @@ describe("a branch compared with the main one", () => {
     expect(codes(found)).toContain("parentNotMain");
   });
 
-  it("that there is not", async () => {
+  it("fails for a missing branch", async () => {
     expectFailure(await ask("same", "diff", { from_branch: "none" }), 404, 22, /none/);
     expectFailure(await ask("same", "diff", {}), 400, 13, /from_branch/);
     expectFailure(await ask("missing", "diff", { from_branch: "dev" }), 404, 4);
   });
 });
 
-describe("bringing a branch's columns to the main one", () => {
-  it("is refused with the reasons where it could not be done", async () => {
+describe("cherry-picking a branch's columns into main", () => {
+  it("is rejected with reasons if it is not possible", async () => {
     await forked("moved");
     await joust.client.insert("moved", items(1, { from: 20 }));
     for (const dry_run of [true, false]) {
@@ -135,7 +135,7 @@ describe("bringing a branch's columns to the main one", () => {
     }
   });
 
-  it("is told of first, then done, in one version", async () => {
+  it("is previewed by dry_run and then creates one version", async () => {
     await forked("ready");
     const { client } = joust;
     // Rows that are gone on both sides leave gaps that the copy must keep.

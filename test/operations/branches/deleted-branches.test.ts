@@ -37,8 +37,8 @@ async function expectGone(id: string, branch: string): Promise<void> {
   }
 }
 
-describe("a branch that was deleted", () => {
-  it("is gone though another one is below it, and gives its name away", async () => {
+describe("a deleted branch", () => {
+  it("is gone even if another branch has a longer name below it, and its name is free", async () => {
     await table("nested", "a", "a/b");
     for (const branch of ["a", "a/b"]) {
       await joust.client.insert("nested", items(3, { from: 2 }), { branch });
@@ -53,7 +53,7 @@ describe("a branch that was deleted", () => {
     expect(await rows("nested", "a")).toBe(1);
   });
 
-  it("does not come back through what is being written to it", async () => {
+  it("is not recreated by concurrent writes", async () => {
     await table("busy");
     for (let round = 0; round < 5; round++) {
       await joust.client.ok("/v1/table/busy/branches/create", { name: "x", from_version: 1 });
@@ -76,7 +76,7 @@ describe("a branch that was deleted", () => {
     }
   });
 
-  it("ends the writes in parts that were begun on it", async () => {
+  it("ends its multipart writes", async () => {
     await table("parts", "x");
     const call = (step: string, params: Record<string, string>) =>
       joust.client.post(`/v1/table/parts/multipart_write/${step}`, undefined, params);
@@ -96,7 +96,7 @@ describe("a branch that was deleted", () => {
   });
 });
 
-it("what a crash leaves of a new branch is no branch, and does not take its name", async () => {
+it("files of a branch that a crash left without a reference are no branch and block no name", async () => {
   await table("remains", "x");
   await joust.client.insert("remains", items(3, { from: 2 }), { branch: "x" });
   const path = (...parts: string[]) => join(joust.root, "remains.lance", ...parts);
@@ -112,7 +112,7 @@ it("what a crash leaves of a new branch is no branch, and does not take its name
   await expectGone("remains", "x");
 });
 
-it("a branch is not made among the files of another", async () => {
+it("a branch cannot be created among the files of another branch", async () => {
   await table("among", "a");
   expectFailure(await branches("among", "create", { name: "a/data" }), 400, 13, /`a`/);
   expect(await names("among")).toEqual(["a"]);

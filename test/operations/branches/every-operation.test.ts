@@ -103,11 +103,11 @@ async function forked(id: string): Promise<void> {
   await ok(id, "insert", "dev", items(1, { from: 21 }));
 }
 
-describe("a change of one branch", () => {
+describe("a change on one branch", () => {
   const cases = changes.flatMap(([id, operation, body]) =>
     (["dev", "main"] as const).map((branch) => ({ id, branch, operation, body })),
   );
-  it.each(cases)("$operation on $branch", async (changed) => {
+  it.each(cases)("is not visible on the other one: $operation on $branch", async (changed) => {
     const { branch, operation, body } = changed;
     const id = `t_${cases.indexOf(changed)}`;
     const other = branch === "dev" ? "main" : "dev";
@@ -132,7 +132,7 @@ describe("a change of one branch", () => {
     expect(after.here).not.toEqual(before.here);
   });
 
-  it("covers every operation that takes a branch and changes it", () => {
+  it("is tested for every operation that changes a branch", () => {
     const changing = contract
       .filter(({ permission, body, params }) => {
         const schema = body.kind === "json" ? body.schema.properties : {};
@@ -152,10 +152,10 @@ describe("a change of one branch", () => {
   });
 });
 
-describe("reading a branch", () => {
+describe("a read on a branch", () => {
   beforeAll(() => forked("t"));
 
-  it("describes, counts and lists what is there", async () => {
+  it("describes, counts and lists the state of the branch", async () => {
     const [main, dev] = [await state("t", "main"), await state("t", "dev")];
     expect([main.count, main.stats, dev.count, dev.stats]).toEqual([8, 8, 10, 10]);
     const old = { version: 3 };
@@ -171,7 +171,7 @@ describe("reading a branch", () => {
     expect((await joust.client.request("/v1/table/t/count_rows", count)).json).toBe(10);
   });
 
-  it("plans and searches there", async () => {
+  it("plans and searches the rows of the branch", async () => {
     const query = { k: 100, vector: {}, filter: "id = 10" };
     for (const [branch, rows] of [
       ["main", 0],
@@ -186,13 +186,13 @@ describe("reading a branch", () => {
     expect(await ok("t", "explain_plan", "main", { query })).not.toMatch(there);
   });
 
-  it("tells an index's statistics there", async () => {
+  it("returns the index statistics of the branch", async () => {
     const stats = (branch: Branch) => ok("t", "index/name_idx/stats", branch);
     expect(await stats("main")).toMatchObject({ num_indexed_rows: 5, num_unindexed_rows: 3 });
     expect(await stats("dev")).toMatchObject({ num_indexed_rows: 5, num_unindexed_rows: 5 });
   });
 
-  it("resolves tags to the branch they are on", async () => {
+  it("resolves tags to their branch", async () => {
     await ok("t", "tags/create", "dev", { tag: "there", version: 3 });
     await ok("t", "tags/create", "main", { tag: "here", version: 3 });
     expect(await ok("t", "tags/version", "main", { tag: "there" })).toEqual({
@@ -206,7 +206,7 @@ describe("reading a branch", () => {
     expect(await ok("t", "tags/version", "main", { tag: "there" })).toEqual({ version: 3 });
   });
 
-  it("builds indexes of one name on both, and drops one", async () => {
+  it("separates indexes with the same name on both branches", async () => {
     await forked("both");
     await ok("both", "create_index", "dev", index);
     await ok("both", "create_index", "main", index);
@@ -221,7 +221,7 @@ describe("reading a branch", () => {
   });
 });
 
-describe("a branch that does not exist", () => {
+describe("a missing branch", () => {
   beforeAll(async () => {
     await joust.client.createTable("plain", items(3));
   });
@@ -240,7 +240,7 @@ describe("a branch that does not exist", () => {
     ["tags/update", { tag: "a", version: 1 }],
   ];
   const all = [...reads, ...changes.map(([, ...rest]) => rest)] as [string, object?][];
-  it.each(all)("is not found by %s", async (operation, body) => {
+  it.each(all)("returns 404 from %s", async (operation, body) => {
     expectFailure(await call("plain", operation, "dev", body), 404, 22, /dev/);
   });
 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 describe("add_columns", () => {
-  it("fills columns from expressions, once", async () => {
+  it("computes the new columns once from their expressions", async () => {
     await joust.client.createTable("filled", items(4));
     const reply = await post("filled", "add_columns", {
       new_columns: [
@@ -111,14 +111,14 @@ describe("add_columns", () => {
       22,
       /dev/,
     ],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await post("refusing", "add_columns", body), status, code, detail);
     expect(await types("refusing")).toEqual(before);
   });
 });
 
 describe("alter_columns", () => {
-  it("renames and casts in one commit, and changes what may be null", async () => {
+  it("renames and casts in one commit and changes nullability", async () => {
     await joust.client.createTable("altered", items(4));
     const reply = await post("altered", "alter_columns", {
       alterations: [
@@ -143,13 +143,13 @@ describe("alter_columns", () => {
     ["a type it cannot become", { path: "name", data_type: { type: "int64" } }, 400, 13, /name/],
     ["nothing to change", { path: "price" }, 400, 13, /nothing/],
     ["no path", { rename: "a" }, 400, 13, /path/],
-  ])("is refused for %s", async (_, alteration, status, code, detail) => {
+  ])("returns an error for %s", async (_, alteration, status, code, detail) => {
     const reply = await post("refusing", "alter_columns", { alterations: [alteration] });
     expectFailure(reply, status, code, detail);
     expect(await types("refusing")).toEqual(before);
   });
 
-  it("is refused without alterations, and for nulls where none may be", async () => {
+  it("rejects an empty request and a non-null column with nulls", async () => {
     expectFailure(await post("refusing", "alter_columns", {}), 400, 13, /alterations/);
     expectFailure(await post("refusing", "alter_columns", { alterations: [] }), 400, 13);
     await joust.client.createTable("gaps", stream({ a: [type.i32, [1, null]] }));
@@ -161,7 +161,7 @@ describe("alter_columns", () => {
 });
 
 describe("drop_columns", () => {
-  it("drops columns and the indexes on them", async () => {
+  it("drops columns together with their indexes", async () => {
     await joust.client.createTable("dropped", items(4));
     for (const column of ["id", "price"]) {
       await joust.client.ok("/v1/table/dropped/create_scalar_index", {
@@ -188,7 +188,7 @@ describe("drop_columns", () => {
     ["nothing", {}, 400, 13, /columns/],
     ["a name alone", { columns: "price" }, 400, 13, /columns/],
     ["an unknown branch", { columns: ["price"], branch: "dev" }, 404, 22, /dev/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("fails for %s", async (_, body, status, code, detail) => {
     expectFailure(await post("refusing", "drop_columns", body), status, code, detail);
     expect(await types("refusing")).toEqual(before);
   });

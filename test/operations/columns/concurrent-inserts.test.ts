@@ -57,11 +57,11 @@ describe.each([
   ["five clients", 5, 1, 0],
   ["two clients on two servers", 2, 2, 150],
   ["five clients on two servers", 5, 2, 0],
-] as const)("beside %s that insert", (_, clients, over, pause) => {
+] as const)("during inserts by %s", (_, clients, over, pause) => {
   const inserting = () => Array.from({ length: clients }, (_, n) => client(n % over));
   const table = `beside_${clients}_${over}`;
 
-  it("every change of columns takes effect, and no row is lost", { timeout: 120_000 }, async () => {
+  it("every column change takes effect and no row is lost", { timeout: 120_000 }, async () => {
     const { client: changing } = servers[0] as Server;
     await changing.createTable(table, items(500));
     const post = (operation: string, body: object) =>
@@ -116,7 +116,7 @@ describe.each([
   });
 });
 
-it("a change that cannot be made is refused at once, also beside inserts", async () => {
+it("an invalid column change is rejected at once, also during inserts", async () => {
   const { client: changing } = servers[0] as Server;
   await changing.createTable("refusing", items(10));
   await besideInserts("refusing", [client(0), client(1)], async () => {
@@ -130,7 +130,7 @@ it("a change that cannot be made is refused at once, also beside inserts", async
   });
 });
 
-it("columns and metadata that change at the same time are all there", async () => {
+it("concurrent changes of columns and metadata all take effect", async () => {
   await client(0).createTable("together", items(100));
   const updated = Array.from({ length: 8 }, (_, n) => {
     const updates = [{ path: "id", metadata: { [`key${n}`]: String(n) } }];

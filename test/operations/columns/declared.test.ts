@@ -42,8 +42,8 @@ beforeAll(async () => {
   await joust.client.createTable("t", items(3));
 });
 
-describe("computed columns", () => {
-  it("are null, have the expression's type, and keep the expression", async () => {
+describe("a computed column", () => {
+  it("is null at first, has the type of its expression and stores the expression", async () => {
     const reply = await add("t", {
       name: "total",
       computed: "price * 2 + id",
@@ -66,7 +66,7 @@ describe("computed columns", () => {
     expect(await joust.client.count("t", { predicate: "total is null" })).toBe(3);
   });
 
-  it("keep how often they are to be refreshed, said once for all of a request", async () => {
+  it("stores its refresh interval, which can be given once for the whole request", async () => {
     const body = {
       new_columns: [
         { name: "twice", computed: "price * 2" },
@@ -89,7 +89,7 @@ describe("computed columns", () => {
     }
   });
 
-  it.each(["", "/"])("of a registered function are not served (path%s)", async (slash) => {
+  it.each(["", "/"])("of a registered function is not supported (path%s)", async (slash) => {
     // As the SDKs send it: the function stands beside the columns.
     const body = {
       new_columns: [{ name: "f", all_null: true }],
@@ -105,14 +105,14 @@ describe("computed columns", () => {
     ["a broken expression", "1 +", 400, 13, /expression/],
     ["an aggregate", "count(id)", 400, 13, /./],
     ["an unknown function", "pickle(id)", 400, 13, /pickle/],
-  ])("are refused for %s", async (_, computed, status, code, detail) => {
+  ])("is rejected for %s", async (_, computed, status, code, detail) => {
     expectFailure(await add("t", { name: "c", computed }), status, code, detail);
     expect(await field("t", "c")).toBeUndefined();
   });
 });
 
-describe("virtual columns", () => {
-  it("are null, and keep their declaration and the function's payload", async () => {
+describe("a virtual column", () => {
+  it("is null and stores its declaration and the payload of its function", async () => {
     await joust.client.createTable("old", items(3));
     const reply = await add("old", { name: "score", virtual_column: declaration });
     expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
@@ -137,7 +137,7 @@ describe("virtual columns", () => {
     expect(await joust.client.count("old", { predicate: "score is null" })).toBe(3);
   });
 
-  it("may have several outputs, as newer clients declare them", async () => {
+  it("may have several outputs, as newer clients declare it", async () => {
     await joust.client.createTable("new", items(3));
     const { data_type: _, ...rest } = declaration;
     const outputs = [
@@ -160,7 +160,7 @@ describe("virtual columns", () => {
     expect(await field("new", "range")).toBeUndefined();
   });
 
-  it("can be declared anew, for good reasons only", async () => {
+  it("can be redeclared only with a valid change", async () => {
     await joust.client.createTable("changing", items(3));
     await add("changing", { name: "v", virtual_column: declaration });
     const change = { udf: base64("another"), udf_version: "def", input_columns: ["price"] };
@@ -219,7 +219,7 @@ describe("virtual columns", () => {
     ["a payload that is not base64", { udf: "not base64!" }, 400, 13, /base64/],
     ["no payload", { udf: undefined }, 400, 13, /udf/],
     ["no name", { udf_name: undefined }, 400, 13, /udf_name/],
-  ])("are refused for %s", async (_, change, status, code, detail) => {
+  ])("is rejected because of %s", async (_, change, status, code, detail) => {
     const reply = await add("t", { name: "v", virtual_column: { ...declaration, ...change } });
     expectFailure(reply, status, code, detail);
     expect(await field("t", "v")).toBeUndefined();

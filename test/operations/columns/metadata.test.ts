@@ -63,13 +63,13 @@ describe("update_field_metadata", () => {
       22,
       /dev/,
     ],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await fields("refusing", body), status, code, detail);
   });
 });
 
 describe("schema_metadata/update", () => {
-  it("replaces what was there, and takes any key", async () => {
+  it("replaces the existing metadata and accepts any key", async () => {
     await joust.client.createTable("owned", items(1));
     const stored = async () => {
       const { schema } = await joust.client.ok("/v1/table/owned/describe");
@@ -88,7 +88,7 @@ describe("schema_metadata/update", () => {
     expect(await stored()).toEqual({});
   });
 
-  it("leaves the members that any body may have out", async () => {
+  it("ignores the members that every request body may have", async () => {
     await joust.client.createTable("common", items(1));
     const body = { a: "1", id: ["common"], context: { trace: "x" }, identity: { api_key: "k" } };
     expect((await schema("common", body)).json).toEqual({ a: "1" });
@@ -100,11 +100,11 @@ describe("schema_metadata/update", () => {
     ["a null", { a: null }, 400, 13, /`a`/],
     ["an array", "[]", 400, 13, /object/],
     ["broken JSON", "{", 400, 13, /JSON/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("returns an error for %s", async (_, body, status, code, detail) => {
     expectFailure(await schema("refusing", body), status, code, detail);
   });
 
-  it("is not found for an unknown branch or table", async () => {
+  it("returns 404 for a missing branch or table", async () => {
     expectFailure(await schema("refusing", {}, { branch: "dev" }), 404, 22, /dev/);
     expectFailure(await schema("nowhere", {}), 404, 4, /nowhere/);
   });

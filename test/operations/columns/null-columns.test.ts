@@ -7,8 +7,8 @@ const joust = setupServer();
 const add = (path: string, body: Uint8Array | object, params?: Record<string, string>) =>
   joust.client.post(`/v1/table/${path}`, body, params);
 
-describe("columns added by a schema", () => {
-  it.each(["add_columns", "add_columns/"])("are null for the rows there are (%s)", async (call) => {
+describe("a column added by a schema", () => {
+  it.each(["add_columns", "add_columns/"])("is null in existing rows (%s)", async (call) => {
     const id = `t_${call.length}`;
     await joust.client.createTable(id, items(5));
     const schema = emptyStream({ note: type.text, spot: type.vector(3), tags: type.texts });
@@ -30,7 +30,7 @@ describe("columns added by a schema", () => {
     expect(await joust.client.count(id, { predicate: "note = 'x'" })).toBe(1);
   });
 
-  it("on a branch", async () => {
+  it("can be added on a branch", async () => {
     await joust.client.createTable("forked", items(2));
     await joust.client.ok("/v1/table/forked/branches/create", { name: "dev" });
     const schema = emptyStream({ note: type.text });
@@ -43,7 +43,7 @@ describe("columns added by a schema", () => {
     expect(await names()).not.toContain("note");
   });
 
-  it("are refused where they cannot be", async () => {
+  it("is rejected if the schema is invalid", async () => {
     await joust.client.createTable("refused", items(2));
     const cases: [Uint8Array, RegExp][] = [
       [emptyStream({ id: type.i64 }), /already/],

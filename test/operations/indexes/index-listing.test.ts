@@ -29,8 +29,8 @@ beforeAll(async () => {
   await joust.client.createTable("t", items(300));
 });
 
-describe("an index listing", () => {
-  it("is empty before and pages by name afterwards", async () => {
+describe("the index listing", () => {
+  it("is empty at first and paged by name later", async () => {
     const { client } = joust;
     await client.createTable("paged", items(10));
     expect(await client.ok("/v1/table/paged/index/list")).toEqual({ indexes: [] });
@@ -51,7 +51,7 @@ describe("an index listing", () => {
     expect(await names("paged")).toEqual([]);
   });
 
-  it("shows a build from its start to its end", async () => {
+  it("shows a build from start to end", async () => {
     const { client } = joust;
     await client.createTable("watched", items(5000));
     const { transaction_id } = (await create("watched", slow)).json;
@@ -79,7 +79,7 @@ describe("an index listing", () => {
     });
   });
 
-  it("drops an index that is still being built", async () => {
+  it("does not show an index that was dropped during its build", async () => {
     const { client } = joust;
     await client.createTable("undecided", items(5000));
     await create("undecided", slow);
@@ -93,7 +93,7 @@ describe("an index listing", () => {
     expectFailure(again, 404, 6, /vector_idx/);
   });
 
-  it("drops a table whose index is being built", async () => {
+  it("does not block a drop of the table during a build", async () => {
     const { client } = joust;
     await client.createTable("doomed", items(5000));
     await create("doomed", slow);
@@ -109,17 +109,17 @@ describe("an index listing", () => {
     [{ version: -1 }, 400, 13, /version/],
     [{ version: 999 }, 404, 11, /999/],
     [{ branch: "dev" }, 404, 22, /dev/],
-  ])("refuses %o", async (body, status, code, detail) => {
+  ])("rejects %o", async (body, status, code, detail) => {
     expectFailure(await joust.client.post("/v1/table/t/index/list", body), status, code, detail);
   });
 
-  it("knows no missing table", async () => {
+  it("returns 404 for a missing table", async () => {
     expectFailure(await joust.client.post("/v1/table/none/index/list"), 404, 4, /none/);
   });
 });
 
 describe("create index", () => {
-  it("refuses a name that is taken, ready or not", async () => {
+  it("rejects a taken name whether the index is ready or not", async () => {
     const { client } = joust;
     await client.createTable("taken", items(5000));
     const scalar = { column: "id", index_type: "BTREE", name: "vector_idx" };
@@ -130,7 +130,7 @@ describe("create index", () => {
     expectFailure(await create("taken", slow), 409, 7, /vector_idx/);
   });
 
-  it("takes the same wish twice for one build", async () => {
+  it("starts one build for two equal requests", async () => {
     await joust.client.createTable("wished", items(5000));
     const first = await create("wished", slow);
     const second = await create("wished", slow);
@@ -138,7 +138,7 @@ describe("create index", () => {
     expect(second.json).toEqual(first.json);
   });
 
-  it("puts another build in the place of one that is under way", async () => {
+  it("with replace replaces a build in progress", async () => {
     const { client } = joust;
     await client.createTable("reconsidered", items(5000));
     await create("reconsidered", slow);
@@ -155,13 +155,13 @@ describe("create index", () => {
     });
   });
 
-  it("names an index after its column", async () => {
+  it("names an index after its column by default", async () => {
     await joust.client.createTable("named", items(10));
     await create("named", { column: "price", index_type: "BTREE" });
     expect((await waitForIndex(joust.client, "named", "price_idx")).columns).toEqual(["price"]);
   });
 
-  it("replaces one on request, and shows that it does", async () => {
+  it("replaces an index on request and shows the new build", async () => {
     const { client } = joust;
     await client.createTable("replaced", items(5000));
     await create("replaced", { column: "vector", index_type: "IVF_FLAT", num_partitions: 1 });
@@ -175,7 +175,7 @@ describe("create index", () => {
     expect(after.index_type).toBe("IVF_HNSW_FLAT");
   });
 
-  it("refuses to replace an index of another column", async () => {
+  it("does not replace an index of another column", async () => {
     const { client } = joust;
     await client.createTable("other_column", items(10));
     await create("other_column", { column: "id", index_type: "BTREE", name: "mine" });
@@ -185,7 +185,7 @@ describe("create index", () => {
     expect((await waitForIndex(client, "other_column", "mine")).columns).toEqual(["id"]);
   });
 
-  it("refuses one that could not be searched: on vectors of 8-bit integers", async () => {
+  it("rejects an index that could not be searched: vectors of 8-bit integers", async () => {
     const { client } = joust;
     const bytes = new FixedSizeList(2, new Field("item", new Int8(), true));
     const rows = [
@@ -201,7 +201,7 @@ describe("create index", () => {
     expect(found.toArray().map((row) => row._distance)).toEqual([1]);
   });
 
-  it("is of no more use when the table is overwritten meanwhile", async () => {
+  it("is cancelled if the table is overwritten", async () => {
     const { client } = joust;
     await client.createTable("overwritten", items(5000));
     await create("overwritten", slow);
@@ -272,12 +272,12 @@ describe("create index", () => {
     ["an empty name", { column: "id", index_type: "BTREE", name: "" }, 400, 13, /name/],
     ["a name that is a number", { column: "id", index_type: "BTREE", name: 1 }, 400, 13, /name/],
     ["another branch", { column: "id", index_type: "BTREE", branch: "dev" }, 404, 22, /dev/],
-  ])("refuses %s at once", async (_, body, status, code, detail) => {
+  ])("rejects %s at once", async (_, body, status, code, detail) => {
     expectFailure(await create("t", body), status, code, detail);
     expect(await listIndexes(joust.client, "t")).toEqual([]);
   });
 
-  it("knows no missing table and no missing index", async () => {
+  it("returns 404 for a missing table, and drop index returns 404 for a missing index", async () => {
     const { client } = joust;
     expectFailure(await create("none", { column: "id", index_type: "BTREE" }), 404, 4, /none/);
     expectFailure(await client.post("/v1/table/t/index/none/stats"), 404, 6, /none/);
@@ -285,7 +285,7 @@ describe("create index", () => {
     expectFailure(await client.post("/v1/table/nowhere/index/none/drop"), 404, 4, /nowhere/);
   });
 
-  it("takes index names that need escaping in a path", async () => {
+  it("accepts index names that must be escaped in a path", async () => {
     const { client } = joust;
     const name = "naïve / 50%";
     await create("t", { column: "id", index_type: "BTREE", name });
@@ -297,10 +297,10 @@ describe("create index", () => {
   });
 });
 
-describe("a build that fails", () => {
+describe("a failed index build", () => {
   const failing = { column: "id", index_type: "BTREE" };
 
-  it("is shown with its reason until it is dropped", async () => {
+  it("is listed with its cause until it is dropped", async () => {
     const { client } = joust;
     const { location } = await client.createTable("broken", items(20));
     // The manifest is enough to plan the index; the rows are missing when it is built.
@@ -321,7 +321,7 @@ describe("a build that fails", () => {
     expectFailure(await client.post("/v1/table/broken/index/id_idx/drop"), 404, 6);
   });
 
-  it("can be tried again", async () => {
+  it("can be repeated", async () => {
     const { client } = joust;
     const { location } = await client.createTable("mended", items(20));
     const data = join(location, "data");

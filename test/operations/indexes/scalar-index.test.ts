@@ -30,7 +30,7 @@ describe("scalar indexes", () => {
     ["ZONEMAP", "price", "price < 1", 4],
     ["BLOOM_FILTER", "id", "id = 500", 1],
     ["FM", "word", "contains(word, 'ord3')", 143],
-  ])("%s is built, listed, used and dropped", async (index_type, column, filter, rows) => {
+  ])("%s can be built, listed, used and dropped", async (index_type, column, filter, rows) => {
     const { client } = joust;
     for (const operation of ["create_scalar_index", "create_index"]) {
       const reply = await client.post(`/v1/table/t/${operation}`, { column, index_type });
@@ -52,7 +52,7 @@ describe("scalar indexes", () => {
     }
   });
 
-  it("a filter uses the index", async () => {
+  it("a filter query uses the index", async () => {
     const { client } = joust;
     await client.ok("/v1/table/t/create_scalar_index", {
       column: "id",
@@ -67,7 +67,7 @@ describe("scalar indexes", () => {
     await client.ok("/v1/table/t/index/by_id/drop");
   });
 
-  it("text is searched through a native full-text index", async () => {
+  it("a text query uses a native full-text index", async () => {
     const { client } = joust;
     await client.ok("/v1/table/t/create_scalar_index", {
       column: "word",
@@ -84,7 +84,7 @@ describe("scalar indexes", () => {
     await client.ok("/v1/table/t/index/text/drop");
   });
 
-  it("create_scalar_index makes no vector index", async () => {
+  it("create_scalar_index does not build vector indexes", async () => {
     const { client } = joust;
     await client.createTable(
       "with_vector",
@@ -105,7 +105,7 @@ describe("scalar indexes", () => {
     expectFailure(reply, 400, 13, /create_index/);
   });
 
-  it("LABEL_LIST is refused on a list of structs", async () => {
+  it("LABEL_LIST is rejected on a list of structs", async () => {
     const { client } = joust;
     const entry = new Struct([new Field("name", type.text, true)]);
     const entries = new List(new Field("item", entry, true));
@@ -119,7 +119,7 @@ describe("scalar indexes", () => {
     );
   });
 
-  it("two of different names stand on one column", async () => {
+  it("one column can have two indexes with different names", async () => {
     const { client } = joust;
     for (const [name, index_type] of [
       ["first", "BTREE"],

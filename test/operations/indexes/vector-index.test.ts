@@ -15,7 +15,7 @@ beforeAll(async () => {
   await joust.client.createTable("t", items(ROWS, { dimension: DIMENSION }));
 });
 
-describe("vector indexes of columns that are null", () => {
+describe("a vector index on a column with nulls", () => {
   const nulls = (id: string, count: number, filled: number) => {
     const rows = vectors(filled, DIMENSION);
     const all = Array.from({ length: count }, (_, row) => rows[row] ?? null);
@@ -28,7 +28,7 @@ describe("vector indexes of columns that are null", () => {
     );
   };
 
-  it.each(["IVF_PQ", "IVF_FLAT", "IVF_HNSW_SQ"])("are refused: %s", async (index_type) => {
+  it.each(["IVF_PQ", "IVF_FLAT", "IVF_HNSW_SQ"])("is rejected: %s", async (index_type) => {
     await nulls(`null_${index_type}`, 1_000, 0);
     const reply = await create(`null_${index_type}`, { column: "vector", index_type });
     expectFailure(reply, 400, 13, /at least \d+ vectors.*`vector` has 0 in 1000 rows/);
@@ -36,7 +36,7 @@ describe("vector indexes of columns that are null", () => {
     expect(listed.indexes).toEqual([]);
   });
 
-  it("are refused where too few rows have a vector, and built where enough have", async () => {
+  it("is rejected with too few non-null vectors and built with enough", async () => {
     await nulls("few_vectors", 1_000, 100);
     const index = { column: "vector", index_type: "IVF_PQ", num_partitions: 1 };
     expectFailure(await create("few_vectors", index), 400, 13, /has 100 in 1000 rows/);
@@ -47,7 +47,7 @@ describe("vector indexes of columns that are null", () => {
   });
 });
 
-describe("vector indexes", () => {
+describe("a vector index", () => {
   it.each([
     ["IVF_FLAT", {}],
     ["IVF_SQ", {}],
@@ -56,7 +56,7 @@ describe("vector indexes", () => {
     ["IVF_HNSW_FLAT", { m: 8, ef_construction: 50 }],
     ["IVF_HNSW_SQ", { m: 8, ef_construction: 50 }],
     ["IVF_HNSW_PQ", { m: 8, ef_construction: 50, num_sub_vectors: 4 }],
-  ])("%s is built, listed, used and dropped", async (index_type, options) => {
+  ])("of type %s can be built, listed, used and dropped", async (index_type, options) => {
     const { client } = joust;
     const name = `${index_type}_index`;
     const reply = await create("t", {
@@ -113,14 +113,14 @@ describe("vector indexes", () => {
     expectFailure(await client.post(`/v1/table/t/index/${name}/stats`), 404, 6);
   });
 
-  it.each(["ivf_flat", "IvfFlat", "IVFFLAT"])("the type may be spelled %s", async (index_type) => {
+  it.each(["ivf_flat", "IvfFlat", "IVFFLAT"])("type can be spelled %s", async (index_type) => {
     const name = `spelled_${index_type}`;
     await create("t", { column: "vector", index_type, name, num_partitions: 2 });
     expect((await waitForIndex(joust.client, "t", name)).index_type).toBe("IVF_FLAT");
     await joust.client.ok(`/v1/table/t/index/${name}/drop`);
   });
 
-  it.each(["cosine", "dot", "Cosine"])("measures by %s", async (distance_type) => {
+  it.each(["cosine", "dot", "Cosine"])("uses the distance %s", async (distance_type) => {
     const name = `metric_${distance_type}`;
     await create("t", {
       column: "vector",
@@ -135,7 +135,7 @@ describe("vector indexes", () => {
     await joust.client.ok(`/v1/table/t/index/${name}/drop`);
   });
 
-  it("counts the rows that came later as not indexed, and finds them all the same", async () => {
+  it("counts later rows as unindexed, and searches find them", async () => {
     const { client } = joust;
     await client.createTable("growing", items(500));
     await create("growing", { column: "vector", index_type: "IVF_FLAT", num_partitions: 2 });
@@ -156,7 +156,7 @@ describe("vector indexes", () => {
     expect(older).toMatchObject({ num_indexed_rows: 500, num_unindexed_rows: 0 });
   });
 
-  it("with codes of 4 bits is built and replaced where the dimension has few divisors", async () => {
+  it("with 4-bit codes can be built and replaced if the dimension has few divisors", async () => {
     const { client } = joust;
     await client.createTable("four", items(300, { dimension: 8 }));
     const four = { column: "vector", index_type: "IVF_PQ", num_bits: 4 };
@@ -169,7 +169,7 @@ describe("vector indexes", () => {
     expectFailure(odd, 400, 13, /even/);
   });
 
-  it("whose partitions cannot be split reports why", async () => {
+  it("whose partitions cannot be split reports the cause", async () => {
     const { client } = joust;
     const rows = Array.from({ length: 1000 }, (_, n) => n);
     const same = rows.map((n) => Array.from({ length: 8 }, (_, at) => Number(n % 5 === at)));

@@ -30,8 +30,8 @@ beforeAll(async () => {
   await ended(done);
 });
 
-describe("a job", () => {
-  it("is described", async () => {
+describe("the jobs API", () => {
+  it("describes a job", async () => {
     const job = await describeJob(done);
     expect(job).toMatchObject({
       job_id: done,
@@ -44,13 +44,13 @@ describe("a job", () => {
     expect(job.failure).toBeUndefined();
   });
 
-  it("is the one that LanceDB SDKs are told of", async () => {
+  it("uses the job id that create_index returns to LanceDB SDKs", async () => {
     const body = { column: "id", index_type: "BTREE", name: "sdk" };
     const { job_id } = await joust.client.ok("/v1/table/t/create_index/", body);
     expect(await ended(job_id)).toMatchObject({ job_id, job_state: "DONE" });
   });
 
-  it("says why it failed, in its description and in the listing", async () => {
+  it("shows why a job failed in its description and in the listing", async () => {
     const { location } = await joust.client.createTable("broken", items(20));
     // The manifest is enough to plan the index; the rows are missing when it is built.
     rmSync(join(location, "data"), { recursive: true });
@@ -69,7 +69,7 @@ describe("a job", () => {
     expect(listed).toMatchObject({ state: "FAILED", error: job.failure.message });
   });
 
-  it("is paused, resumed and cancelled", async () => {
+  it("pauses, resumes and cancels a job", async () => {
     const id = await build("paused", { column: "name" });
     const paused = (await jobs("pause", { job_id: id })).json;
     if (!paused.paused) return expect((await describeJob(id)).job_state).toBe("DONE");
@@ -90,7 +90,7 @@ describe("a job", () => {
     expect((await jobs("cancel", { job_id: id })).json).toEqual({ job_id: id, job_state: "DONE" });
   });
 
-  it("is cancelled while it waits", async () => {
+  it("cancels a waiting job", async () => {
     const id = await build("cancelled", { column: "name" });
     await jobs("pause", { job_id: id });
     const { job_state } = (await jobs("cancel", { job_id: id })).json;
@@ -98,7 +98,7 @@ describe("a job", () => {
     expect((await describeJob(id)).job_state).toBe(job_state);
   });
 
-  it("tells its course as an Arrow stream", async () => {
+  it("returns the events of a job as an Arrow stream", async () => {
     const answer = await jobs("query_events", { job_id: done });
     expect(answer.headers.get("content-type")).toBe("application/vnd.apache.arrow.stream");
     const events = tableFromIPC(answer.bytes);
@@ -119,7 +119,7 @@ describe("a job", () => {
     expectFailure(await jobs("query_events", { job_id: done, limit: 0 }), 400, 13);
   });
 
-  it("has to exist", async () => {
+  it("returns 404 for a missing job", async () => {
     for (const what of ["describe", "cancel", "pause", "resume", "query_events"]) {
       expectFailure(await jobs(what, { job_id: "nobody" }), 404, 10);
       expectFailure(await jobs(what), 400, 13, /job_id/);
@@ -127,8 +127,8 @@ describe("a job", () => {
   });
 });
 
-describe("the listing of jobs", () => {
-  it("goes page by page, newest first", async () => {
+describe("the job listing", () => {
+  it("is paged newest first", async () => {
     const all = (await jobs("list")).json.jobs;
     expect(all.length).toBeGreaterThan(2);
     expect(all.at(-1)).toMatchObject({
@@ -149,7 +149,7 @@ describe("the listing of jobs", () => {
     expect(seen).toEqual(all);
   });
 
-  it("refuses forged tokens and limits", async () => {
+  it("rejects forged tokens and invalid limits", async () => {
     expectFailure(await jobs("list", { page_token: "x" }), 400, 13, /page_token/);
     expectFailure(await jobs("list", { limit: 0 }), 400, 13, /limit/);
   });

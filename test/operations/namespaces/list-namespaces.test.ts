@@ -12,14 +12,14 @@ beforeAll(async () => {
 });
 
 describe("list namespaces", () => {
-  it("gives children only, in byte order, by GET and by POST", async () => {
+  it("returns only children, in byte order, by GET and by POST", async () => {
     const expected = { namespaces: names };
     expect((await joust.client.get("/v1/namespace/list/list")).json).toEqual(expected);
     expect(await joust.client.ok("/v1/namespace/list/list")).toEqual(expected);
     expect(await joust.client.ok("/v1/namespace/list/list", {})).toEqual(expected);
   });
 
-  it("lists the root as the delimiter, whichever it is", async () => {
+  it("lists the root if the id is the delimiter", async () => {
     for (const path of ["/v1/namespace/$/list", "/v1/namespace/%24/list"]) {
       expect((await joust.client.get(path)).json.namespaces).toContain("list");
     }
@@ -27,7 +27,7 @@ describe("list namespaces", () => {
     expect(colon.json.namespaces).toContain("list");
   });
 
-  it.each([1, 2, 3, 5, 100])("pages by %i without gap or repetition", async (limit) => {
+  it.each([1, 2, 3, 5, 100])("returns pages of %i without gaps or repetitions", async (limit) => {
     const { client } = joust;
     for (const method of ["GET", "POST"] as const) {
       const seen: string[] = [];
@@ -47,7 +47,7 @@ describe("list namespaces", () => {
     }
   });
 
-  it("goes on after a name that was dropped meanwhile", async () => {
+  it("continues after a name that was dropped in between", async () => {
     const { client } = joust;
     await client.createNamespace("moving");
     for (const name of ["a", "b", "c"]) await client.createNamespace(`moving$${name}`);
@@ -57,7 +57,7 @@ describe("list namespaces", () => {
     expect(second).toEqual({ namespaces: ["b", "c"] });
   });
 
-  it("starts anew for an empty token", async () => {
+  it("starts from the beginning for an empty token", async () => {
     const reply = await joust.client.get("/v1/namespace/list/list", { page_token: "" });
     expect(reply.json).toEqual({ namespaces: names });
   });
@@ -69,12 +69,12 @@ describe("list namespaces", () => {
     ["limit", { limit: "1.5" }],
     ["page_token", { page_token: "beta" }],
     ["page_token", { page_token: Buffer.from('["tables",""]').toString("base64url") }],
-  ])("refuses a wrong %s: %o", async (name, params) => {
+  ])("rejects an invalid %s: %o", async (name, params) => {
     const reply = await joust.client.get("/v1/namespace/list/list", params);
     expectFailure(reply, 400, 13, new RegExp(name));
   });
 
-  it("refuses the token of another listing", async () => {
+  it("rejects the token of another listing", async () => {
     const other = await joust.client.get("/v1/namespace/$/list", { limit: "1" });
     if (!other.json.page_token) await joust.client.createNamespace("list_more");
     const { page_token } = (await joust.client.get("/v1/namespace/$/list", { limit: "1" })).json;
@@ -83,13 +83,13 @@ describe("list namespaces", () => {
     expectFailure(reply, 400, 13, /page_token/);
   });
 
-  it("knows no children of what does not exist", async () => {
+  it("returns 404 for a missing namespace", async () => {
     expectFailure(await joust.client.get("/v1/namespace/nowhere/list"), 404, 1, /nowhere/);
   });
 });
 
 describe("describe namespace and namespace exists", () => {
-  it("agree", async () => {
+  it("agree on every namespace", async () => {
     const { client } = joust;
     expect(await client.ok("/v1/namespace/list/describe")).toEqual({ properties: {} });
     const exists = await client.post("/v1/namespace/list/exists");
@@ -101,7 +101,7 @@ describe("describe namespace and namespace exists", () => {
     }
   });
 
-  it("know the root", async () => {
+  it("include the root", async () => {
     expect(await joust.client.ok("/v1/namespace/$/describe", {})).toEqual({ properties: {} });
     expect((await joust.client.post("/v1/namespace/$/exists", {})).status).toBe(200);
   });

@@ -55,10 +55,10 @@ const wrong: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
+describe(`the schema and the decoder of a query body (TEST_SEED=${seed})`, () => {
   const bodies = valuesOf(queryRequest) as fc.Arbitrary<Json>;
 
-  it("take the bodies made from the schema", () => {
+  it("accept bodies generated from the schema", () => {
     let taken = 0;
     fc.assert(
       fc.property(bodies, (body) => {
@@ -70,7 +70,7 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
     expect(taken).toBeGreaterThan(1_000);
   });
 
-  it("agree on every body that is broken in one place", () => {
+  it("agree on every body with one mutation", () => {
     let refused = 0;
     fc.assert(
       fc.property(mutated(bodies, wrong), (body) => {
@@ -82,7 +82,7 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
     expect(refused).toBeGreaterThan(500);
   });
 
-  it("agree on each member with each wrong value", () => {
+  it("agree on each member with each invalid value", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...Object.keys(queryRequest.properties)),
@@ -95,7 +95,7 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it("refuse what is no object", () => {
+  it("reject values that are not objects", () => {
     for (const body of [[], [1], [null, null, null, 1], null, 1, "x", true]) {
       expect(refusal(JSON.stringify(body))).toBeDefined();
       expect(mismatch(JSON.stringify(body))).toBeDefined();

@@ -44,8 +44,8 @@ beforeAll(async () => {
   }
 });
 
-describe("a condition over the time", () => {
-  it.each(kinds)("is evaluated anew for %s", async (kind, query) => {
+describe("a filter over time", () => {
+  it.each(kinds)("is evaluated for each request by %s", async (kind, query) => {
     const due = BigInt(Math.ceil(Date.now() / 1_000) + 4);
     const id = `due_${kinds.findIndex(([own]) => own === kind)}`;
     await warm.client.createTable(id, rows(due));
@@ -59,7 +59,7 @@ describe("a condition over the time", () => {
     expect(await found()).toBe(5);
   });
 
-  it("gives other rows where it is random", async () => {
+  it("returns different rows if it is random", async () => {
     const count = 2_000;
     const ids = Array.from({ length: count }, (_, id) => BigInt(id));
     await warm.client.createTable("many", stream({ id: [type.i64, ids] }));
@@ -72,7 +72,7 @@ describe("a condition over the time", () => {
   });
 });
 
-describe("the state of a cache changes no answer", () => {
+describe("the state of a cache", () => {
   it.each<[string, number]>([
     ["id = -9223372036854775808", 1],
     ["id IN (-9223372036854775808, 1)", 2],
@@ -84,7 +84,7 @@ describe("the state of a cache changes no answer", () => {
     ["`user` IN ('ann', 'eve')", 3],
     ["user <> 'ann'", 2],
     ["id > - 1", 3],
-  ])("to %s", async (filter, count) => {
+  ])("does not change the result of %s", async (filter, count) => {
     for (const joust of both) {
       for (let time = 0; time < 4; time++) {
         const found = await joust.client.query("t", { vector: {}, filter, columns: ["id"] });
@@ -94,7 +94,7 @@ describe("the state of a cache changes no answer", () => {
     }
   });
 
-  it("refuses a column that is named twice", async () => {
+  it("does not change that a column named twice is rejected", async () => {
     for (const joust of both) {
       for (const [, kind] of kinds) {
         for (let time = 0; time < 3; time++) {
@@ -114,7 +114,7 @@ describe("the state of a cache changes no answer", () => {
     "not in (1)",
     "id = 1e3",
     "nope = 1",
-  ])("nor whether there is one to %s", async (filter) => {
+  ])("does not change whether %s is rejected", async (filter) => {
     const asked = { k: 3, vector: {}, filter, columns: ["id"] };
     const statuses = new Set<number>();
     for (const joust of [cold, warm, warm, warm]) {

@@ -16,7 +16,7 @@ function processorTime(): number {
 }
 
 it.skipIf(process.platform !== "linux")(
-  "a client that goes away stops the work of its query",
+  "a query stops computing when its client disconnects",
   async () => {
     const { client } = joust;
     await client.createTable("t", items(30_000, { dimension: DIMENSION }));

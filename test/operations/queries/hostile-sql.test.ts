@@ -110,15 +110,15 @@ const prompt = async (ask: Promise<Answer>): Promise<Answer> => {
   return answer;
 };
 
-describe("SQL that would end or stall the server is refused", () => {
-  it.each(conditions)("for %s", async (_, sql) => {
+describe("SQL that could stop or stall the server", () => {
+  it.each(conditions)("is rejected for %s", async (_, sql) => {
     for (const [, ask] of places) {
       expectFailure(await prompt(ask(sql)), 400, 13);
     }
     expect(await joust.client.count("t")).toBe(10_000);
   });
 
-  it("in the conditions of a merge", async () => {
+  it("is rejected in the conditions of a merge", async () => {
     const rows = stream({ id: [type.i64, [1n]], name: [type.text, ["x"]] });
     for (const [, sql] of conditions.filter(([, sql]) => sql.length < 4_000)) {
       for (const condition of [
@@ -133,7 +133,7 @@ describe("SQL that would end or stall the server is refused", () => {
   });
 
   it.each(conditions.filter(([, sql]) => sql.length < 60_000 && !sql.includes("name = 'x")))(
-    "in a view for %s",
+    "is rejected in a view for %s",
     async (_, sql) => {
       const view = {
         kind: "query",
@@ -146,7 +146,7 @@ describe("SQL that would end or stall the server is refused", () => {
     },
   );
 
-  it("in paths into JSON", async () => {
+  it("is rejected in JSON paths", async () => {
     const extension = new Map([["ARROW:extension:name", "arrow.json"]]);
     const fields = [
       new Field("id", new Int64(), true),
@@ -178,7 +178,7 @@ describe("SQL that would end or stall the server is refused", () => {
     }
   });
 
-  it("and what is usual is not", async () => {
+  it("does not include ordinary expressions", async () => {
     const ids = Array.from({ length: 10_000 }, (_, id) => id * 2);
     const own: [string, number][] = [
       [`id IN (${ids.join(", ")})`, 5_000],

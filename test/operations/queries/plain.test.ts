@@ -9,8 +9,8 @@ beforeAll(async () => {
   await joust.client.createTable("t", items(50));
 });
 
-describe("query without a vector", () => {
-  it("filters, skips and limits", async () => {
+describe("a query without a vector", () => {
+  it("filters, skips and limits rows", async () => {
     const rows = await joust.client.query("t", {
       k: 3,
       offset: 1,
@@ -21,13 +21,13 @@ describe("query without a vector", () => {
   });
 
   it.each([{}, null, [], { single_vector: [] }, undefined])(
-    "takes vector %o for none",
+    "accepts %o as an absent vector",
     async (vector) => {
       expect((await joust.client.query("t", { k: 7, vector })).numRows).toBe(7);
     },
   );
 
-  it("gives everything for the largest k there is", async () => {
+  it("returns all rows for the largest k", async () => {
     // 2^63 - 1 is not a JavaScript number: the body is written by hand.
     for (const k of ["9223372036854775807", "2147483647"]) {
       const reply = await joust.client.post("/v1/table/t/query", `{"k":${k},"vector":{}}`);
@@ -36,14 +36,14 @@ describe("query without a vector", () => {
     }
   });
 
-  it("gives nothing for k = 0 and for a filter that nothing passes", async () => {
+  it("returns no rows for k = 0 and for a filter without matches", async () => {
     expect((await joust.client.query("t", { k: 0, vector: {} })).numRows).toBe(0);
     const none = await joust.client.query("t", { k: 10, vector: {}, filter: "id < 0" });
     expect(none.numRows).toBe(0);
     expect(none.schema.names).toEqual(["id", "name", "category", "price", "vector"]);
   });
 
-  it("returns the columns that are named, in that order", async () => {
+  it("returns the requested columns in the requested order", async () => {
     const rows = await joust.client.query("t", {
       k: 1,
       vector: {},
@@ -52,7 +52,7 @@ describe("query without a vector", () => {
     expect(rows.schema.names).toEqual(["price", "id"]);
   });
 
-  it("takes an empty form beside the other for absent, as the Java client sends them", async () => {
+  it("accepts an empty alternative form, as the Java client sends it", async () => {
     const none = { single_vector: [], multi_vector: [] };
     const named = { column_names: ["price", "id"], column_aliases: {} };
     const plain = await joust.client.query("t", { k: 2, vector: none, columns: named });
@@ -68,7 +68,7 @@ describe("query without a vector", () => {
     expect(everything.schema.names).toEqual(["id", "name", "category", "price", "vector"]);
   });
 
-  it("returns columns under other names, and expressions", async () => {
+  it("returns column aliases and expressions", async () => {
     const rows = await joust.client.query("t", {
       k: 1,
       vector: {},
@@ -81,7 +81,7 @@ describe("query without a vector", () => {
     expect(Number(row?.twice)).toBe(16);
   });
 
-  it("knows row ids, in filters too", async () => {
+  it("returns row ids and filters by them", async () => {
     const all = await joust.client.query("t", { k: 50, vector: {}, with_row_id: true });
     const wanted = [...all].slice(10, 13);
     const list = wanted.map((row) => row._rowid).join(", ");
@@ -101,7 +101,7 @@ describe("query without a vector", () => {
     expect((await client.query("old", { vector: {} })).numRows).toBe(4);
   });
 
-  it("takes SQL of every kind that Lance has", async () => {
+  it("accepts every kind of SQL that Lance accepts", async () => {
     const count = async (filter: string) =>
       (await joust.client.query("t", { k: 50, vector: {}, filter })).numRows;
     expect(await count("name LIKE 'item 1%'")).toBe(11);

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 /** Tools look for these words, whoever answers. */
-describe.each(servers)("a plan that %s carries out", (name, server) => {
+describe.each(servers)("the plan of a query executed by %s", (name, server) => {
   const explain = (id: string, query: Json): Promise<string> =>
     server.client.ok(`/v1/table/${id}/explain_plan/`, {
       query: { ...base, ...query },
@@ -46,7 +46,7 @@ describe.each(servers)("a plan that %s carries out", (name, server) => {
     server.client.ok(`/v1/table/${id}/analyze_plan/`, { ...base, ...query });
   const own = (plan: string) => expect(plan.includes("in memory")).toBe(name === "joust");
 
-  it("names the comparison of all vectors, and what it reads", async () => {
+  it("names the exhaustive vector search and its input", async () => {
     const plan = await explain("t", { vector, filter, k: 1, offset: 1 });
     own(plan);
     expect(plan).toMatch(/KNNVectorDistance: metric=l2/);
@@ -55,7 +55,7 @@ describe.each(servers)("a plan that %s carries out", (name, server) => {
     expect(plan).toContain("GlobalLimitExec: skip=1, fetch=1");
   });
 
-  it("names the index, and the rows that it does not cover", async () => {
+  it("names the index and the rows without index coverage", async () => {
     const plan = await explain("indexed", { vector });
     own(plan);
     expect(plan).toMatch(/ANNSubIndex: name=vector_idx, k=10, deltas=1, metric=L2/);
@@ -76,13 +76,13 @@ describe.each(servers)("a plan that %s carries out", (name, server) => {
     expect(plan).toContain("LanceRead");
   });
 
-  it("names the reading of rows", async () => {
+  it("names the scan of rows", async () => {
     for (let asked = 0; asked < 12; asked++) await server.client.query("t", { ...base, filter });
     const plan = await explain("t", { filter, columns: ["name"] });
     expect(plan).toMatch(/LanceRead: .*full_filter=id = Int64\(1\)/);
   });
 
-  it("begins its analysis with AnalyzeExec and has metrics on every line", async () => {
+  it("starts its analysis with AnalyzeExec and has metrics on every line", async () => {
     for (const query of [
       { vector },
       { vector, filter },

@@ -13,8 +13,8 @@ beforeAll(async () => {
   await joust.client.createTable("t", items(100));
 });
 
-describe("explain plan", () => {
-  it("answers text that names the steps", async () => {
+describe("explain_plan", () => {
+  it("returns text that names the steps", async () => {
     const reply = await explain({ query: { k: 5, vector, filter: "id > 3" } });
     expect(reply.status).toBe(200);
     expect(reply.headers.get("content-type")).toMatch(/^application\/json/);
@@ -24,7 +24,7 @@ describe("explain plan", () => {
     expect(reply.json).not.toContain(joust.root);
   });
 
-  it("says more when it is verbose", async () => {
+  it("returns more detail with verbose", async () => {
     const query = { k: 5, vector };
     const brief = (await explain({ query })).json;
     const verbose = (await explain({ query, verbose: true })).json;
@@ -39,13 +39,13 @@ describe("explain plan", () => {
     ["an unknown column", { query: { k: 1, vector, filter: "nope = 1" } }, 404, 12, /nope/],
     ["an unknown version", { query: { k: 1, vector, version: 99 } }, 404, 11, /99/],
     ["another id", { id: ["other"], query: { k: 1, vector } }, 400, 13, /id/],
-  ])("refuses %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await explain(body), status, code, detail);
   });
 });
 
-describe("analyze plan", () => {
-  it("runs the query and answers with numbers", async () => {
+describe("analyze_plan", () => {
+  it("runs the query and returns metrics", async () => {
     const reply = await analyze({ k: 5, vector });
     expect(reply.status).toBe(200);
     expect(typeof reply.json).toBe("string");
@@ -53,7 +53,7 @@ describe("analyze plan", () => {
     expect(reply.json).not.toContain(joust.root);
   });
 
-  it("refuses what a query would refuse", async () => {
+  it("rejects what a query rejects", async () => {
     expectFailure(await analyze({ vector }), 400, 13, /k/);
     expectFailure(await analyze({ k: 1, vector, filter: "nope = 1" }), 404, 12, /nope/);
     expectFailure(await joust.client.post("/v1/table/none/analyze_plan", { k: 1, vector }), 404, 4);

@@ -11,7 +11,7 @@ beforeAll(async () => {
   await joust.client.createTable("t", items(20));
 });
 
-describe("a query that cannot be", () => {
+describe("an invalid query", () => {
   it.each<[string, object | string, RegExp]>([
     ["no body", "", /./],
     ["no JSON", "{", /JSON/],
@@ -57,7 +57,7 @@ describe("a query that cannot be", () => {
     ["a negative offset", { k: 1, vector: near, offset: -1 }, /offset/],
     ["a flag that is a number", { k: 1, vector: near, prefilter: 1 }, /prefilter/],
     ["another table's id", { k: 1, vector: near, id: ["other"] }, /id/],
-  ])("is refused for %s", async (_, body, detail) => {
+  ])("is rejected for %s", async (_, body, detail) => {
     expectFailure(await query(body), 400, 13, detail);
   });
 
@@ -68,16 +68,16 @@ describe("a query that cannot be", () => {
     ["vector column", { vector_column: "nope" }, 12, /nope/],
     ["version", { version: 99 }, 11, /99/],
     ["branch", { branch: "dev" }, 22, /dev/],
-  ])("is not found for an unknown %s", async (_, body, code, detail) => {
+  ])("returns 404 for an unknown %s", async (_, body, code, detail) => {
     expectFailure(await query({ k: 1, vector: near, ...body }), 404, code, detail);
   });
 
-  it("is not found for an unknown table", async () => {
+  it("returns 404 for an unknown table", async () => {
     const reply = await joust.client.post("/v1/table/none/query", { k: 1, vector: near });
     expectFailure(reply, 404, 4, /none/);
   });
 
-  it("is refused for another content type", async () => {
+  it("is rejected for another content type", async () => {
     const reply = await joust.client.request("/v1/table/t/query", {
       body: '{"k":1}',
       headers: { "content-type": "text/plain" },
@@ -85,7 +85,7 @@ describe("a query that cannot be", () => {
     expectFailure(reply, 415, 13, /application\/json/);
   });
 
-  it("leaves the server as it was", async () => {
+  it("leaves the server unchanged", async () => {
     const rows = await joust.client.query("t", { k: 3, vector: near });
     expect(rows.numRows).toBe(3);
   });

@@ -23,7 +23,7 @@ async function asked(id: string, column: string, query: object = {}): Promise<[s
   return last;
 }
 
-describe("a column without values", () => {
+describe("a column with only null values", () => {
   it("can be dropped and added again with another type", async () => {
     const { client } = joust;
     const ids = Array.from({ length: 40 }, (_, id) => BigInt(id));
@@ -44,8 +44,8 @@ describe("a column without values", () => {
   });
 });
 
-describe("columns that are renamed into one another", () => {
-  it("keep their own rows that no index covers", async () => {
+describe("columns renamed into each other", () => {
+  it("return their own values for rows without index coverage", async () => {
     const { client } = joust;
     const rows = (id: number, one: string, two: string) =>
       stream({ id: [type.i64, [BigInt(id)]], one: [type.text, [one]], two: [type.text, [two]] });
@@ -73,7 +73,7 @@ describe("columns that are renamed into one another", () => {
 });
 
 /** `_distance` and `_score` can only come from other tools: see the engine's tests. */
-describe("a column called `_relevance_score`, as hybrid searches call theirs", () => {
+describe("a column named `_relevance_score`, like the score of hybrid searches", () => {
   const size = 30;
   const values = Array.from({ length: size }, (_, row) => Math.fround(300 + row / 4));
   const table = stream({
@@ -92,7 +92,7 @@ describe("a column called `_relevance_score`, as hybrid searches call theirs", (
     expect(await asked("own", "_relevance_score", all)).toEqual(expected);
   });
 
-  it("is read by other searches, and hides behind the value of a hybrid one", async () => {
+  it("is returned by other searches and replaced by the score in hybrid searches", async () => {
     const { client } = joust;
     await client.createTable("searched", table);
     await textIndex(client, "searched", { column: "text" });

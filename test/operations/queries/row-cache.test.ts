@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 describe("the row cache", () => {
-  it.each(queries)("changes no answer: %s", async (_, query) => {
+  it.each(queries)("changes no result: %s", async (_, query) => {
     const expected = (await off.client.query("t", query)).toArray().map(String);
     expect(expected.length).toBeGreaterThan(0);
     for (const [, { client }] of settings) {
@@ -45,7 +45,7 @@ describe("the row cache", () => {
     }
   });
 
-  it("answers from memory only when it is large enough", async () => {
+  it("is used only if it is large enough", async () => {
     const query = { k: 5, vector, columns: ["id", "name"] };
     expect(await plan(large, query)).toContain("all vectors of `vector` in memory");
     expect(await plan(off, query)).toMatch(/KNN/);
@@ -58,7 +58,7 @@ describe("the row cache", () => {
     expect(reply.json).not.toContain(large.root);
   });
 
-  it("sees what has just been written", async () => {
+  it("sees writes at once", async () => {
     const query = { k: 1, filter: "id = 9000", columns: ["id"] };
     for (const [, { client }] of settings) {
       expect((await client.query("t", query)).numRows).toBe(0);
@@ -69,7 +69,7 @@ describe("the row cache", () => {
     }
   });
 
-  it("refuses what Lance refuses", async () => {
+  it("rejects the same queries as Lance", async () => {
     const ask = (body: Json) => large.client.post("/v1/table/t/query", body);
     expectFailure(await ask({ k: 5, vector, filter: "nope = 1" }), 404, 12, /nope/);
     expectFailure(await ask({ k: 5, vector, filter: "id = = 1" }), 400, 13);

@@ -32,7 +32,7 @@ const memoryIsGivenBack = () =>
     return taken === 0;
   });
 
-describe("work that takes longer than --query-timeout", () => {
+describe("a query that exceeds --query-timeout", () => {
   const query = (path: string, body: Json): Promise<Answer> =>
     short.client.post(`/v1/table/t/${path}`, body);
   const asked = { k: ROWS, vector: {}, filter: slow };
@@ -43,7 +43,7 @@ describe("work that takes longer than --query-timeout", () => {
     ["a search by vector", "query", { k: 5, vector: { single_vector: [1, 1] }, filter: slow }],
     ["a count", "count_rows", { predicate: slow }],
     ["an analysis", "analyze_plan", asked],
-  ])("is ended with an error: %s", async (_, path, body) => {
+  ])("ends with an error: %s", async (_, path, body) => {
     const before = await metric("joust_timed_out_total");
     const began = performance.now();
     expectFailure(await query(path, body), 400, 13, /after 250ms of work: .*--query-timeout/);
@@ -52,19 +52,19 @@ describe("work that takes longer than --query-timeout", () => {
     expect(await metric("joust_timed_out_total")).toBe(before + 1);
   });
 
-  it("leaves short work alone", async () => {
+  it("does not affect short queries", async () => {
     expect(await short.client.count("t", { predicate: "id < 10" })).toBe(10);
     expect((await short.client.query("t", { k: 5, vector: {}, filter: "id > 7" })).numRows).toBe(5);
   });
 
-  it("is done where there is no such limit", async () => {
+  it("completes on a server without the limit", async () => {
     const rows = await usual.client.query("t", { ...asked, columns: { column_names: ["id"] } });
     expect(rows.numRows).toBe(ROWS);
   }, 60_000);
 });
 
-describe("a view that takes longer than --view-timeout", () => {
-  it("is not refreshed, and says why", async () => {
+describe("a view refresh that exceeds --view-timeout", () => {
+  it("fails and reports the cause", async () => {
     const { client } = short;
     const sql = "SELECT a.id AS x FROM t a CROSS JOIN t b CROSS JOIN t c WHERE b.price > c.price";
     const created = await client.ok("/v1/materialized_view/crossed/create", { query: sql });
@@ -75,7 +75,7 @@ describe("a view that takes longer than --view-timeout", () => {
   }, 60_000);
 });
 
-describe.skipIf(process.platform !== "linux")("plans", () => {
+describe.skipIf(process.platform !== "linux")("query planning", () => {
   /** Threads of the server that make plans. */
   const threads = (): number =>
     readdirSync(`/proc/${usual.server.pid}/task`).filter(
@@ -83,7 +83,7 @@ describe.skipIf(process.platform !== "linux")("plans", () => {
         readFileSync(`/proc/${usual.server.pid}/task/${id}/comm`, "utf8").trim() === "joust-plan",
     ).length;
 
-  it("are made on threads of their own, and none for what is answered from memory", async () => {
+  it("runs on its own threads and is skipped for queries answered from memory", async () => {
     const { client } = usual;
     const ask = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
     for (let time = 0; time < 12; time++) await ask("id = 7");

@@ -49,7 +49,7 @@ const refused = (id: string, vector: number[], more = {}) =>
   });
 
 describe("a vector column in a struct", () => {
-  it("is searched when it is the only one that fits", async () => {
+  it("is searched if it is the only candidate", async () => {
     for (const more of [{}, { vector_column: "image.embedding" }]) {
       const found = await nearest("one", [7.1, 7.1], more);
       expect([...found].map((row) => Number(row.id))).toEqual([7]);
@@ -58,7 +58,7 @@ describe("a vector column in a struct", () => {
     expect([...found].map((row) => Number(row.id))).toEqual([7]);
   });
 
-  it("is named in the error when several fit", async () => {
+  it("is named in the error if several columns are candidates", async () => {
     expectFailure(
       await refused("two", [0, 0]),
       400,
@@ -67,12 +67,12 @@ describe("a vector column in a struct", () => {
     );
   });
 
-  it("is missed in a table without vectors", async () => {
+  it("is listed in the error if no column fits the query vector", async () => {
     expectFailure(await refused("none", [0, 0]), 400, 13, /No vector column.*no vector column/);
     expectFailure(await refused("one", [0]), 400, 13, /dimension: 1.*`image\.embedding` \(2\)/);
   });
 
-  it("needs query vectors of its dimension", async () => {
+  it("requires query vectors of its dimension", async () => {
     expectFailure(
       await refused("one", [0, 0, 0], { vector_column: "image.embedding" }),
       400,
@@ -81,7 +81,7 @@ describe("a vector column in a struct", () => {
     );
   });
 
-  it("has an index, which searches use", async () => {
+  it("can have an index that searches use", async () => {
     const { client } = joust;
     const index = { column: "image.embedding", index_type: "IVF_FLAT", num_partitions: 2 };
     await client.ok("/v1/table/one/create_index", index);

@@ -19,8 +19,8 @@ beforeAll(async () => {
   await joust.client.createTable("line", line(100));
 });
 
-describe("vector query", () => {
-  it("finds the nearest, nearest first, with their squared distance", async () => {
+describe("a vector query", () => {
+  it("returns the nearest rows first with their squared distances", async () => {
     const rows = await joust.client.query("line", { k: 3, vector: at(10.2) });
     expect(ids(rows)).toEqual([10, 11, 9]);
     const distances = [...rows].map((row) => row._distance);
@@ -29,7 +29,7 @@ describe("vector query", () => {
     expect(rows.schema.names).toEqual(["id", "label", "vector", "_distance"]);
   });
 
-  it("answers an Arrow file, or a stream when asked to", async () => {
+  it("returns an Arrow file, or a stream on request", async () => {
     const request = { body: { k: 1, vector: at(5) } };
     const file = await joust.client.request("/v1/table/line/query", request);
     expect(file.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
@@ -50,7 +50,7 @@ describe("vector query", () => {
     expect(either.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
   });
 
-  it("answers several vectors in one table", async () => {
+  it("returns the results of several vectors in one table", async () => {
     const rows = await joust.client.query("line", {
       k: 2,
       vector: {
@@ -73,14 +73,14 @@ describe("vector query", () => {
     expect(byQuery.get(2)?.[0]).toBe(97);
   });
 
-  it("skips the offset", async () => {
+  it("skips the requested offset", async () => {
     const rows = await joust.client.query("line", { k: 3, offset: 2, vector: at(10.2) });
     expect(ids(rows)).toEqual([9, 12, 8]);
     const beyond = await joust.client.query("line", { k: 3, offset: 1000, vector: at(10.2) });
     expect(beyond.numRows).toBe(0);
   });
 
-  it("keeps to the bounds: lower inclusive, upper exclusive", async () => {
+  it("treats the lower bound as inclusive and the upper bound as exclusive", async () => {
     const rows = await joust.client.query("line", {
       k: 10,
       vector: at(20),
@@ -105,7 +105,7 @@ describe("vector query", () => {
     ["cosine", [1, 0], "a"],
     ["Cosine", [1, 0], "a"],
     ["dot", [1, 0], "a"],
-  ])("measures by %s", async (distance_type, vector, nearest) => {
+  ])("uses the distance %s", async (distance_type, vector, nearest) => {
     await joust.client.createTable(
       "metrics",
       stream({
@@ -128,7 +128,7 @@ describe("vector query", () => {
     expect(rows.get(0)?.name).toBe(nearest);
   });
 
-  it("takes every setting of an index search, also where there is no index", async () => {
+  it("accepts every index setting, also without an index", async () => {
     const rows = await joust.client.query("line", {
       k: 2,
       vector: at(42),
@@ -143,7 +143,7 @@ describe("vector query", () => {
     expect(ids(rows)[0]).toBe(42);
   });
 
-  it("adds row ids, and reads an older version", async () => {
+  it("returns row ids and reads an older version", async () => {
     const { client } = joust;
     await client.createTable("versions", line(3));
     await client.insert("versions", line(10));
@@ -161,7 +161,7 @@ describe("vector query", () => {
     expect(latest.schema.names).not.toContain("_rowid");
   });
 
-  it("finds nothing in an empty table, and with k = 0", async () => {
+  it("returns no rows for an empty table and for k = 0", async () => {
     const { client } = joust;
     await client.createTable("empty", emptyStream({ id: type.i64, vector: type.vector(2) }));
     const none = await client.query("empty", { k: 5, vector: at(0) });
@@ -170,11 +170,11 @@ describe("vector query", () => {
     expect((await client.query("line", { k: 0, vector: at(0) })).numRows).toBe(0);
   });
 
-  it("gives all there is for a k beyond the table", async () => {
+  it("returns all rows if k exceeds the row count", async () => {
     expect((await joust.client.query("line", { k: 5000, vector: at(0) })).numRows).toBe(100);
   });
 
-  it("picks the column that fits the vector", async () => {
+  it("chooses the column that fits the vector", async () => {
     await joust.client.createTable(
       "two_columns",
       stream({
@@ -204,7 +204,7 @@ describe("vector query", () => {
     expect(ids(byLarge)).toEqual([2]);
   });
 
-  it("searches deleted rows no more", async () => {
+  it("does not return deleted rows", async () => {
     const { client } = joust;
     await client.createTable("shrinking", items(50));
     await client.ok("/v1/table/shrinking/delete", { predicate: "id < 25" });

@@ -81,8 +81,8 @@ beforeAll(async () => {
   await joust.client.createTable("blobs", blobTable());
 });
 
-describe("a blob in the answer of a search", () => {
-  it("has the same form whoever finds the row", async () => {
+describe("a blob column in search results", () => {
+  it("has the same type for every kind of search", async () => {
     const { client } = joust;
     await client.createTable("searched", blobTable(true));
     await textIndex(client, "searched", { column: "name" });
@@ -102,8 +102,8 @@ describe("a blob in the answer of a search", () => {
   });
 });
 
-describe.each(["plain", "blobs"])("values of the table %s", (id) => {
-  it("are fetched whole, in the order of the rows that are named", async () => {
+describe.each(["plain", "blobs"])("blob values of table %s", (id) => {
+  it("are returned completely in the order of the requested rows", async () => {
     const row_ids = [3, 0, 1, 2, 0];
     const reply = await fetchBlobs(id, { column: "image", row_ids });
     expect(reply.status).toBe(200);
@@ -113,7 +113,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect([...table].map((row) => row.image)).toEqual(row_ids.map((row) => values[row]));
   });
 
-  it("are read in ranges, exactly", async () => {
+  it("are returned by exact byte ranges", async () => {
     for (const [range, start, end] of [
       ["bytes=0-0", 0, 1],
       ["bytes=10-19", 10, 20],
@@ -132,7 +132,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     }
   });
 
-  it("are sized: by the first byte, by HEAD, whole", async () => {
+  it("have a size that a one-byte range, HEAD and a full read report", async () => {
     const missing = await bytes(id, 1, "bytes=0-0");
     expect([missing.status, missing.bytes.length]).toEqual([204, 0]);
     expect(missing.headers.get("x-lancedb-version")).toBe("1");
@@ -150,7 +150,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect((await bytes(id, 2)).status).toBe(200);
   });
 
-  it("are read by many at once", async () => {
+  it("can be read concurrently", async () => {
     const ranges = Array.from({ length: 40 }, (_, n) => [n * 200_000, n * 200_000 + 150_000]);
     await Promise.all(
       ranges.map(async ([start = 0, end = 0]) => {
@@ -160,7 +160,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     );
   });
 
-  it("reach a reader that stops and goes on, and the server survives one that leaves", async () => {
+  it("reach a client that pauses, and a client that disconnects does no harm", async () => {
     const open = () => joust.client.open(`/v1/table/${id}/blob/image/4/bytes`, { method: "GET" });
     const reader = (await open()).body?.getReader();
     const parts: Uint8Array[] = [];
@@ -178,7 +178,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect((await bytes(id, 0)).text).toBe("hello");
   });
 
-  it("are refused with a reason", async () => {
+  it("are rejected with a cause for invalid requests", async () => {
     expectFailure(await fetchBlobs(id, { column: "none", row_ids: [0] }), 400, 12, /none/);
     expectFailure(await fetchBlobs(id, { column: "id", row_ids: [0] }), 400, 13, /binary/);
     expectFailure(await fetchBlobs(id, { column: "image", row_ids: [999] }), 400, 13, /row/);
@@ -198,7 +198,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expectFailure(await bytes(id, 0, "bytes=0-0", elsewhere), 400, 13, /source_uri/);
   });
 
-  it("too many bytes at once are refused in the words that SDKs look for", async () => {
+  it("are rejected with the SDKs' expected message if they are too large together", async () => {
     const row_ids = Array(20).fill(4);
     const reply = await fetchBlobs(id, { column: "image", row_ids });
     expectFailure(reply, 400, 13, /fetch_blobs accepts at most \d+ total blob bytes/);
@@ -211,7 +211,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
 describe.each([
   ["plain", new Binary()],
   ["large", new LargeBinary()],
-])("rows that are named again and again (%s)", (id, form) => {
+])("rows requested repeatedly (%s)", (id, form) => {
   const [mega, other] = [noise(1_000_000, 3), noise(1_000_000, 4)];
   const fetched = (row_ids: number[]) => fetchBlobs(`named_${id}`, { column: "v", row_ids });
 
@@ -221,7 +221,7 @@ describe.each([
     await joust.client.createTable(`named_${id}`, stream(rows));
   });
 
-  it("count as often as they are named", async () => {
+  it("count each time against the size limit", async () => {
     const reply = await fetched(Array(200).fill(0));
     expectFailure(reply, 400, 13, /fetch_blobs accepts at most \d+ total blob bytes/);
     const mixed = Array.from({ length: 1024 }, (_, n) => n % 5);
@@ -229,7 +229,7 @@ describe.each([
     expect((await fetched(Array(100).fill(1))).status).toBe(200);
   });
 
-  it("answer in the order of their names", async () => {
+  it("are returned in the requested order", async () => {
     const row_ids = Array.from({ length: 1000 }, (_, n) => [2, 4, 3, 4][n % 4] as number);
     const reply = await fetched([1, ...row_ids, 0]);
     expect(reply.status).toBe(200);
@@ -243,8 +243,8 @@ describe.each([
   });
 });
 
-describe("values of other states", () => {
-  it("are read from the version and the branch that are named", async () => {
+describe("blob values of other versions", () => {
+  it("are read from the requested version and branch", async () => {
     const { client } = joust;
     await client.createTable("states", plainTable());
     await client.ok("/v1/table/states/branches/create", { name: "dev" });
@@ -263,7 +263,7 @@ describe("values of other states", () => {
     expect(old.headers.get("x-lancedb-version")).toBe("1");
   });
 
-  it("blob columns read as descriptors in queries, and by address", async () => {
+  it("are descriptors in query results and can be read by row address", async () => {
     const query = { k: 10, vector: [], columns: ["id", "image", "_rowaddr"], with_row_id: true };
     const reply = await joust.client.post("/v1/table/blobs/query/", query);
     const rows = [...tableFromIPC(reply.bytes)];

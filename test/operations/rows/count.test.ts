@@ -11,8 +11,8 @@ beforeAll(async () => {
   await joust.client.insert("t", items(5, { from: 10 }));
 });
 
-describe("count rows", () => {
-  it("answers a bare number", async () => {
+describe("count_rows", () => {
+  it("returns a plain number", async () => {
     const reply = await joust.client.post(path, {});
     expect(reply.status).toBe(200);
     expect(reply.text).toBe("15");
@@ -20,7 +20,7 @@ describe("count rows", () => {
     expect((await joust.client.post(path)).text).toBe("15");
   });
 
-  it("counts what a predicate is true for, in any version", async () => {
+  it("counts rows that match a predicate in any version", async () => {
     expect(await joust.client.count("t", { predicate: "category = 'c1'" })).toBe(3);
     expect(await joust.client.count("t", { version: 1 })).toBe(10);
     expect(await joust.client.count("t", { version: 1, predicate: "category = 'c1'" })).toBe(2);
@@ -29,7 +29,7 @@ describe("count rows", () => {
     );
   });
 
-  it("takes GET, as older clients send it", async () => {
+  it("accepts GET, as older clients send it", async () => {
     expect((await joust.client.get(path)).text).toBe("15");
     expect((await joust.client.get(path, { version: "1" })).text).toBe("10");
     expect((await joust.client.get(path, { predicate: "id < 3" })).text).toBe("3");
@@ -45,15 +45,15 @@ describe("count rows", () => {
     [{ predicate: "nope = 1" }, 404, 12, /nope/],
     [{ version: 77 }, 404, 11, /77/],
     [{ branch: "dev" }, 404, 22, /dev/],
-  ])("refuses %o", async (body, status, code, detail) => {
+  ])("rejects %o", async (body, status, code, detail) => {
     expectFailure(await joust.client.post(path, body), status, code, detail);
   });
 
-  it("refuses a wrong version in the query of a GET", async () => {
+  it("rejects an invalid version in the query of a GET", async () => {
     expectFailure(await joust.client.get(path, { version: "one" }), 400, 13, /version/);
   });
 
-  it("knows no missing table", async () => {
+  it("returns 404 for a missing table", async () => {
     expectFailure(await joust.client.post("/v1/table/none/count_rows"), 404, 4, /none/);
   });
 });

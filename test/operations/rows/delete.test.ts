@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 
 describe("delete", () => {
-  it("removes the rows that a predicate is true for", async () => {
+  it("removes the rows that match a predicate", async () => {
     await joust.client.createTable("some", items(10));
     const reply = await remove("some", { predicate: "id >= 7 OR name = 'item 0'" });
     expect(reply.status).toBe(200);
@@ -25,7 +25,7 @@ describe("delete", () => {
     expect(await joust.client.count("some", { version: 1 })).toBe(10);
   });
 
-  it("removes all rows for true", async () => {
+  it("removes all rows for the predicate true", async () => {
     await joust.client.createTable("all", items(10));
     expect((await remove("all", { predicate: "true" })).json.num_deleted_rows).toBe(10);
     expect(await joust.client.count("all")).toBe(0);
@@ -33,7 +33,7 @@ describe("delete", () => {
     expect(await joust.client.count("all")).toBe(2);
   });
 
-  it("may find nothing", async () => {
+  it("may match no row", async () => {
     expect((await remove("t", { predicate: "id > 1000" })).json.num_deleted_rows).toBe(0);
     expect(await joust.client.count("t")).toBe(10);
   });
@@ -53,12 +53,12 @@ describe("delete", () => {
     ["an aggregate", { predicate: "count(id) = 3" }, /^((?!\{).)*$/],
     ["a subquery", { predicate: "id IN (SELECT 1)" }, /./],
     ["an unknown function", { predicate: "no_such_function(id) = 1" }, /no_such_function/],
-  ])("refuses %s", async (_, body, detail) => {
+  ])("rejects %s", async (_, body, detail) => {
     expectFailure(await remove("t", body), 400, 13, detail);
     expect(await joust.client.count("t")).toBe(10);
   });
 
-  it("tells what is missing", async () => {
+  it("returns 404 for a missing table, branch or column", async () => {
     expectFailure(await remove("t", { predicate: "nope = 1" }), 404, 12, /nope/);
     expectFailure(await remove("none", { predicate: "id = 1" }), 404, 4, /none/);
     expectFailure(await remove("t", { predicate: "id = 1", branch: "dev" }), 404, 22, /dev/);

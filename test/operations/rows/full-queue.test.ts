@@ -9,10 +9,10 @@ import { waitFor } from "../../harness/wait-for.js";
 const ROWS = 480_000;
 const MANY = 115;
 
-describe.skipIf(s3Missing)("a table whose commits take longer than its inserts", () => {
+describe.skipIf(s3Missing)("a table whose commits are slower than its inserts", () => {
   const joust = setupBucketServer({ held: true });
 
-  it("refuses what would wait too long, with a time to come again, and loses nothing", {
+  it("rejects inserts that would wait too long with Retry-After and loses no row", {
     timeout: 120_000,
   }, async () => {
     const { proxy } = joust;

@@ -13,26 +13,23 @@ beforeAll(async () => {
 });
 
 describe("insert", () => {
-  it.each(["", "/"])(
-    "names a column that takes no nulls and is missing (path%s)",
-    async (slash) => {
-      const id = `required${slash && "_lancedb"}`;
-      const schema = new Schema([new Field("item", type.text, true), new Field("price", type.f64)]);
-      const filled = {
-        item: vectorFromArray(["foo"], type.text),
-        price: vectorFromArray([10], type.f64),
-      };
-      await joust.client.createTable(id, stream(new Table(schema, filled)));
-      const reply = await joust.client.post(
-        `/v1/table/${id}/insert${slash}`,
-        stream({ item: [type.text, ["bar"]] }),
-      );
-      expectFailure(reply, 400, 20, /^Append with different schema: .*missing=\[price\]/);
-      expect(await joust.client.count(id)).toBe(1);
-    },
-  );
+  it.each(["", "/"])("names a missing non-null column in the error (path%s)", async (slash) => {
+    const id = `required${slash && "_lancedb"}`;
+    const schema = new Schema([new Field("item", type.text, true), new Field("price", type.f64)]);
+    const filled = {
+      item: vectorFromArray(["foo"], type.text),
+      price: vectorFromArray([10], type.f64),
+    };
+    await joust.client.createTable(id, stream(new Table(schema, filled)));
+    const reply = await joust.client.post(
+      `/v1/table/${id}/insert${slash}`,
+      stream({ item: [type.text, ["bar"]] }),
+    );
+    expectFailure(reply, 400, 20, /^Append with different schema: .*missing=\[price\]/);
+    expect(await joust.client.count(id)).toBe(1);
+  });
 
-  it.each([undefined, "append", "Append", "APPEND"])("mode %s adds rows", async (mode) => {
+  it.each([undefined, "append", "Append", "APPEND"])("with mode %s adds rows", async (mode) => {
     const id = `added_${mode}`;
     await joust.client.createTable(id, items(2));
     const reply = await insert(id, items(3, { from: 2 }), mode ? { mode } : undefined);
@@ -46,7 +43,7 @@ describe("insert", () => {
     expect(await joust.client.count(id)).toBe(5);
   });
 
-  it("names a transaction of its own, also where many became one version", async () => {
+  it("returns a separate transaction for each request of a group commit", async () => {
     const { client } = joust;
     await client.createTable("shared", items(1));
     const replies = await Promise.all(
@@ -60,7 +57,7 @@ describe("insert", () => {
     expect(await client.count("shared")).toBe(21);
   });
 
-  it.each(["overwrite", "Overwrite"])("mode %s replaces all rows", async (mode) => {
+  it.each(["overwrite", "Overwrite"])("with mode %s replaces all rows", async (mode) => {
     const id = `replaced_${mode}`;
     await joust.client.createTable(id, items(5));
     const reply = await insert(id, items(2, { from: 100 }), { mode });
@@ -73,7 +70,7 @@ describe("insert", () => {
     expect(await joust.client.count(id, { version: 1 })).toBe(5);
   });
 
-  it("keeps every row of many inserts at the same time", async () => {
+  it("keeps every row of many concurrent inserts", async () => {
     const { client } = joust;
     await client.createTable("busy", items(1));
     const replies = await Promise.all(
@@ -93,7 +90,7 @@ describe("insert", () => {
     expect(ids.size).toBe(241);
   });
 
-  it("is seen by the next read", async () => {
+  it("is visible to the next read", async () => {
     const { client } = joust;
     await client.createTable("fresh", items(1));
     for (let rows = 1; rows < 20; rows++) {
@@ -102,14 +99,14 @@ describe("insert", () => {
     }
   });
 
-  it("takes rows without some columns, and fills in nulls", async () => {
+  it("accepts rows without some columns and fills them with nulls", async () => {
     const { client } = joust;
     await client.createTable("partial", items(1));
     await client.insert("partial", stream({ id: [type.i64, [7n]] }));
     expect(await client.count("partial", { predicate: "name IS NULL AND id = 7" })).toBe(1);
   });
 
-  it("takes no rows at all", async () => {
+  it("accepts a stream without rows", async () => {
     await joust.client.createTable("nothing", stream({ id: [type.i64, [1n]] }));
     const reply = await insert("nothing", emptyStream({ id: type.i64 }));
     expect(reply.status).toBe(200);
@@ -117,7 +114,7 @@ describe("insert", () => {
     expect(await joust.client.count("nothing")).toBe(1);
   });
 
-  it("takes branch main", async () => {
+  it("accepts main as branch", async () => {
     expect((await insert("refusing", items(0), { branch: "main" })).status).toBe(200);
   });
 
@@ -126,7 +123,7 @@ describe("insert", () => {
     ["no body", new Uint8Array(0), {}, /./],
     ["no Arrow", new TextEncoder().encode("hello hello hello hello"), {}, /./],
     ["half a stream", items(500).slice(0, 9000), {}, /./],
-  ])("refuses %s and changes nothing", async (_, body, params, detail) => {
+  ])("rejects %s and changes nothing", async (_, body, params, detail) => {
     const before = await joust.client.count("refusing");
     expectFailure(await insert("refusing", body, params), 400, 13, detail);
     expect(await joust.client.count("refusing")).toBe(before);
@@ -139,7 +136,7 @@ describe("insert", () => {
       "vectors of another length",
       stream({ id: [type.i64, [1n]], vector: [type.vector(3), [[1, 2, 3]]] }),
     ],
-  ])("refuses %s", async (_, body) => {
+  ])("returns an error for %s", async (_, body) => {
     const reply = await insert("refusing", body);
     expect(reply.status).toBe(400);
     expect([12, 13, 20]).toContain(reply.json.code);
@@ -147,7 +144,7 @@ describe("insert", () => {
     expect(await joust.client.count("refusing")).toBe(2);
   });
 
-  it("tells what is missing", async () => {
+  it("returns 404 for a missing table or branch", async () => {
     expectFailure(await insert("none", items(1)), 404, 4, /none/);
     expectFailure(await insert("nowhere$t", items(1)), 404, 1, /nowhere/);
     expectFailure(await insert("refusing", items(1), { branch: "dev" }), 404, 22, /dev/);

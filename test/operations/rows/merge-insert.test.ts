@@ -133,24 +133,27 @@ describe("merge_insert", () => {
         [4, 41],
       ],
     ],
-  ])("%s", async (name, query, [updated, inserted, deleted], expected) => {
-    await joust.client.createTable(name, table());
-    const reply = await merge(name, query);
-    expect(reply.json).toEqual({
-      num_updated_rows: updated,
-      num_inserted_rows: inserted,
-      num_deleted_rows: deleted,
-      num_attempts: 1,
-      num_rows: 3,
-      version: 2,
-      transaction_id: expect.any(String),
-    });
-    expect(reply.headers.get("x-lancedb-version")).toBe("2");
-    const found = await prices(name);
-    expect(found.sort(([a, p], [b, q]) => a - b || p - q)).toEqual(expected);
-  });
+  ])(
+    "does what its options say: %s",
+    async (name, query, [updated, inserted, deleted], expected) => {
+      await joust.client.createTable(name, table());
+      const reply = await merge(name, query);
+      expect(reply.json).toEqual({
+        num_updated_rows: updated,
+        num_inserted_rows: inserted,
+        num_deleted_rows: deleted,
+        num_attempts: 1,
+        num_rows: 3,
+        version: 2,
+        transaction_id: expect.any(String),
+      });
+      expect(reply.headers.get("x-lancedb-version")).toBe("2");
+      const found = await prices(name);
+      expect(found.sort(([a, p], [b, q]) => a - b || p - q)).toEqual(expected);
+    },
+  );
 
-  it("finds its matches by an index too", async () => {
+  it("finds matches through an index", async () => {
     await joust.client.createTable("indexed", table());
     await joust.client.ok("/v1/table/indexed/create_scalar_index", {
       column: "id",
@@ -172,7 +175,7 @@ describe("merge_insert", () => {
     ]);
   });
 
-  it("takes a source without rows", async () => {
+  it("accepts a source without rows", async () => {
     await joust.client.createTable("still", table());
     const empty = emptyStream({ id: type.i64, price: type.f64 });
     expect((await merge("still", upsert, empty)).json).toMatchObject({
@@ -183,7 +186,7 @@ describe("merge_insert", () => {
     expect(await prices("still")).toHaveLength(4);
   });
 
-  it("keeps every row of many merges at the same time", async () => {
+  it("keeps every row of many concurrent merges", async () => {
     await joust.client.createTable("busy", table());
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) => merge("busy", upsert, rows([0, at], [100 + at, at]))),
@@ -192,12 +195,12 @@ describe("merge_insert", () => {
     expect(await prices("busy")).toHaveLength(12);
   });
 
-  it.each(["500ms", "30s", "1.5m", "1h"])("takes timeout %s", async (timeout) => {
+  it.each(["500ms", "30s", "1.5m", "1h"])("accepts the timeout %s", async (timeout) => {
     await joust.client.createTable(`in_${timeout}`, table());
     expect((await merge(`in_${timeout}`, `${upsert}&timeout=${timeout}`)).status).toBe(200);
   });
 
-  it("takes x-request-timeout-ms", async () => {
+  it("accepts x-request-timeout-ms", async () => {
     await joust.client.createTable("hurried", table());
     const reply = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "30000" });
     expect(reply.status).toBe(200);
@@ -237,7 +240,7 @@ describe("merge_insert", () => {
     ],
     ["a timeout without a unit", `${upsert}&timeout=30`, 400, 13, /30s/],
     ["an unknown branch", `${upsert}&branch=dev`, 404, 22, /dev/],
-  ])("is refused for %s", async (_, query, status, code, detail) => {
+  ])("rejects %s", async (_, query, status, code, detail) => {
     expectFailure(await merge("refusing", query), status, code, detail);
     expect(await prices("refusing")).toEqual([
       [0, 0],
@@ -247,7 +250,7 @@ describe("merge_insert", () => {
     ]);
   });
 
-  it("is refused for rows of another shape", async () => {
+  it("rejects rows with another schema", async () => {
     const { status, json } = await merge("refusing", upsert, stream({ id: [type.text, ["a"]] }));
     expect([status, json.code]).toEqual([400, expect.toBeOneOf([13, 20])]);
     expectFailure(await merge("refusing", upsert, items(2)), 400, 20, /./);

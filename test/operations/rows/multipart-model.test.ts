@@ -58,7 +58,7 @@ class Model {
   }
 }
 
-it("uploads in any order leave exactly the rows that were completed", async () => {
+it("multipart writes in any order leave exactly the rows of the completed ones", async () => {
   const { client } = joust;
   let tables = 0;
   await fc.assert(

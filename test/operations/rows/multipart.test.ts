@@ -36,8 +36,8 @@ const ids = async (id: string): Promise<number[]> => {
 };
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
 
-describe("a write in parts", () => {
-  it("shows nothing before it is complete, and then everything in one version", async () => {
+describe("a multipart write", () => {
+  it("is invisible until it completes and then adds all rows in one version", async () => {
     await joust.client.createTable("whole", items(10));
     const upload_id = await begin("whole");
     const replies = await Promise.all(
@@ -55,7 +55,7 @@ describe("a write in parts", () => {
     expect([await ids("whole"), await versions("whole")]).toEqual([range(0, 30), 2]);
   });
 
-  it("is committed once, however often it is completed", async () => {
+  it("commits once, however often it is completed", async () => {
     await joust.client.createTable("once", items(1));
     const upload_id = await begin("once");
     await part("once", items(2), { upload_id });
@@ -70,7 +70,7 @@ describe("a write in parts", () => {
     expect(await count("once")).toBe(3);
   });
 
-  it("takes a part that is sent again in place of the first, and others as they come", async () => {
+  it("replaces a part that is sent again and accepts parts in any order", async () => {
     await joust.client.createTable("again", items(1));
     const upload_id = await begin("again");
     const named = { upload_id, upload_part_id: "a" };
@@ -82,7 +82,7 @@ describe("a write in parts", () => {
     expect(await ids("again")).toEqual(range(0, 6));
   });
 
-  it("replaces everything once, at its end, when its parts overwrite", async () => {
+  it("replaces all rows at its end if its parts overwrite", async () => {
     await joust.client.createTable("over", items(20));
     const other = (rows: number[]) =>
       stream({ n: [type.i32, rows], who: [type.text, rows.map((row) => `w${row}`)] });
@@ -99,7 +99,7 @@ describe("a write in parts", () => {
     expect([...rows].every((row) => row.who === `w${row.n}`)).toBe(true);
   });
 
-  it("does not mix appending with overwriting, nor schemas", async () => {
+  it("rejects a mix of append and overwrite, and parts with different schemas", async () => {
     await joust.client.createTable("mixed", items(2));
     const upload_id = await begin("mixed");
     await part("mixed", items(1), { upload_id });
@@ -115,7 +115,7 @@ describe("a write in parts", () => {
     expectFailure(await call("mixed", "complete", second), 400, 13);
   });
 
-  it("refuses a part that does not fit the table, and goes on", async () => {
+  it("rejects a part that does not fit the table and continues", async () => {
     await joust.client.createTable("picky", items(1));
     const upload_id = await begin("picky");
     const bad = [
@@ -135,7 +135,7 @@ describe("a write in parts", () => {
     expect(await ids("picky")).toEqual([0, 1]);
   });
 
-  it("leaves no file behind when it is aborted", async () => {
+  it("leaves no file after an abort", async () => {
     await joust.client.createTable("gone", items(1));
     const before = dataFiles("gone");
     const upload_id = await begin("gone");
@@ -148,7 +148,7 @@ describe("a write in parts", () => {
     expect(dataFiles("gone")).toBe(before);
   });
 
-  it("writes to the branch that it began on, and to no other", async () => {
+  it("writes only to the branch it was created on", async () => {
     await joust.client.createTable("forked", items(3));
     await joust.client.ok("/v1/table/forked/branches/create", { name: "dev" });
     const branch = "dev";
@@ -167,7 +167,7 @@ describe("a write in parts", () => {
     expectFailure(await call("forked", "create", { branch: "none" }), 404, 22);
   });
 
-  it("meets what others write meanwhile", async () => {
+  it("is applied on top of concurrent writes", async () => {
     await joust.client.createTable("busy", items(10));
     const appended = await begin("busy");
     const outdated = await begin("busy");
@@ -186,7 +186,7 @@ describe("a write in parts", () => {
     expectFailure(await call("busy", "complete", { upload_id }), 400, 13);
   });
 
-  it("has no more uploads in progress than a table may have", async () => {
+  it("is rejected if the table has the maximum number of them in progress", async () => {
     await joust.client.createTable("crowded", items(1));
     const begun = await Promise.all(range(0, 64).map(() => begin("crowded")));
     const refused = await call("crowded", "create");
@@ -197,7 +197,7 @@ describe("a write in parts", () => {
     expect((await part("crowded", items(1), { upload_id })).status).toBe(200);
   });
 
-  it("is refused where it is not told which", async () => {
+  it("is rejected with a missing or wrong upload id", async () => {
     await joust.client.createTable("asked", items(1));
     await joust.client.createTable("other", items(1));
     const upload_id = await begin("asked");
@@ -212,7 +212,7 @@ describe("a write in parts", () => {
     expect((await part("asked", items(1), { upload_id })).status).toBe(200);
   });
 
-  it("takes no part that is still on its way when it is completed", async () => {
+  it("rejects a part that is still arriving when it completes", async () => {
     await joust.client.createTable("late", items(1));
     const upload_id = await begin("late");
     await part("late", items(2, { from: 1 }), { upload_id });
@@ -246,7 +246,7 @@ describe("a write in parts", () => {
     expect([await ids("late"), dataFiles("late")]).toEqual([[0, 1, 2], 2]);
   });
 
-  it("leaves one transaction, of its end", async () => {
+  it("is recorded as one transaction at its end", async () => {
     await joust.client.createTable("recorded", items(1));
     const upload_id = await begin("recorded");
     expect((await part("recorded", items(1), { upload_id })).json).not.toHaveProperty(
@@ -258,7 +258,7 @@ describe("a write in parts", () => {
   });
 });
 
-describe("a write in parts whose server goes down", () => {
+describe("a multipart write during a server restart", () => {
   const root = tempDir("multipart");
   const first = { root, key: "", upload: "" };
 
@@ -273,7 +273,7 @@ describe("a write in parts whose server goes down", () => {
     await server.kill();
   });
 
-  it("goes on with the next one", async () => {
+  it("continues on the next server", async () => {
     const server = await startServer({ root, key: first.key });
     try {
       const upload_id = first.upload;

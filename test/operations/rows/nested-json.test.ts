@@ -52,14 +52,14 @@ beforeAll(async () => {
   await joust.client.createTable("docs", documents(['{"a": 1}', nested(128)]));
 });
 
-describe("JSON that is nested too deeply", () => {
+describe("JSON that is too deeply nested", () => {
   it.each<[string, string, Record<string, string>]>([
     ["create", "deep/create", {}],
     ["create that overwrites", "docs/create", { mode: "overwrite" }],
     ["insert", "docs/insert", {}],
     ["insert that overwrites", "docs/insert", { mode: "overwrite" }],
     ["merge", "docs/merge_insert", merge],
-  ])("is refused by %s", async (_, path, params) => {
+  ])("is rejected by %s", async (_, path, params) => {
     for (const value of [
       nested(129),
       nested(1_000_000),
@@ -76,21 +76,21 @@ describe("JSON that is nested too deeply", () => {
     expect(await joust.client.count("docs")).toBe(2);
   });
 
-  it("is refused within a struct", async () => {
+  it("is rejected within a struct", async () => {
     const row = new Struct([new Field("j", new Utf8(), true, jsonText)]);
     const column = vectorFromArray([{ j: nested(200) }], row);
     const table = new Table(new Schema([new Field("s", row, true)]), { s: column });
     expectFailure(await upload("within/create", tableToIPC(table, "stream")), 400, 13, /`s` has/);
   });
 
-  it("is refused in a part of a multipart write", async () => {
+  it("is rejected in a part of a multipart write", async () => {
     const { client } = joust;
     const { upload_id } = await client.ok("/v1/table/docs/multipart_write/create");
     const part = await upload("docs/insert/", documents([nested(200)]), { upload_id });
     expectFailure(part, 400, 13, /more than 128/);
   });
 
-  it("is refused as it is stored, without a name for its form", async () => {
+  it("is rejected as JSONB without an extension name", async () => {
     const body = documents([jsonb(1_000_000)], new Map(), new LargeBinary());
     const answer = await upload("docs/insert", body);
     expect(answer.status, answer.text).toBe(400);
@@ -98,7 +98,7 @@ describe("JSON that is nested too deeply", () => {
     expect((await client.query("docs", { k: 10, vector: {} })).numRows).toBe(2);
   });
 
-  it("is no matter in a text that is not JSON", async () => {
+  it("is accepted in a plain text column", async () => {
     const { client } = joust;
     await client.createTable("plain", documents([nested(5_000)], new Map()));
     const rows = await client.query("plain", { k: 1, vector: {} });
@@ -106,8 +106,8 @@ describe("JSON that is nested too deeply", () => {
   });
 });
 
-describe("an update of a column of JSON", () => {
-  it("takes text that is JSON, however it is computed, and no other value", async () => {
+describe("an update of a JSON column", () => {
+  it("accepts computed JSON text and no other value", async () => {
     const { client } = joust;
     const schema = new Schema([
       new Field("id", new Int64(), true),
@@ -146,7 +146,7 @@ describe("an update of a column of JSON", () => {
 });
 
 describe("JSON within the limit", () => {
-  it("is written, read, searched and updated", async () => {
+  it("can be written, read, searched and updated", async () => {
     const { client } = joust;
     const deep = nested(127, '{"a":', "}").replace(":}", ":[]}");
     await client.createTable("fits", documents([nested(128), deep, `"${"[".repeat(500)}"`]));
@@ -155,7 +155,7 @@ describe("JSON within the limit", () => {
     expect(await client.count("fits", { predicate: "json_exists(j, '$.a.a')" })).toBe(1);
   });
 
-  it("must be JSONB where it says so", async () => {
+  it("must be valid JSONB in a JSONB column", async () => {
     const broken = Uint8Array.from([0x9f, 0xff, 0xff, 0xff]);
     const body = documents([broken], stored, new LargeBinary());
     expectFailure(await upload("docs/insert", body), 400, 13, /not JSONB/);

@@ -11,7 +11,7 @@ const marker = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 /** More than the server takes in one piece. */
 const long = items(40_000, { dimension: 32 });
 
-describe("what follows a stream's end", () => {
+describe("data after the end of an Arrow stream", () => {
   it.each<[string, Uint8Array]>([
     ["another stream", joined(items(3), items(2, { from: 3 }))],
     ["another stream after a long one", joined(long, items(2))],
@@ -19,7 +19,7 @@ describe("what follows a stream's end", () => {
     ["another end", joined(items(3), marker)],
     ["a byte", joined(items(3), new Uint8Array([0]))],
     ["rows, where the stream itself has none", joined(emptyStream({ id: type.i64 }), items(1))],
-  ])("is refused, and no row is written: %s", async (what, body) => {
+  ])("is rejected and no row is written: %s", async (what, body) => {
     const { client } = joust;
     const id = `after ${what}`.replaceAll(/\W/g, "_");
     await client.createTable(id, items(1, { dimension: body.length > 1e6 ? 32 : 8 }));
@@ -34,7 +34,7 @@ describe("what follows a stream's end", () => {
     expectFailure(await client.post(`${path}_new/describe`), 404, 4);
   });
 
-  it("is refused in an upload that comes in chunks, wherever they are cut", async () => {
+  it("is rejected in a chunked upload, wherever the chunks end", async () => {
     const { client, server } = joust;
     await client.createTable("chunked", items(1));
     const body = joined(items(3), items(2, { from: 3 }));
@@ -61,7 +61,7 @@ describe("what follows a stream's end", () => {
     expect(await client.count("chunked")).toBe(1);
   });
 
-  it("may be nothing at all, and a stream may have no end", async () => {
+  it("may be absent, and the end marker is optional", async () => {
     const { client } = joust;
     await client.createTable("ends", items(1));
     await client.insert("ends", items(2));

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe("update", () => {
-  it("sets columns where the predicate is true, from the row as it was", async () => {
+  it("sets columns from the former row where the predicate matches", async () => {
     await joust.client.createTable("some", items(4));
     const reply = await update("some", {
       predicate: "id >= 2",
@@ -40,7 +40,7 @@ describe("update", () => {
   });
 
   it.each(["Mixed Case", "a-b", "select", "1st", "größe", 'with "quotes"', "UPPER"])(
-    "sets a column called %j, named in any case, quoted or not",
+    "sets a column named %j in any case, quoted or not",
     async (name) => {
       const id = `named_${Buffer.from(name).toString("hex")}`;
       const ids = [1n, 2n];
@@ -80,7 +80,7 @@ describe("update", () => {
     expect(await prices(id)).toEqual({ 0: 7, 1: 7, 2: 7, 3: 7 });
   });
 
-  it("tells when no row is meant", async () => {
+  it("reports that no row matched", async () => {
     await joust.client.createTable("none", items(4));
     const reply = await update("none", { predicate: "id > 99", updates: [["price", "7"]] });
     expect(reply.json.updated_rows).toBe(0);
@@ -95,7 +95,7 @@ describe("update", () => {
     expect(properties).toEqual({ a: "1", b: "3" });
   });
 
-  it("keeps the properties that updates at the same time set", async () => {
+  it("keeps properties that concurrent updates set", async () => {
     await joust.client.createTable("shared", items(1), { properties: '{"kept":"1"}' });
     const names = Array.from({ length: 8 }, (_, n) => `p${n}`);
     const replies = await Promise.all(
@@ -158,12 +158,12 @@ describe("update", () => {
     ["a number as value", { updates: [["price", 1]] }, 400, 13, /updates/],
     ["a map", { updates: { price: "1" } }, 400, 13, /updates/],
     ["an unknown branch", { updates: [["price", "1"]], branch: "dev" }, 404, 22, /dev/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await update("refusing", body), status, code, detail);
     expect(await prices("refusing")).toEqual({ 0: 0, 1: 0.5, 2: 1, 3: 1.5 });
   });
 
-  it("is not found for an unknown table", async () => {
+  it("returns 404 for a missing table", async () => {
     expectFailure(await update("nowhere", { updates: [["price", "1"]] }), 404, 4, /nowhere/);
   });
 });

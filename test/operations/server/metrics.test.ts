@@ -20,7 +20,7 @@ async function scrape(): Promise<Map<string, number>> {
   );
 }
 
-it("metrics tell of jobs and of maintenance", async () => {
+it("the metrics include jobs and maintenance", async () => {
   const { client } = joust;
   const before = await scrape();
   expect(before.get("joust_maintenance_on")).toBe(1);
@@ -39,6 +39,6 @@ it("metrics tell of jobs and of maintenance", async () => {
   expect(after.get("joust_maintenance_last_round_timestamp_seconds")).toBeGreaterThan(0);
 });
 
-it("metrics are for those who may read", async () => {
+it("the metrics require a key with read permission", async () => {
   expectFailure(await joust.client.withKey("").get("/metrics"), 401, 16);
 });

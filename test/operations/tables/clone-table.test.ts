@@ -22,9 +22,9 @@ beforeAll(async () => {
   await client.ok("/v1/table/source/delete", { predicate: "id < 10" });
 });
 
-describe("clone", () => {
+describe("clone table", () => {
   it.each([true, false])(
-    "copies the newest version, indexes included (shallow: %s)",
+    "copies the latest version with its indexes (shallow: %s)",
     async (is_shallow) => {
       const id = `ns$copy_${is_shallow}`;
       const reply = await clone(id, { source_location: await locationOf("source"), is_shallow });
@@ -44,7 +44,7 @@ describe("clone", () => {
     },
   );
 
-  it("copies a version, by number or by tag", async () => {
+  it("copies a version by number or by tag", async () => {
     const source_location = await locationOf("source");
     await clone("by_number", { source_location, source_version: 1, is_shallow: true });
     await clone("by_tag", { source_location, source_tag: "first", is_shallow: true });
@@ -52,7 +52,7 @@ describe("clone", () => {
     expect(await joust.client.count("by_tag")).toBe(300);
   });
 
-  it("stands on its own: neither sees what happens to the other", async () => {
+  it("is independent of its source in both directions", async () => {
     const { client } = joust;
     await client.createTable("parent", items(20));
     const source_location = await locationOf("parent");
@@ -67,7 +67,7 @@ describe("clone", () => {
     );
   });
 
-  it("refuses what it cannot copy, and leaves nothing", async () => {
+  it("rejects an invalid source and leaves nothing", async () => {
     const source_location = await locationOf("source");
     const before = readdirSync(joust.root).sort();
     const refusals: [object, number, number, RegExp?][] = [

@@ -27,7 +27,7 @@ const create = (
 const files = () => readdirSync(joust.root).filter((name) => !name.startsWith("."));
 
 describe("create table", () => {
-  it("writes the rows and tells where and which version", async () => {
+  it("writes the rows and returns the location and the version", async () => {
     const reply = await create("first", items(5));
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
@@ -41,7 +41,7 @@ describe("create table", () => {
     expect(await joust.client.count("first")).toBe(5);
   });
 
-  it("makes an empty table from a stream without rows", async () => {
+  it("creates an empty table from a stream without rows", async () => {
     const reply = await create("empty", emptyStream({ id: type.i64, v: type.vector(4) }));
     expect(reply.status).toBe(200);
     expect(await joust.client.count("empty")).toBe(0);
@@ -54,7 +54,7 @@ describe("create table", () => {
     expect(await joust.client.count("empty")).toBe(1);
   });
 
-  it("puts tables of namespaces beside those of the root", async () => {
+  it("places tables of namespaces beside those of the root", async () => {
     await joust.client.createNamespace("ns");
     const { location } = (await create("ns$t", items(1))).json;
     expect(location).toMatch(/\/[0-9a-f]{8}_ns\$t$/);
@@ -62,7 +62,7 @@ describe("create table", () => {
     expectFailure(await create("nowhere$t", items(1)), 404, 1, /nowhere/);
   });
 
-  it("takes properties from the query and from the header", async () => {
+  it("reads properties from the query and from the header", async () => {
     const properties = { owner: "Ralph", team: "naïve" };
     const byQuery = await create("by_query", items(1), { properties: JSON.stringify(properties) });
     expect(byQuery.json.properties).toEqual(properties);
@@ -74,7 +74,7 @@ describe("create table", () => {
     expect(described.properties).toEqual(properties);
   });
 
-  it("takes storage options, but none that say where or as whom to work", async () => {
+  it("accepts storage options except locations and credentials", async () => {
     const harmless = JSON.stringify({ aws_region: "us-east-1", timeout: "30s" });
     expect((await create("with_options", items(1), { storage_options: harmless })).status).toBe(
       200,
@@ -95,7 +95,7 @@ describe("create table", () => {
     expectFailure(await joust.client.post("/v1/table/refused/exists"), 404, 4);
   });
 
-  it("takes the location it would choose, and no other", async () => {
+  it("accepts a location only if it equals the default one", async () => {
     const own = join(joust.root, "placed.lance");
     const header = (location: string) => ({ "x-lance-table-location": location });
     expect((await create("placed", items(1), undefined, header(own))).status).toBe(200);
@@ -107,25 +107,31 @@ describe("create table", () => {
     expect(files()).not.toContain("misplaced.lance");
   });
 
-  it.each([undefined, "create", "Create"])("mode %s refuses what exists", async (mode) => {
-    const id = `twice_${mode}`;
-    await create(id, items(2));
-    const reply = await create(id, items(3), mode ? { mode } : undefined);
-    expectFailure(reply, 409, 5, /already exists/);
-    expect(await joust.client.count(id)).toBe(2);
-  });
+  it.each([undefined, "create", "Create"])(
+    "with mode %s rejects an existing table",
+    async (mode) => {
+      const id = `twice_${mode}`;
+      await create(id, items(2));
+      const reply = await create(id, items(3), mode ? { mode } : undefined);
+      expectFailure(reply, 409, 5, /already exists/);
+      expect(await joust.client.count(id)).toBe(2);
+    },
+  );
 
-  it.each(["exist_ok", "ExistOk", "EXIST_OK"])("mode %s keeps what exists", async (mode) => {
-    const id = `kept_${mode}`;
-    const made = await create(id, items(2), { mode, properties: '{"a":"1"}' });
-    const again = await create(id, items(3), { mode, properties: '{"a":"2"}' });
-    expect(again.status).toBe(200);
-    expect(again.json).toEqual({ ...made.json, transaction_id: expect.any(String) });
-    expect(await joust.client.count(id)).toBe(2);
-  });
+  it.each(["exist_ok", "ExistOk", "EXIST_OK"])(
+    "with mode %s keeps an existing table",
+    async (mode) => {
+      const id = `kept_${mode}`;
+      const made = await create(id, items(2), { mode, properties: '{"a":"1"}' });
+      const again = await create(id, items(3), { mode, properties: '{"a":"2"}' });
+      expect(again.status).toBe(200);
+      expect(again.json).toEqual({ ...made.json, transaction_id: expect.any(String) });
+      expect(await joust.client.count(id)).toBe(2);
+    },
+  );
 
   it.each(["overwrite", "Overwrite"])(
-    "mode %s replaces rows, schema and properties",
+    "with mode %s replaces rows, schema and properties",
     async (mode) => {
       const id = `replaced_${mode}`;
       const made = await create(id, items(2), { mode, properties: '{"a":"1"}' });
@@ -151,17 +157,17 @@ describe("create table", () => {
     ["properties that are a list", { properties: "[]" }, /properties/],
     ["a property that is a number", { properties: '{"a":1}' }, /properties/],
     ["storage options that are no map", { storage_options: "true" }, /storage_options/],
-  ])("refuses %s", async (_, params, detail) => {
+  ])("rejects %s", async (_, params, detail) => {
     expectFailure(await create("refused", items(1), params), 400, 13, detail);
     expectFailure(await joust.client.post("/v1/table/refused/exists"), 404, 4);
   });
 
-  it("refuses properties in a header that are no map", async () => {
+  it("rejects properties in a header that are not a map", async () => {
     const headers = { "x-lance-table-properties": "nonsense" };
     expectFailure(await create("refused", items(1), undefined, headers), 400, 13, /properties/);
   });
 
-  it("refuses names that are no file's business", async () => {
+  it("rejects names that lead to another path", async () => {
     for (const segment of [
       "a%2Fb",
       "..%2Fb",
@@ -177,7 +183,7 @@ describe("create table", () => {
     expectFailure(await joust.client.post("/v1/table/$/create", items(1)), 400, 13);
   });
 
-  it("takes names that a file could not bear", async () => {
+  it("accepts names that are no valid file names", async () => {
     for (const id of ["naïve Ünïcode", "50% off?", "x".repeat(128), "日本#1"]) {
       expect((await create(id, items(1))).status).toBe(200);
       expect(await joust.client.count(id)).toBe(1);
@@ -185,7 +191,7 @@ describe("create table", () => {
   });
 });
 
-describe("a create that fails leaves nothing", () => {
+describe("a failed create leaves nothing", () => {
   // Several batches, so that files are written before the end is missed.
   const part = tableFromIPC(items(20_000));
   const inBatches = stream(part.concat(part, part));
@@ -197,7 +203,7 @@ describe("a create that fails leaves nothing", () => {
     ["a stream cut in its last batch", inBatches.slice(0, inBatches.length - 1000)],
   ];
 
-  it.each(broken)("%s", async (_, body) => {
+  it.each(broken)("after %s", async (_, body) => {
     const before = files();
     expectFailure(await create("broken", body), 400, 13);
     expect(files()).toEqual(before);
@@ -207,7 +213,7 @@ describe("a create that fails leaves nothing", () => {
     );
   });
 
-  it("and its name can be used at once", async () => {
+  it("that blocks its name", async () => {
     await create("second_try", "garbage", undefined, {
       "content-type": "application/vnd.apache.arrow.stream",
     });
@@ -215,14 +221,14 @@ describe("a create that fails leaves nothing", () => {
     expect(await joust.client.count("second_try")).toBe(4);
   });
 
-  it("overwriting with garbage keeps the table", async () => {
+  it("changed in the existing table if it was an overwrite", async () => {
     await create("precious", items(3));
     const reply = await create("precious", items(50).slice(0, 600), { mode: "overwrite" });
     expectFailure(reply, 400, 13);
     expect(await joust.client.count("precious")).toBe(3);
   });
 
-  it("when the client goes away in the middle", async () => {
+  it("after the client disconnects midway", async () => {
     const before = files();
     const abort = new AbortController();
     const half = new ReadableStream<Uint8Array>({
@@ -255,7 +261,7 @@ describe("a create that fails leaves nothing", () => {
     expect(again.json.version).toBe(1);
   });
 
-  it("asks for patience while another request makes the table", async () => {
+  it("except a conflict for other requests while it still runs", async () => {
     const body = items(5);
     const key = { "idempotency-key": randomUUID() };
     const { hostname, port } = new URL(joust.server.url);
@@ -286,7 +292,7 @@ describe("a create that fails leaves nothing", () => {
     expectFailure(await create("slow", items(1)), 409, 5, /already exists/);
   });
 
-  it("one of many at the same time wins", async () => {
+  it("exactly one of many concurrent creates succeeds", async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) => create("contested", items(at + 1))),
     );

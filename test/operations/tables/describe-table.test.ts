@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe("describe table", () => {
-  it("tells all there is to tell", async () => {
+  it("returns all details", async () => {
     const reply = await describeTable("ns$t");
     expect(reply.status).toBe(200);
     expect(reply.headers.get("x-lancedb-version")).toBe("3");
@@ -44,7 +44,7 @@ describe("describe table", () => {
     ]);
   });
 
-  it("adds what is asked for, in the query or in the body", async () => {
+  it("adds optional details requested in the query or in the body", async () => {
     const { location } = (await describeTable("ns$t")).json;
     const table_uri = pathToFileURL(location).href;
     expect((await describeTable("ns$t", {}, { with_table_uri: "true" })).json.table_uri).toBe(
@@ -77,7 +77,7 @@ describe("describe table", () => {
     expect((await describeTable("ns$t", { version: null })).json.version).toBe(3);
   });
 
-  it("sees every change at once, however often it is asked", async () => {
+  it("shows every change at once, also when it is called often", async () => {
     const { client } = joust;
     await client.createTable("changing", items(1));
     for (let version = 1; version < 20; version++) {
@@ -102,7 +102,7 @@ describe("describe table", () => {
     expect((await describeTable("changed")).json).toMatchObject({ version: 1, properties: {} });
   });
 
-  it("takes x-lancedb-min-timestamp", async () => {
+  it("accepts x-lancedb-min-timestamp", async () => {
     const headers = (time: string) => ({ headers: { "x-lancedb-min-timestamp": time } });
     const now = await joust.client.request(
       "/v1/table/ns$t/describe",
@@ -119,11 +119,11 @@ describe("describe table", () => {
     ["version beyond what is counted exactly", { version: 2 ** 60 }, 11],
     ["tag", { tag: "release" }, 8],
     ["branch", { branch: "dev" }, 22],
-  ])("knows no such %s", async (_, body, code) => {
+  ])("returns 404 for a missing %s", async (_, body, code) => {
     expectFailure(await describeTable("ns$t", body), 404, code);
   });
 
-  it("takes branch main", async () => {
+  it("accepts main as branch", async () => {
     expect((await describeTable("ns$t", { branch: "main" })).json.version).toBe(3);
   });
 
@@ -136,16 +136,16 @@ describe("describe table", () => {
     ["version beside a tag", { version: 1, tag: "a" }, /version and tag/],
     ["flag that is text", { with_table_uri: "yes" }, /with_table_uri/],
     ["id of another table", { id: ["t"] }, /id/],
-  ])("refuses a %s", async (_, body, detail) => {
+  ])("rejects a %s", async (_, body, detail) => {
     expectFailure(await describeTable("ns$t", body), 400, 13, detail);
   });
 
-  it("refuses a flag in the query that is none", async () => {
+  it("rejects an invalid flag in the query", async () => {
     const reply = await describeTable("ns$t", {}, { with_table_uri: "maybe" });
     expectFailure(reply, 400, 13, /with_table_uri/);
   });
 
-  it("tells what is missing", async () => {
+  it("returns 404 for a missing table or namespace", async () => {
     expectFailure(await describeTable("none"), 404, 4, /none/);
     expectFailure(await describeTable("ns$none"), 404, 4, /none/);
     expectFailure(await describeTable("nowhere$t"), 404, 1, /nowhere/);
@@ -156,14 +156,14 @@ describe("describe table", () => {
 describe("table exists", () => {
   const exists = (id: string, body?: object) => joust.client.post(`/v1/table/${id}/exists`, body);
 
-  it("answers by status alone", async () => {
+  it("returns a status without a body", async () => {
     const reply = await exists("ns$t");
     expect(reply.status).toBe(200);
     expect(reply.bytes).toHaveLength(0);
     expect((await exists("ns$t", { version: 2 })).status).toBe(200);
   });
 
-  it("fails as describe does", async () => {
+  it("fails like describe", async () => {
     expectFailure(await exists("ns$none"), 404, 4);
     expectFailure(await exists("nowhere$t"), 404, 1);
     expectFailure(await exists("ns$t", { version: 99 }), 404, 11);
@@ -171,8 +171,8 @@ describe("table exists", () => {
   });
 });
 
-describe("a table whose files are gone", () => {
-  it("is not found, and can be dropped", async () => {
+describe("a table whose files were removed", () => {
+  it("returns 404 and can be dropped", async () => {
     const { client } = joust;
     const { location } = await client.createTable("lost", stream({ a: [type.i64, [1n]] }));
     rmSync(location, { recursive: true });
@@ -190,7 +190,7 @@ describe("a table whose files are gone", () => {
     expect(await client.count("lost")).toBe(2);
   });
 
-  it("can be written anew", async () => {
+  it("can be created again", async () => {
     const { client } = joust;
     const { location } = await client.createTable("lost_too", stream({ a: [type.i64, [1n]] }));
     rmSync(location, { recursive: true });

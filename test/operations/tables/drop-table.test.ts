@@ -25,7 +25,7 @@ describe("drop table", () => {
     }
   });
 
-  it("frees the name at once", async () => {
+  it("makes the name available at once", async () => {
     const { client } = joust;
     for (let round = 1; round <= 5; round++) {
       await client.createTable("again", items(round));
@@ -34,7 +34,7 @@ describe("drop table", () => {
     }
   });
 
-  it("works in a namespace and tells what is missing", async () => {
+  it("works in a namespace and returns 404 for a missing table", async () => {
     const { client } = joust;
     await client.createNamespace("ns");
     await client.createTable("ns$t", items(1));
@@ -43,7 +43,7 @@ describe("drop table", () => {
     expectFailure(await client.post("/v1/table/nowhere$t/drop"), 404, 1);
   });
 
-  it("refuses a body for another table", async () => {
+  it("rejects a body with another table id", async () => {
     const { client } = joust;
     await client.createTable("safe", items(1));
     expectFailure(await client.post("/v1/table/safe/drop", { id: ["other"] }), 400, 13, /id/);
@@ -54,7 +54,7 @@ describe("drop table", () => {
     ["an append", "/v1/table/busy/insert"],
     ["an overwrite", "/v1/table/busy/insert?mode=overwrite"],
     ["a create that overwrites", "/v1/table/busy/create?mode=overwrite"],
-  ])("stops %s that is under way, and nothing of it comes back", async (_, path) => {
+  ])("ends %s in progress, and nothing of it reappears", async (_, path) => {
     const { client, server } = joust;
     const { location } = await client.createTable("busy", items(10));
     const rows = items(100_000);

@@ -35,7 +35,7 @@ async function pages(path: string, limit: number): Promise<string[]> {
 }
 
 describe("list tables", () => {
-  it("gives the names of one namespace, by GET and by POST", async () => {
+  it("returns the names of one namespace by GET and by POST", async () => {
     const { client } = joust;
     expect((await client.get("/v1/namespace/$/table/list")).json).toEqual({ tables: inRoot });
     expect((await client.get("/v1/namespace/ns/table/list")).json).toEqual({ tables: inNs });
@@ -47,18 +47,18 @@ describe("list tables", () => {
     expect(rest).toEqual({ tables: ["y"] });
   });
 
-  it("takes include_declared", async () => {
+  it("accepts include_declared", async () => {
     const reply = await joust.client.get("/v1/namespace/ns/table/list", {
       include_declared: "false",
     });
     expect(reply.json).toEqual({ tables: inNs });
   });
 
-  it.each([1, 2, 3, 100])("pages by %i", async (limit) => {
+  it.each([1, 2, 3, 100])("returns pages of %i", async (limit) => {
     expect(await pages("/v1/namespace/$/table/list", limit)).toEqual(inRoot);
   });
 
-  it("refuses wrong paging and a missing namespace", async () => {
+  it("rejects invalid paging and a missing namespace", async () => {
     const { client } = joust;
     expectFailure(
       await client.get("/v1/namespace/ns/table/list", { limit: "0" }),
@@ -75,7 +75,7 @@ describe("list tables", () => {
     expectFailure(await client.get("/v1/namespace/nowhere/table/list"), 404, 1, /nowhere/);
   });
 
-  it("lists no table twice or too early while one is made", async () => {
+  it("lists a table neither twice nor before its creation ends", async () => {
     const { client } = joust;
     await client.createTable("late", items(10));
     expect((await client.get("/v1/namespace/$/table/list")).json.tables).toEqual([
@@ -88,7 +88,7 @@ describe("list tables", () => {
 });
 
 describe("list all tables", () => {
-  it("gives full identifiers, by GET and by POST", async () => {
+  it("returns full identifiers by GET and by POST", async () => {
     const { client } = joust;
     const { tables } = (await client.get("/v1/table")).json;
     expect([...tables].sort()).toEqual([...everything].sort());
@@ -97,12 +97,12 @@ describe("list all tables", () => {
     expect(joined).toContain("ns/inner/z");
   });
 
-  it.each([1, 2, 3, 100])("pages by %i", async (limit) => {
+  it.each([1, 2, 3, 100])("returns pages of %i over all namespaces", async (limit) => {
     const seen = await pages("/v1/table", limit);
     expect([...seen].sort()).toEqual([...everything].sort());
   });
 
-  it("refuses wrong paging", async () => {
+  it("rejects invalid limits and tokens", async () => {
     expectFailure(await joust.client.get("/v1/table", { limit: "x" }), 400, 13, /limit/);
     expectFailure(await joust.client.get("/v1/table", { page_token: "x" }), 400, 13, /page_token/);
   });

@@ -10,7 +10,7 @@ import { items } from "../../harness/arrow.js";
 const nothing = { properties: {}, storageOptions: {} };
 const lost = new JoustError(ErrorCode.ServiceUnavailable, "the catalog's answer was lost");
 
-describe("a table whose publication fails", () => {
+describe("a new table whose publication fails in the catalog", () => {
   describeOnEachDatabase((newCatalog) => {
     /** A create during which `publish` takes the place of the last step. */
     async function create(publish: (done: () => Promise<void>) => Promise<void>) {
@@ -41,7 +41,7 @@ describe("a table whose publication fails", () => {
       return { services, record };
     }
 
-    it("keeps its files when it can be seen all the same", async () => {
+    it("keeps its files if it was published nevertheless", async () => {
       const { services, record } = await create(async (done) => {
         await done();
         throw lost;
@@ -50,7 +50,7 @@ describe("a table whose publication fails", () => {
       expect(await tableHandle(services, record).countRows()).toBe(3);
     });
 
-    it("leaves neither name nor files when it can't", async () => {
+    it("leaves neither a name nor files otherwise", async () => {
       const { services, record } = await create(async () => {
         throw lost;
       });

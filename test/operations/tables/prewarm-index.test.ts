@@ -22,16 +22,21 @@ beforeAll(async () => {
   await joust.client.ok("/v1/table/t/branches/create", { name: "dev" });
 });
 
-describe("prewarming", () => {
-  it.each(["vector_idx", "id_idx", "category_idx", "name_idx"])("the index %s", async (name) => {
-    for (const _ of [1, 2]) {
-      const reply = await post(`t/index/${name}/prewarm/`);
-      expect([reply.status, reply.json]).toEqual([200, {}]);
-    }
-    expect((await post(`t/index/${name}/prewarm/`, undefined, { branch: "dev" })).status).toBe(200);
-  });
+describe("a prewarm request", () => {
+  it.each(["vector_idx", "id_idx", "category_idx", "name_idx"])(
+    "loads the index %s",
+    async (name) => {
+      for (const _ of [1, 2]) {
+        const reply = await post(`t/index/${name}/prewarm/`);
+        expect([reply.status, reply.json]).toEqual([200, {}]);
+      }
+      expect((await post(`t/index/${name}/prewarm/`, undefined, { branch: "dev" })).status).toBe(
+        200,
+      );
+    },
+  );
 
-  it("columns: some, all, of a branch", async () => {
+  it("loads some columns, all columns and columns of a branch", async () => {
     for (const body of [
       undefined,
       {},
@@ -44,7 +49,7 @@ describe("prewarming", () => {
     }
   });
 
-  it("what there is not", async () => {
+  it("fails for a missing index, table, branch or column", async () => {
     expectFailure(await post("t/index/none/prewarm/"), 404, 6, /none/);
     expectFailure(await post("missing/index/id_idx/prewarm/"), 404, 4);
     expectFailure(await post("t/index/id_idx/prewarm/", undefined, { branch: "no" }), 404, 22);

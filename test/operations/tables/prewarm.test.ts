@@ -63,25 +63,28 @@ const queries = {
   "by value": { vector: { single_vector: [] }, k: 5, filter: "id IN (3, 1999)" },
 };
 
-describe.runIf(process.platform === "linux")("a table that is named at the start", () => {
-  it.each(Object.entries(queries))("has ready what it takes: %s", async (_, query) => {
-    const read: Record<string, number> = {};
-    for (const [name, args] of Object.entries({ cold: [], warm: ["--prewarm", "t"] })) {
-      await withServer(args, async (server) => {
-        await ready(server);
-        // What the server itself reads at its first answer is no part of it.
-        await server.client.ok("/v1/table/t/describe");
-        const before = bytesRead(server);
-        await server.client.query("t", query);
-        read[name] = bytesRead(server) - before;
-      });
-    }
-    // Counted are also wake-ups of threads, 8 bytes each.
-    expect(read.warm).toBeLessThan(2_048);
-    expect(read.cold).toBeGreaterThan(8 * 1_024);
-  });
+describe.runIf(process.platform === "linux")("a table named by --prewarm", () => {
+  it.each(Object.entries(queries))(
+    "needs almost no reads from disk later: %s",
+    async (_, query) => {
+      const read: Record<string, number> = {};
+      for (const [name, args] of Object.entries({ cold: [], warm: ["--prewarm", "t"] })) {
+        await withServer(args, async (server) => {
+          await ready(server);
+          // What the server itself reads at its first answer is no part of it.
+          await server.client.ok("/v1/table/t/describe");
+          const before = bytesRead(server);
+          await server.client.query("t", query);
+          read[name] = bytesRead(server) - before;
+        });
+      }
+      // Counted are also wake-ups of threads, 8 bytes each.
+      expect(read.warm).toBeLessThan(2_048);
+      expect(read.cold).toBeGreaterThan(8 * 1_024);
+    },
+  );
 
-  it("is told of, and the server is ready then", async () => {
+  it("is logged, and the server then becomes ready", async () => {
     await withServer(["--prewarm", "t", "--prewarm=ns$t"], async (server) => {
       await ready(server);
       expect((await server.client.get("/readyz")).json).toEqual({ status: "ok" });
@@ -95,7 +98,7 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
     });
   });
 
-  it("is asked by the server itself, who lets nobody else in", async () => {
+  it("is queried by the server itself without admitting other callers", async () => {
     const args = ["--prewarm", "t", "--log-level", "debug"];
     await withServer(args, async (server) => {
       await ready(server);
@@ -111,7 +114,7 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
     });
   });
 
-  it("may be missing", async () => {
+  it("may be missing without stopping the start", async () => {
     await withServer(["--prewarm", "none", "--prewarm", "t"], async (server) => {
       await ready(server);
       expect(server.output()).toMatch(/"table":"none","msg":"a table could not be prewarmed"/);
@@ -120,8 +123,8 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
   });
 });
 
-describe("prewarming on request", () => {
-  it("answers what is ready when it is", async () => {
+describe("a prewarm request for a table", () => {
+  it("returns the loaded indexes and columns at its end", async () => {
     await withServer([], async ({ client }) => {
       const answer = await client.post("/v1/table/t/prewarm");
       expect([answer.status, answer.json.indexes, answer.json.columns]).toEqual([
@@ -138,7 +141,7 @@ describe("prewarming on request", () => {
     });
   });
 
-  it("refuses what there is not", async () => {
+  it("fails for missing tables, indexes and columns", async () => {
     await withServer([], async ({ client }) => {
       expectFailure(await client.post("/v1/table/none/prewarm"), 404, 4);
       expectFailure(await client.post("/v1/table/t/prewarm", { branch: "none" }), 404, 22);

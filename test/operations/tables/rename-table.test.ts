@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 describe("rename table", () => {
-  it("changes the name and moves nothing", async () => {
+  it("changes the name without moving files", async () => {
     const { client } = joust;
     const { location } = await client.createTable("old", items(3), { properties: '{"a":"1"}' });
     const reply = await rename("old", { new_table_name: "new" });
@@ -27,7 +27,7 @@ describe("rename table", () => {
     expect(await client.count("new")).toBe(4);
   });
 
-  it("leaves the old name to a new table, each with its own files", async () => {
+  it("frees the old name for a new table with its own files", async () => {
     const { client } = joust;
     await client.createTable("shared", items(1));
     await rename("shared", { new_table_name: "moved" });
@@ -38,7 +38,7 @@ describe("rename table", () => {
     expect(await client.count("shared")).toBe(2);
   });
 
-  it("moves between namespaces", async () => {
+  it("moves a table between namespaces", async () => {
     const { client } = joust;
     await client.createTable("traveller", items(2));
     const steps: [string, string[], string][] = [
@@ -54,7 +54,7 @@ describe("rename table", () => {
     }
   });
 
-  it("stays in its namespace when none is given", async () => {
+  it("keeps the namespace if none is given", async () => {
     await joust.client.createTable("ns$here", items(1));
     await rename("ns$here", { new_table_name: "there" });
     expect(await joust.client.count("ns$there")).toBe(1);
@@ -65,7 +65,7 @@ describe("rename table", () => {
     expect(await joust.client.count("gone")).toBe(1);
   });
 
-  it("refuses a name that is taken", async () => {
+  it("rejects a taken name", async () => {
     const { client } = joust;
     await client.createTable("one", items(1));
     await client.createTable("two", items(2));
@@ -73,7 +73,7 @@ describe("rename table", () => {
     expect([await client.count("one"), await client.count("two")]).toEqual([1, 2]);
   });
 
-  it("tells what is missing", async () => {
+  it("returns 404 for a missing table or namespace", async () => {
     await joust.client.createTable("lonely", items(1));
     const nowhere = { new_table_name: "x", new_namespace_id: ["nowhere"] };
     expectFailure(await rename("lonely", nowhere), 404, 1, /nowhere/);
@@ -94,11 +94,11 @@ describe("rename table", () => {
       /new_namespace_id/,
     ],
     ["a namespace with a slash", { new_table_name: "a", new_namespace_id: ["a/b"] }, /a\/b/],
-  ])("refuses %s", async (_, body, detail) => {
+  ])("rejects %s", async (_, body, detail) => {
     expectFailure(await rename("one", body), 400, 13, detail);
   });
 
-  it("minds the delimiter of the request", async () => {
+  it("uses the delimiter of the request", async () => {
     await joust.client.createTable("plain", items(1));
     expect((await rename("plain", { new_table_name: "a$b" }, { delimiter: "." })).status).toBe(200);
     const reply = await joust.client.post("/v1/table/a$b/count_rows", {}, { delimiter: "." });

@@ -40,7 +40,7 @@ describe("table statistics", () => {
     expect(found.total_bytes).toBeGreaterThan(40 * 8 * 4);
   });
 
-  it("count the bytes of indexes", async () => {
+  it("include the bytes of indexes", async () => {
     const { client } = joust;
     await client.createTable("indexed", items(100));
     let { total_bytes: before } = (await stats("indexed")).json;
@@ -68,7 +68,7 @@ describe("table statistics", () => {
     });
   });
 
-  it("tell what is missing", async () => {
+  it("return 404 for a missing table or branch", async () => {
     expectFailure(await stats("none"), 404, 4, /none/);
     await joust.client.createTable("main_only", items(1));
     expectFailure(await stats("main_only", { branch: "dev" }), 404, 22, /dev/);

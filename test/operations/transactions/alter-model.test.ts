@@ -70,7 +70,7 @@ function applied({ status, properties }: Record, actions: readonly Action[]): Re
   return { status, properties: Object.fromEntries(all) };
 }
 
-it(`all actions of an alteration are applied, or none (TEST_SEED=${seed})`, async () => {
+it(`an alteration applies all of its actions or none (TEST_SEED=${seed})`, async () => {
   const { client } = joust;
   const { transaction_id: id } = await client.createTable("t", items(1));
   const describe = (): Promise<Record> => client.ok(`/v1/transaction/${id}/describe`);
@@ -94,7 +94,7 @@ it(`all actions of an alteration are applied, or none (TEST_SEED=${seed})`, asyn
   expect([...outcomes].sort()).toEqual([200, 400, 409]);
 });
 
-it("of alterations at the same time each sees all of another, or nothing", async () => {
+it("concurrent alterations see each other completely or not at all", async () => {
   const { client } = joust;
   const { transaction_id: id } = await client.createTable("together", items(1));
   // Each sets a key of its own only where nobody has taken the turn that it takes.

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 describe("a transaction", () => {
-  it("is made by everything that changes a table or a namespace, and can be described at once", async () => {
+  it("is created by every change of a table or namespace and can be described at once", async () => {
     const { client } = joust;
     const replies = [
       ["CreateNamespace", "n", await client.createNamespace("n")],
@@ -48,7 +48,7 @@ describe("a transaction", () => {
     expect((await describeTransaction(inserted.transaction_id)).json.properties.version).toBe("2");
   });
 
-  it("outlives a server that is killed", async () => {
+  it("survives a kill of the server", async () => {
     const server = await startServer();
     const { transaction_id } = await server.client.createTable("t", items(1));
     await server.kill();
@@ -65,7 +65,7 @@ describe("a transaction", () => {
     }
   });
 
-  it("can be described and altered however long the name is of what was changed", async () => {
+  it("can be described and altered for names of any length", async () => {
     const path: string[] = [];
     const lengths: number[] = [];
     for (let depth = 1; depth < 11; depth++) {
@@ -81,7 +81,7 @@ describe("a transaction", () => {
     expect([Math.max(...lengths) > 1_200, lengths.at(-1)]).toEqual([true, 36]);
   });
 
-  it("is unknown under any other id", async () => {
+  it("is not found under any other id", async () => {
     for (const id of ["nobody", "a%24b", "%24"]) {
       expectFailure(await describeTransaction(id), 404, 10);
       expectFailure(await alter(id, status("Canceled")), 404, 10);
@@ -108,7 +108,7 @@ describe("altering a transaction", () => {
     expect((await describeTransaction(created)).json).toEqual(answer.json);
   });
 
-  it("applies nothing when one action fails", async () => {
+  it("applies nothing if one action fails", async () => {
     const before = (await describeTransaction(created)).json;
     expectFailure(await alter(created, set("z", "1"), set("a", "9", "Fail")), 400, 13, /"a"/);
     expectFailure(await alter(created, set("z", "1"), unset("no", "Fail")), 400, 13, /"no"/);
@@ -117,7 +117,7 @@ describe("altering a transaction", () => {
     expect((await describeTransaction(created)).json).toEqual(before);
   });
 
-  it("refuses what is no action", async () => {
+  it("rejects invalid actions", async () => {
     expectFailure(await alter(created), 400, 13, /actions/);
     expectFailure(await joust.client.post(`/v1/transaction/${created}/alter`, {}), 400, 13);
     expectFailure(await alter(created, {}), 400, 13, /exactly one/);
@@ -140,7 +140,7 @@ describe("altering a transaction", () => {
     expect((await alter(created, status("succeeded"))).status).toBe(200);
   });
 
-  it("cancels the job that it stands for, while it runs", async () => {
+  it("cancels the running job of the transaction", async () => {
     const { client } = joust;
     await client.createTable("large", items(40_000, { dimension: 32 }));
     const wanted = { column: "vector", index_type: "IVF_HNSW_FLAT", name: "slow", replace: true };

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 describe("tags", () => {
-  it("are created, read, moved, listed and deleted", async () => {
+  it("can be created, read, moved, listed and deleted", async () => {
     await tagged("life");
     expect((await tags("life", "create", { tag: "v1", version: 1 })).json).toEqual({
       transaction_id: expect.any(String),
@@ -53,7 +53,7 @@ describe("tags", () => {
     expectFailure(await tags("life", "version", { tag: "v1" }), 404, 8, /v1/);
   });
 
-  it("page by name, by GET too", async () => {
+  it("are paged by name, also by GET", async () => {
     await tagged("many");
     const names = ["a", "b", "c.1", "d-2", "e_3"];
     for (const tag of [...names].reverse()) await tags("many", "create", { tag, version: 2 });
@@ -91,7 +91,7 @@ describe("tags", () => {
     ["a name that leaves the table", "version", { tag: "../../x" }, 404, 8, /tag/],
     ["an unknown tag", "delete", { tag: "new" }, 404, 8, /new/],
     ["no tag", "delete", {}, 400, 13, /tag/],
-  ])("fails for %s in %s", async (_, operation, body, status, code, detail) => {
+  ])("requests fail for %s in %s", async (_, operation, body, status, code, detail) => {
     expectFailure(await tags("t", operation, body), status, code, detail);
     expect((await tags("t", "list")).json.tags).toEqual({
       taken: expect.objectContaining({ version: 1 }),
@@ -99,13 +99,13 @@ describe("tags", () => {
   });
 
   it.each(["list", "version", "create", "update", "delete"])(
-    "fails in %s for an unknown table",
+    "requests fail in %s for a missing table",
     async (operation) => {
       expectFailure(await tags("nowhere", operation, { tag: "a", version: 1 }), 404, 4, /nowhere/);
     },
   );
 
-  it("describes by tag alone", async () => {
+  it("requests describe a version by its tag alone", async () => {
     const describe = (body: object) => joust.client.post("/v1/table/t/describe", body);
     expectFailure(await describe({ tag: "taken", version: 1 }), 400, 13, /tag/);
     expectFailure(await describe({ tag: "taken", branch: "dev" }), 400, 13, /tag/);

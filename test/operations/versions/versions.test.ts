@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 
 describe("version/list", () => {
-  it("lists versions either way round, with their manifests", async () => {
+  it("lists versions in both orders with their manifests", async () => {
     const reply = (await post("t", "version/list")).json;
     expect(reply.page_token).toBeUndefined();
     expect(reply.versions.map(({ version }: Json) => version)).toEqual([1, 2, 3, 4, 5]);
@@ -42,7 +42,7 @@ describe("version/list", () => {
   });
 
   it.each([true, false])(
-    "pages, descending %s, in the query and in the body",
+    "returns pages, descending %s, by query and by body",
     async (descending) => {
       const whole = await listed("t", { descending });
       for (const inBody of [true, false]) {
@@ -63,7 +63,7 @@ describe("version/list", () => {
     },
   );
 
-  it("neither skips nor repeats while others write", async () => {
+  it("neither skips nor repeats versions during concurrent writes", async () => {
     await grown("moving", 4);
     const page = { limit: 2, descending: true };
     const first = (await post("moving", "version/list", page)).json;
@@ -76,7 +76,7 @@ describe("version/list", () => {
     expect(second.page_token).toBeUndefined();
   });
 
-  it("refuses tokens of other listings, and what is no page", async () => {
+  it("rejects tokens of other listings and invalid limits", async () => {
     const { page_token } = (await post("t", "version/list", { limit: 1 })).json;
     expectFailure(
       await post("t", "version/list", { page_token, descending: true }),
@@ -95,7 +95,7 @@ describe("version/list", () => {
 });
 
 describe("version/describe", () => {
-  it("describes a version, the newest by default", async () => {
+  it("describes a version, the latest by default", async () => {
     const { versions } = (await post("t", "version/list")).json;
     expect((await post("t", "version/describe", { version: 2 })).json).toEqual({
       version: versions[1],
@@ -111,7 +111,7 @@ describe("version/describe", () => {
     ["a negative version", { version: -1 }, 400, 13],
     ["a version that is text", { version: "2" }, 400, 13],
     ["an unknown branch", { version: 1, branch: "dev" }, 404, 22],
-  ])("fails for %s", async (_, body, status, code) => {
+  ])("returns an error for %s", async (_, body, status, code) => {
     expectFailure(await post("t", "version/describe", body), status, code);
   });
 });
@@ -119,7 +119,7 @@ describe("version/describe", () => {
 describe("version/delete", () => {
   const range = (start_version: number, end_version: number) => ({ start_version, end_version });
 
-  it("deletes what ranges name and leaves the rest readable", async () => {
+  it("deletes the versions of the ranges and keeps the rest readable", async () => {
     await grown("old", 6);
     const ranges = [range(0, 3), range(4, 5), range(2, 2)];
     expect((await post("old", "version/delete", { ranges })).json).toEqual({
@@ -138,7 +138,7 @@ describe("version/delete", () => {
     });
   });
 
-  it("keeps the newest and what has a tag or a branch: nothing is deleted then", async () => {
+  it("deletes nothing if a range includes the latest, a tagged or a branched version", async () => {
     await grown("held", 4);
     expectFailure(
       await post("held", "version/delete", { ranges: [range(0, -1)] }),
@@ -168,13 +168,13 @@ describe("version/delete", () => {
     ["a negative start", { ranges: [range(-1, 2)] }, 400, 13, /start_version/],
     ["an end below -1", { ranges: [range(0, -2)] }, 400, 13, /end_version/],
     ["an unknown branch", { ranges: [range(0, 1)], branch: "dev" }, 404, 22, /dev/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await post("t", "version/delete", body), status, code, detail);
   });
 });
 
 describe("restore", () => {
-  it("makes an old version's rows and schema the newest version", async () => {
+  it("commits an old version's rows and schema as the latest version", async () => {
     await grown("back", 3);
     await post("back", "add_columns", { new_columns: [{ name: "more", expression: "1" }] });
     const reply = await post("back", "restore", { version: 2 });

@@ -17,8 +17,8 @@ beforeAll(async () => {
   await create("ns$empty", { query: "SELECT 1 AS one", with_no_data: true });
 });
 
-describe("views", () => {
-  it("are listed apart from tables, page by page", async () => {
+describe("materialized views", () => {
+  it("are listed separately from tables, page by page", async () => {
     const path = "/v1/namespace/$/materialized_view/list";
     expect((await joust.client.get(path)).json).toEqual({ views: ["a", "z"] });
     expect(await joust.client.ok("/v1/namespace/ns/materialized_view/list", {})).toEqual({
@@ -35,7 +35,7 @@ describe("views", () => {
     expect(seen).toEqual(["a", "z"]);
   });
 
-  it("are listed sensibly", async () => {
+  it("are listed only for valid requests", async () => {
     const list = (id: string, body: object) =>
       joust.client.post(`/v1/namespace/${id}/materialized_view/list`, body);
     expectFailure(await list("nowhere", {}), 404, 1);
@@ -43,7 +43,7 @@ describe("views", () => {
     expectFailure(await list("$", { page_token: "forged" }), 400, 13, /page_token/);
   });
 
-  it("are described by their query and its tables", async () => {
+  it("are described with their query and its source tables", async () => {
     const path = (id: string) => `/v1/materialized_view/${id}/describe`;
     expect(await joust.client.ok(path("a"), {})).toEqual({
       query: "SELECT id FROM t",
@@ -62,7 +62,7 @@ describe("views", () => {
     expectFailure(await joust.client.post(path("declared"), {}), 404, 4);
   });
 
-  it("are dropped, and tables are not by mistake", async () => {
+  it("are dropped by drop view, which rejects tables", async () => {
     const drop = (id: string) => joust.client.post(`/v1/materialized_view/${id}/drop`, {});
     expectFailure(await drop("t"), 409, 19, /not a materialized view/);
     expectFailure(await drop("missing"), 404, 4);

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await joust.client.createTable("ns$Items", items(50));
 });
 
-describe("nothing but its refresh changes a view", () => {
+describe("a materialized view is changed by its refresh only", () => {
   beforeAll(async () => {
     await view("fixed", "SELECT id, name, price FROM t");
   });
@@ -38,12 +38,12 @@ describe("nothing but its refresh changes a view", () => {
     ["update_field_metadata", { updates: [{ path: "id", metadata: { a: "b" } }] }],
     ["schema_metadata/update", { a: "b" }],
     ["restore", { version: 1 }],
-  ])("not %s", async (what, body) => {
+  ])("and not by %s", async (what, body) => {
     expectFailure(await joust.client.post(`/v1/table/fixed/${what}`, body), 409, 19, /view/);
     expect(await joust.client.count("fixed")).toBe(100);
   });
 
-  it("not as a write in parts, nor through the LanceDB SDKs' forms", async () => {
+  it("and not by a multipart write or a request in the LanceDB dialect", async () => {
     const { upload_id } = await joust.client.ok("/v1/table/fixed/multipart_write/create");
     const part = await joust.client.post("/v1/table/fixed/insert/", three, { upload_id });
     expectFailure(part, 400, 19, /view/);
@@ -52,14 +52,14 @@ describe("nothing but its refresh changes a view", () => {
     expect(await joust.client.count("fixed")).toBe(100);
   });
 
-  it("also on a branch", async () => {
+  it("and not on a branch", async () => {
     await joust.client.ok("/v1/table/fixed/branches/create", { name: "dev" });
     const body = { predicate: "true", branch: "dev" };
     expectFailure(await joust.client.post("/v1/table/fixed/delete", body), 409, 19, /view/);
     await joust.client.ok("/v1/table/fixed/branches/delete", { name: "dev" });
   });
 
-  it("but a compaction may put its fragments together", async () => {
+  it("except that compaction may merge its fragments", async () => {
     await refreshed("fixed", { max_rows_per_fragment: 10 });
     const { job_id } = await joust.client.ok("/v1/table/fixed/compact", {});
     expect(await waitForJobResult(joust.client, job_id)).toMatchObject({ fragments_removed: 10 });

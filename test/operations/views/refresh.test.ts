@@ -15,8 +15,8 @@ beforeAll(async () => {
   await joust.client.createTable("ns$Items", items(50));
 });
 
-describe("a refresh", () => {
-  it("that is asked for twice while it waits is one job", async () => {
+describe("a view refresh", () => {
+  it("is one job if it is requested twice while it waits", async () => {
     await byQuery("once", "SELECT id FROM t");
     const answers = await Promise.all(Array.from({ length: 10 }, () => refresh("once")));
     const ids = new Set(answers.map((answer) => answer.json.job_id));
@@ -24,7 +24,7 @@ describe("a refresh", () => {
     for (const id of ids) await waitForJobResult(joust.client, id);
   });
 
-  it("that is asked for after a write reads it, though another one runs already", async () => {
+  it("requested after a write reads that write, even if another refresh is running", async () => {
     await joust.client.createTable("growing", items(60_000));
     const first = (await byQuery("late", `SELECT id, ${slowExpression("name")} AS c FROM growing`))
       .json;
@@ -43,7 +43,7 @@ describe("a refresh", () => {
     expect(await joust.client.count("late")).toBe(60_001);
   }, 30_000);
 
-  it("fails with the reason when a table is gone, and leaves the rows there are", async () => {
+  it("fails with the cause if a source table is gone and keeps the existing rows", async () => {
     await joust.client.createTable("doomed", items(10));
     await view("orphan", "SELECT id FROM doomed");
     await joust.client.ok("/v1/table/doomed/drop", {});
@@ -59,7 +59,7 @@ describe("a refresh", () => {
     expect(await joust.client.count("orphan")).toBe(3);
   });
 
-  it("fails when the columns are others by now", async () => {
+  it("fails if the columns have changed", async () => {
     await joust.client.createTable("shifting", items(10));
     await view("star", "SELECT * FROM shifting");
     await joust.client.ok("/v1/table/shifting/drop_columns", { columns: ["price"] });
@@ -71,7 +71,7 @@ describe("a refresh", () => {
     expect(await joust.client.count("star")).toBe(10);
   });
 
-  it("fails on values that the query cannot take", async () => {
+  it("fails on values that the query cannot process", async () => {
     await joust.client.createTable("zeros", stream({ x: [type.i64, [1n, 2n]] }));
     await view("ratio", "SELECT 10 / x AS y FROM zeros");
     await joust.client.insert("zeros", stream({ x: [type.i64, [0n]] }));
@@ -83,7 +83,7 @@ describe("a refresh", () => {
     expect(await column("ratio", "y")).toEqual([10, 5]);
   });
 
-  it("of what is no view is refused", async () => {
+  it("is rejected for a table that is not a view", async () => {
     expectFailure(await refresh("t"), 409, 19, /not a materialized view/);
     expectFailure(await joust.client.post("/v1/table/t/refresh", {}), 409, 19, /not a/);
     expectFailure(await joust.client.post("/v1/table/t/refresh/", {}), 400, 19, /not a/);
@@ -108,13 +108,13 @@ describe("a refresh", () => {
     [{ cluster: 1 }, 400, 13, /cluster/],
     [{ manifest: 1 }, 400, 13, /manifest/],
     [{ output_limit: 5 }, 400, 13, /output_limit/],
-  ])("with %o is refused", async (body, status, code, detail) => {
+  ])("rejects %o", async (body, status, code, detail) => {
     const known = await joust.client.post("/v1/table/simple/exists");
     if (known.status === 404) await view("simple", "SELECT id FROM t");
     expectFailure(await refresh("simple", body), status, code, detail);
   });
 
-  it("leaves nothing of a view that is dropped while it goes on", async () => {
+  it("leaves nothing if its view is dropped meanwhile", async () => {
     for (let round = 0; round < 30; round++) {
       const made = await byQuery("brief", "SELECT id, name FROM t");
       expect([made.status, made.text]).toEqual([202, made.text]);
@@ -124,7 +124,7 @@ describe("a refresh", () => {
     }
   }, 60_000);
 
-  it("from a version needs a view of one table", async () => {
+  it("from a version requires a view with one source table", async () => {
     await view("pair", "SELECT t.id FROM t JOIN ns.Items i ON t.id = i.id");
     expectFailure(await refresh("pair", { src_version: 1 }), 400, 13, /reads 2/);
     await view("nothing", "SELECT 1 AS one");

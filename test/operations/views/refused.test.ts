@@ -20,7 +20,7 @@ const nested = (item: string): string =>
     .fill(item)
     .reduce((inner, each) => `SELECT ${each} AS c FROM (${inner})`, "SELECT name AS c FROM t");
 
-describe("a view is refused", () => {
+describe("an invalid view is rejected", () => {
   const valid = {
     kind: "query",
     source_query: "SELECT id FROM t",
@@ -53,7 +53,7 @@ describe("a view is refused", () => {
     ["with with_no_data as text", { ...valid, with_no_data: "yes" }, 400, 13, /with_no_data/],
     ["in both forms", { ...valid, query: "SELECT 1 AS one" }, 400, 13, /query/],
     ["in no form", {}, 400, 13, /kind/],
-  ])("%s", async (_, body, status, code, detail) => {
+  ])("for its query: %s", async (_, body, status, code, detail) => {
     expectFailure(await create("refused", body), status, code, detail);
     expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
@@ -106,12 +106,12 @@ describe("a view is refused", () => {
     ["SELECT array_agg(id) OVER () AS ids FROM t", 400, 13, /OVER/],
     ["SELECT id FROM t |> SELECT id", 400, 13, /pipe/],
     [`SELECT id FROM t WHERE name = '${"x".repeat(100_000)}'`, 400, 13, /bytes/],
-  ])("for %.60s", async (query, status, code, detail) => {
+  ])("for the request %.60s", async (query, status, code, detail) => {
     expectFailure(await byQuery("refused", query), status, code, detail);
     expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
 
-  it("under a name that is taken, or cannot be one", async () => {
+  it("for a taken or invalid name", async () => {
     expectFailure(await create("t", valid), 409, 5);
     const sdk = await joust.client.post("/v1/materialized_view/t/create/", {
       query: "SELECT 1 AS x",

@@ -17,8 +17,8 @@ beforeAll(async () => {
   await joust.client.createTable("ns$Items", items(50));
 });
 
-describe("a view", () => {
-  it("is created empty, as the interface has it, and filled when it is refreshed", async () => {
+describe("a materialized view", () => {
+  it("is created empty, as the interface specifies, and filled by a refresh", async () => {
     const answer = await create("plain", {
       kind: "query",
       source_query: "SELECT id, name FROM t WHERE id < 10 ORDER BY id",
@@ -55,7 +55,7 @@ describe("a view", () => {
     );
   });
 
-  it("is filled at once when that is asked for", async () => {
+  it("is filled at its creation on request", async () => {
     const answer = await create("filled", {
       kind: "query",
       source_query: JSON.stringify({ format: 1, kind: "query", query: "SELECT id FROM t" }),
@@ -74,7 +74,7 @@ describe("a view", () => {
     expect(properties).toMatchObject({ operation: "CreateMaterializedView", object: "filled" });
   });
 
-  it("is filled unless told otherwise where the SDKs create it", async () => {
+  it("is filled at its creation by default in the SDKs' form", async () => {
     const answer = await byQuery("sdk", "SELECT id FROM t");
     expect(answer.status).toBe(202);
     await waitForJobResult(joust.client, answer.json.job_id);
@@ -84,7 +84,7 @@ describe("a view", () => {
     expect(await joust.client.count("sdk_empty")).toBe(0);
   });
 
-  it("follows its tables when it is refreshed, and only then", async () => {
+  it("follows its source tables only when it is refreshed", async () => {
     await joust.client.createTable("source", items(10));
     await view("mirror", "SELECT id, price FROM source");
     await joust.client.insert("source", items(5, { from: 10 }));
@@ -110,7 +110,7 @@ describe("a view", () => {
     expect(await joust.client.count("mirror")).toBe(2);
   });
 
-  it("is refreshed from the version that is named, by either path", async () => {
+  it("is refreshed from the requested version on either path", async () => {
     await joust.client.createTable("history", items(10));
     await joust.client.insert("history", items(10, { from: 10 }));
     await view("then", "SELECT id FROM history");
@@ -132,7 +132,7 @@ describe("a view", () => {
     });
   });
 
-  it("has fragments as large as the refresh says", async () => {
+  it("has the requested fragment size after a refresh", async () => {
     await view("sized", "SELECT id FROM t");
     await refreshed("sized", { max_rows_per_fragment: 30, concurrency: 1 });
     const { fragment_stats } = await joust.client.ok("/v1/table/sized/stats");
@@ -167,7 +167,7 @@ describe("a view", () => {
     expect(await column("constant", "one")).toEqual([1]);
   });
 
-  it("computes every level of a query, also where they read the same", async () => {
+  it("evaluates every level of a query separately, even if they read the same table", async () => {
     await view(
       "levels",
       "SELECT a + a AS a FROM (SELECT a + a AS a FROM (SELECT id AS a FROM t WHERE id < 3)) ORDER BY a",
@@ -175,7 +175,7 @@ describe("a view", () => {
     expect(await column("levels", "a")).toEqual([0, 4, 8]);
   });
 
-  it("names tables of its namespace plainly, others from the root, and as they are written", async () => {
+  it("resolves table names from its namespace, from the root and in quoted form", async () => {
     await joust.client.createTable("ns$local", items(3));
     await view("ns$near", 'SELECT l.id FROM local l JOIN "Items" i ON l.id = i.id');
     expect(await joust.client.count("ns$near")).toBe(3);
@@ -188,7 +188,7 @@ describe("a view", () => {
     expectFailure(await byQuery("wrong", "SELECT id FROM nowhere.items"), 404, 1, /nowhere/);
   });
 
-  it("may read another view, and is searched by vector like a table", async () => {
+  it("can read another view and can be searched by vector", async () => {
     await view("half", "SELECT * FROM t WHERE id % 2 = 0");
     await view("quarter", "SELECT * FROM half WHERE id % 4 = 0");
     expect(await joust.client.count("quarter")).toBe(25);
@@ -234,7 +234,7 @@ describe("a view", () => {
     expect(await joust.client.count("renamed")).toBe(320);
   });
 
-  it("has the types that its schema declares", async () => {
+  it("has the types of its declared schema", async () => {
     const answer = await create("typed", {
       kind: "query",
       source_query: "SELECT id, price FROM t",
@@ -247,7 +247,7 @@ describe("a view", () => {
     expect((await column("typed", "id")).length).toBe(100);
   });
 
-  it("carries nothing of what its table says of a column", async () => {
+  it("does not inherit the column metadata of its source table", async () => {
     await joust.client.createTable("meta", items(5));
     await joust.client.ok("/v1/table/meta/add_columns", {
       new_columns: [{ name: "c", computed: "id + 1" }],
@@ -263,7 +263,7 @@ describe("a view", () => {
     );
   });
 
-  it("makes no view of the table that its rows are written to", async () => {
+  it("does not make a view of a table that receives its rows and metadata", async () => {
     await view("origin", "SELECT id, name FROM t WHERE id < 5");
     const read = await rows("origin");
     const { metadata } = (await joust.client.ok("/v1/table/origin/describe")).schema;
@@ -282,7 +282,7 @@ describe("a view", () => {
     expectFailure(await refresh("copy"), 409, 19, /not a materialized view/);
   });
 
-  it("is dropped like a table, and leaves its name and the other tables", async () => {
+  it("is dropped like a table, and its name becomes free", async () => {
     await view("gone", "SELECT id FROM t");
     await joust.client.ok("/v1/table/gone/drop", {});
     expectFailure(await refresh("gone"), 404, 4);
@@ -291,7 +291,7 @@ describe("a view", () => {
     expect(await joust.client.count("t")).toBe(100);
   });
 
-  it("knows what its tables are by its own files", async () => {
+  it("stores its source tables in its own metadata", async () => {
     await view("kept", "SELECT id FROM t");
     const { metadata } = (await joust.client.ok("/v1/table/kept/describe")).schema;
     expect(JSON.parse(metadata["joust.view.tables"])).toEqual([{ name: ["t"], table: ["t"] }]);

@@ -16,7 +16,7 @@ const version = async (id: string): Promise<number> =>
   (await joust.client.ok(`/v1/table/${id}/describe`)).version;
 
 describe("a backfill", () => {
-  it("gives every row what its expression says, in one version", async () => {
+  it("sets every row to the value of the expression in one version", async () => {
     await joust.client.createTable("all", items(1_000));
     for (const from of [1_000, 2_000]) await joust.client.insert("all", items(1_000, { from }));
     await compute("all", "total", "price * 2 + id");
@@ -41,7 +41,7 @@ describe("a backfill", () => {
     for (const [id, total] of filled) expect(total).toBe(id * 2);
   });
 
-  it("follows what the columns hold now when it is asked again", async () => {
+  it("updates rows whose inputs have changed when it runs again", async () => {
     await joust.client.createTable("again", items(100));
     await compute("again", "twice", "id * 2");
     await fill("again", "twice");
@@ -55,7 +55,7 @@ describe("a backfill", () => {
     for (const [id, twice] of await values("again", "twice")) expect(Number(twice)).toBe(id * 2);
   });
 
-  it("assigns only the rows that need it, and makes no version where none does", async () => {
+  it("writes only rows that need it, and creates no version if there are none", async () => {
     await joust.client.createTable("need", items(10));
     await joust.client.insert("need", items(10, { from: 10 }));
     await compute("need", "c", "nullif(id, 3)");
@@ -76,7 +76,7 @@ describe("a backfill", () => {
     }
   });
 
-  it("fills only what a condition names, and leaves the rest as it is", async () => {
+  it("writes only rows that match the condition", async () => {
     await joust.client.createTable("some", items(100));
     await compute("some", "c", "id");
     expect(await fill("some", "c", { where: "id < 30" })).toMatchObject({ rows_assigned: 30 });
@@ -90,7 +90,7 @@ describe("a backfill", () => {
     }
   });
 
-  it("makes no version when no row is meant", async () => {
+  it("creates no version if no row matches", async () => {
     await joust.client.createTable("none", items(10));
     await compute("none", "c", "id");
     const before = await version("none");
@@ -102,7 +102,7 @@ describe("a backfill", () => {
     expect(files).toHaveLength(1);
   });
 
-  it("never computes deleted rows", async () => {
+  it("does not evaluate deleted rows", async () => {
     await joust.client.createTable("deleted", items(50));
     await compute("deleted", "ratio", "100 / id");
     await joust.client.ok("/v1/table/deleted/delete", { predicate: "id = 0 or id > 40" });
@@ -112,7 +112,7 @@ describe("a backfill", () => {
     }
   });
 
-  it("reads the version it is told to, where a row is still what it was", async () => {
+  it("can read an older version and skips rows that have changed since", async () => {
     await joust.client.createTable("pinned", items(10));
     await compute("pinned", "c", "id");
     const pinned = await version("pinned");
@@ -125,7 +125,7 @@ describe("a backfill", () => {
     expect(await joust.client.count("pinned", { predicate: "c is null" })).toBe(5);
   });
 
-  it("stops after so many fragments", async () => {
+  it("stops after the requested number of fragments", async () => {
     await joust.client.createTable("few", items(10));
     for (const from of [10, 20]) await joust.client.insert("few", items(10, { from }));
     await compute("few", "c", "id");
@@ -135,7 +135,7 @@ describe("a backfill", () => {
     });
   });
 
-  it("fills a branch and leaves the main one alone", async () => {
+  it("writes to a branch and leaves main unchanged", async () => {
     await joust.client.createTable("tree", items(10));
     await compute("tree", "c", "id");
     await joust.client.ok("/v1/table/tree/branches/create", { name: "dev" });
@@ -144,7 +144,7 @@ describe("a backfill", () => {
     expect(await joust.client.count("tree", { predicate: "c is null", branch: "dev" })).toBe(0);
   });
 
-  it("works after a compaction has put the column into a file with others", async () => {
+  it("works after compaction has merged the column into a file with other columns", async () => {
     await joust.client.createTable("packed", items(10));
     await joust.client.insert("packed", items(10, { from: 10 }));
     await compute("packed", "c", "id");
@@ -159,7 +159,7 @@ describe("a backfill", () => {
     );
   });
 
-  it("takes what tunes other executors, and null for what is left out", async () => {
+  it("accepts options of other executors and null for optional members", async () => {
     await joust.client.createTable("tuned", items(10));
     await compute("tuned", "c", "id");
     const result = await fill("tuned", "c", {
@@ -181,7 +181,7 @@ describe("a backfill", () => {
     expect(result).toMatchObject({ rows_assigned: 10 });
   });
 
-  it("that is asked for twice while it waits is one job", async () => {
+  it("is one job if it is requested twice while it waits", async () => {
     await joust.client.createTable("twice", items(20_000));
     await compute("twice", "c", "id");
     await compute("twice", "d", slowExpression("name"));
@@ -198,7 +198,7 @@ describe("a backfill", () => {
     expect(status).toBe("Succeeded");
   });
 
-  it("keeps what is written meanwhile", async () => {
+  it("keeps concurrent writes", async () => {
     await joust.client.createTable("busy", items(2_000));
     await compute("busy", "c", "id");
     const job = fill("busy", "c");
@@ -217,7 +217,7 @@ describe("a backfill", () => {
     for (const [id, c] of await values("busy", "c")) expect(Number(c)).toBe(id);
   });
 
-  it("gives what an update would give, whatever the order of changes", async () => {
+  it("has the same result as an update after any sequence of changes", async () => {
     let round = 0;
     const change = fc.oneof(
       fc.record({ do: fc.constant("insert" as const), rows: fc.integer({ min: 1, max: 20 }) }),

@@ -9,8 +9,8 @@ import { backfillClient } from "./backfill-client.js";
 const joust = setupServer();
 const { start } = backfillClient(joust);
 
-describe("a column that a Python function computes", () => {
-  it("ends its backfill with the reason, and its payload is never run", async () => {
+describe("a column computed by a Python function", () => {
+  it("cannot be backfilled, and its payload is never executed", async () => {
     await joust.client.createTable("python", items(10));
     const marker = join(joust.root, "unpickled");
     // Unpickling this would make the file.

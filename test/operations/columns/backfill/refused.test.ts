@@ -7,7 +7,7 @@ import { backfillClient } from "./backfill-client.js";
 const joust = setupServer();
 const { compute, start } = backfillClient(joust);
 
-describe("a backfill is refused", () => {
+describe("a backfill request fails", () => {
   beforeAll(async () => {
     await joust.client.createTable("t", items(10));
     await compute("t", "c", "id");
@@ -39,17 +39,17 @@ describe("a backfill is refused", () => {
     ["with concurrency as text", { column: "c", concurrency: "2" }, 400, 13, /concurrency/],
     ["with a tuning key of a wrong type", { column: "c", task_size: "x" }, 400, 13, /task_size/],
     ["on an unknown branch", { column: "c", branch: "nope" }, 404, 22, /nope/],
-  ])("%s", async (_, body, status, code, detail) => {
+  ])("for %s", async (_, body, status, code, detail) => {
     expectFailure(await start("t", body), status, code, detail);
   });
 
-  it("on what does not exist", async () => {
+  it("for a missing table, column or branch", async () => {
     expectFailure(await start("missing", { column: "c" }), 404, 4);
     expectFailure(await start("no$t", { column: "c" }), 404, 1);
     expectFailure(await start("$", { column: "c" }), 400, 13);
   });
 
-  it("without the right to write", async () => {
+  it("without the write permission", async () => {
     const answer = await joust.client
       .withKey("wrong")
       .post("/v1/table/t/backfill_column", { column: "c" });
@@ -57,7 +57,7 @@ describe("a backfill is refused", () => {
   });
 });
 
-it("a column that cannot be computed any more says why", async () => {
+it("a backfill of a column that can no longer be computed reports the cause", async () => {
   await joust.client.createTable("gone", stream({ id: [type.i64, [1n]], x: [type.i64, [2n]] }));
   await compute("gone", "c", "x + 1");
   await joust.client.ok("/v1/table/gone/drop_columns", { columns: ["x"] });

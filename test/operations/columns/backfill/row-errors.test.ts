@@ -8,7 +8,7 @@ import { backfillClient } from "./backfill-client.js";
 const joust = setupServer();
 const { compute, start, values } = backfillClient(joust);
 
-describe("rows that cannot be computed", () => {
+describe("a row whose value cannot be computed", () => {
   let job: string;
   beforeAll(async () => {
     await joust.client.createTable("bad", items(100));
@@ -19,7 +19,7 @@ describe("rows that cannot be computed", () => {
   });
   const errors = (body: object = {}) => joust.client.post("/v1/table/bad/errors", body);
 
-  it("are null, counted, and do not keep the others from being filled", async () => {
+  it("becomes null, is counted and does not stop the other rows", async () => {
     expect(await waitForJobResult(joust.client, job)).toMatchObject({
       rows_assigned: 108,
       rows_failed: 12,
@@ -31,7 +31,7 @@ describe("rows that cannot be computed", () => {
     }
   });
 
-  it("are listed with the reason", async () => {
+  it("is listed with the cause", async () => {
     const { records, fragments, truncated } = (await errors()).json;
     expect(truncated).toBe(false);
     expect(records).toHaveLength(12);
@@ -57,7 +57,7 @@ describe("rows that cannot be computed", () => {
     expect((await errors({ column: "other" })).json.records).toEqual([]);
   });
 
-  it("are asked for sensibly", async () => {
+  it("is listed only for valid requests", async () => {
     expectFailure(await errors({ job_id: "nobody" }), 404, 10);
     expectFailure(await errors({ limit: 0 }), 400, 13, /limit/);
     expectFailure(await errors({ limit: "x" }), 400, 13, /limit/);

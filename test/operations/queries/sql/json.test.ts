@@ -77,7 +77,7 @@ describe("a value", () => {
     expect((await answered({ query }, "text/csv")).text).toBe(`v,one\r\n${csv},1\r\n`);
   });
 
-  it("of a column is what it is of a literal, in any row", async () => {
+  it("of a column is written like the same literal, in any row", async () => {
     await joust.client.createTable(
       "lists",
       stream({
@@ -100,8 +100,8 @@ describe("a value", () => {
   });
 });
 
-describe("JSON", () => {
-  it("tells the types of the columns, also where there are no rows", async () => {
+describe("the JSON result", () => {
+  it("contains the column types, also without rows", async () => {
     const { json } = await answered({ query: 'SELECT 1 AS a, \'x\' AS "b""c" WHERE false' });
     expect(json).toEqual({
       columns: [
@@ -116,7 +116,7 @@ describe("JSON", () => {
     );
   });
 
-  it("has no two columns of one name, which Arrow and CSV may have", async () => {
+  it("rejects two columns with the same name, which Arrow and CSV allow", async () => {
     const query = "SELECT a.id, b.id FROM lists a JOIN lists b ON a.id = b.id";
     for (const accept of ["application/json", "application/x-ndjson"]) {
       expectFailure(await ask({ query }, accept), 400, 13, /two columns `id`.*AS/);
@@ -125,7 +125,7 @@ describe("JSON", () => {
     expect((await answered({ query }, "text/csv")).text).toMatch(/^id,id\r\n/);
   });
 
-  it("has a bounded number of rows and bytes, and says what has more", async () => {
+  it("has a limited number of rows and bytes and names formats without that limit", async () => {
     await joust.client.createTable("many", items(10_001, { dimension: 2 }));
     expect(await rows("SELECT id FROM many", { limit: 10_000 })).toHaveLength(10_000);
     const tooMany = /more than 10000 rows or 4 MiB.*`limit`.*arrow\.stream/;

@@ -32,7 +32,7 @@ const endless = [
   "SELECT sum(x.n) FROM (SELECT row_number() OVER (ORDER BY a.price * b.price) AS n FROM t a, t b) x",
 ];
 
-describe("a statement that takes too long", () => {
+describe("a statement over the time limit", () => {
   it.each(endless)(
     "is ended in time: %s",
     async (query) => {
@@ -50,8 +50,8 @@ describe("a statement that takes too long", () => {
   );
 });
 
-describe("a client that goes away", () => {
-  it("ends its statement", async () => {
+describe("a disconnecting client", () => {
+  it("ends its running statement", async () => {
     const abort = new AbortController();
     const gone = small.client.request("/v1/sql", {
       body: { query: endless[0] },
@@ -66,7 +66,7 @@ describe("a client that goes away", () => {
     await memoryIsGivenBack(small);
   });
 
-  it("ends the rest of its answer", async () => {
+  it("ends the rest of its response", async () => {
     const abort = new AbortController();
     const answer = await small.client.open("/v1/sql", {
       body: { query: "SELECT t.*, repeat('x', 1000) AS x FROM t CROSS JOIN few" },
@@ -79,8 +79,8 @@ describe("a client that goes away", () => {
   });
 });
 
-describe("a large answer", () => {
-  it("is streamed in bounded memory, as its reader takes it", async () => {
+describe("a large result", () => {
+  it("is streamed in bounded memory as fast as the client reads", async () => {
     const { client, server } = small;
     const before = server.rss();
     const answer = await client.open("/v1/sql", {
@@ -108,7 +108,7 @@ describe("a large answer", () => {
 });
 
 describe("temporary files", () => {
-  it("are bounded by --view-disk", async () => {
+  it("are limited by --view-disk", async () => {
     const query = "SELECT a.id, b.name FROM t a, few b ORDER BY b.name, a.name, a.vector[1]";
     expectFailure(
       await sqlClient(small).ask({ query }, ARROW_STREAM),

@@ -83,8 +83,8 @@ const model: Record<string, (a: Row[], b: Row[]) => object[]> = {
     }),
 };
 
-describe("answers over random tables", () => {
-  it("are what a plain evaluation gives", async () => {
+describe("SQL results over random tables", () => {
+  it("equal a simple evaluation", async () => {
     const numbers = (values: Maybe[]) =>
       [type.i64, values.map((value) => (value === null ? null : BigInt(value)))] as const;
     const put = (name: string, content: Row[]) =>

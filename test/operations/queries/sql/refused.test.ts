@@ -20,7 +20,7 @@ const refused = async (query: string, more: object = {}): Promise<Answer> =>
 const nested = (levels: number): string =>
   `SELECT ${"(".repeat(levels)}1${")".repeat(levels)} AS x`;
 
-describe("a statement that is refused", () => {
+describe("an invalid statement is rejected", () => {
   it.each<[string, number, number, RegExp]>([
     ["INSERT INTO t VALUES (1)", 406, 0, /InsertIntoTable, POST \/v1\/table\/\{id\}\/insert/],
     ["UPDATE t SET id = 1", 406, 0, /UpdateTable/],
@@ -69,7 +69,7 @@ describe("a statement that is refused", () => {
     ["SELECT * FROM t FOR UPDATE", 400, 13, /FOR UPDATE/],
     ["SELECT * FROM t FETCH FIRST 1 ROW ONLY", 400, 13, /./],
     ["EXPLAIN ANALYZE SELECT 1", 400, 13, /EXPLAIN/],
-  ])("%.70s", async (query, status, code, detail) => {
+  ])("for %.70s", async (query, status, code, detail) => {
     expectFailure(await refused(query), status, code, detail);
   });
 
@@ -85,7 +85,7 @@ describe("a statement that is refused", () => {
     ["SELECT * FROM $1", ["t"], /./],
     ["SELECT repeat('x', $1)", [1_000_000_000], /bytes/],
     ["SELECT id FROM t LIMIT $1", [-1], /./],
-  ])("%s with the parameters %j", async (query, parameters, detail) => {
+  ])("for %s with the parameters %j", async (query, parameters, detail) => {
     expectFailure(await refused(query, { parameters }), 400, 13, detail);
   });
 
@@ -102,17 +102,17 @@ describe("a statement that is refused", () => {
       /UTF-8/,
     ],
     ["deep JSON", `{"query":"SELECT $1","parameters":[${"[".repeat(200)}${"]".repeat(200)}]}`, /./],
-  ])("in a body with %s", async (_, body, detail) => {
+  ])("for a body with %s", async (_, body, detail) => {
     expectFailure(await ask(body), 400, 13, detail);
   });
 
-  it("leaves the table and the server as they were", async () => {
+  it("without a change to the table or the server", async () => {
     expect(await rows("SELECT count(*) AS n FROM t")).toEqual([{ n: 10 }]);
   });
 });
 
-describe("a caller", () => {
-  it("needs a key, of any role", async () => {
+describe("a caller of the SQL endpoint", () => {
+  it("needs a key of any role", async () => {
     const query = "SELECT count(*) AS n FROM t";
     expect((await ask({ query }, undefined, joust.client.withKey(""))).status).toBe(401);
     for (const role of roles) {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   );
 });
 
-describe("a statement", () => {
+describe("an SQL statement", () => {
   it("filters, sorts and computes", async () => {
     expect(
       await rows(
@@ -39,7 +39,7 @@ describe("a statement", () => {
     ]);
   });
 
-  it("groups, joins, nests, unites and ranks", async () => {
+  it("groups, joins, nests, unions and ranks", async () => {
     expect(
       await rows(
         "SELECT category, count(*) AS n, max(price) AS top FROM t GROUP BY category HAVING max(price) > 48.5 ORDER BY 1",
@@ -81,7 +81,7 @@ describe("a statement", () => {
     ).toEqual([{ n: 60 }]);
   });
 
-  it("reads tables of nested namespaces in every form of their names", async () => {
+  it("reads tables of nested namespaces under every form of the name", async () => {
     for (const name of ["ns.Items", '"ns$Items"', '"ns"."Items"', "`ns`.`Items`"]) {
       expect(await rows(`SELECT count(*) AS n FROM ${name}`)).toEqual([{ n: 50 }]);
     }
@@ -96,7 +96,7 @@ describe("a statement", () => {
     expect(await rows('SELECT max(w.id) AS n FROM ns."in".deep.w')).toEqual([{ n: 2 }]);
   });
 
-  it("prefers a namespace that is called public to the root", async () => {
+  it("resolves public to a namespace of that name before the root", async () => {
     await joust.client.createNamespace("public");
     await joust.client.createTable("public$t", items(7));
     expect(await rows("SELECT count(*) AS n FROM public.t")).toEqual([{ n: 7 }]);
@@ -109,14 +109,14 @@ describe("a statement", () => {
     expect(await rows("SELECT count(*) AS n FROM public.t")).toEqual([{ n: 100 }]);
   });
 
-  it("reads materialized views as tables", async () => {
+  it("reads materialized views like tables", async () => {
     await view("cheap", "SELECT id, price FROM t WHERE price < 2");
     expect(await rows("SELECT count(*) AS n, max(price) AS top FROM cheap")).toEqual([
       { n: 4, top: 1.5 },
     ]);
   });
 
-  it("sees every write that was answered before it", async () => {
+  it("sees every earlier write", async () => {
     await joust.client.createTable("fresh", items(1));
     for (let n = 1; n < 6; n++) {
       await joust.client.insert("fresh", items(1, { from: n }));
@@ -126,7 +126,7 @@ describe("a statement", () => {
     expect(await rows("SELECT id FROM fresh ORDER BY id")).toEqual([{ id: 4 }, { id: 5 }]);
   });
 
-  it("reads versions and tags, beside the newest", async () => {
+  it("reads versions and tags beside the latest version", async () => {
     const { client } = joust;
     await client.createTable("history", items(10));
     await client.insert("history", items(10, { from: 10 }));
@@ -174,7 +174,7 @@ describe("a statement", () => {
     expect(text).toContain('{"a":"9223372036854775807","b":"-9223372036854775808"}');
   });
 
-  it("gives no more rows than the limit says", async () => {
+  it("returns at most the requested number of rows", async () => {
     expect(await rows("SELECT id FROM t ORDER BY id", { limit: 2 })).toEqual([
       { id: 0 },
       { id: 1 },
@@ -184,7 +184,7 @@ describe("a statement", () => {
     expect((await arrow("SELECT id FROM t", { limit: 7 })).numRows).toBe(7);
   });
 
-  it("is answered in the first form that Accept names", async () => {
+  it("returns the first format of Accept that is supported", async () => {
     const query = "SELECT id, name FROM t WHERE id < 2 ORDER BY id";
     const of = async (accept: string) => {
       const { headers, bytes, text } = await answered({ query }, accept);
@@ -215,7 +215,7 @@ describe("a statement", () => {
 });
 
 describe("information_schema", () => {
-  it("shows the catalog's namespaces, tables and columns", async () => {
+  it("lists namespaces, tables and columns of the catalog", async () => {
     expect(await rows("SELECT * FROM information_schema.schemata ORDER BY schema_name")).toEqual(
       ["ns", "ns$in", "ns$in$deep", "public"].map((schema_name) => ({
         catalog_name: "joust",
@@ -262,7 +262,7 @@ describe("information_schema", () => {
     );
   });
 
-  it("passes over a table that is only declared", async () => {
+  it("omits a table that is only declared", async () => {
     await joust.client.ok("/v1/table/declared/declare", {});
     expect(
       await rows("SELECT table_name FROM information_schema.tables WHERE table_name = 'declared'"),
@@ -274,8 +274,8 @@ describe("information_schema", () => {
   });
 });
 
-describe("a plan", () => {
-  it("has filters, columns and limits at Lance's scan, and uses a scalar index", async () => {
+describe("an SQL plan", () => {
+  it("pushes filters, columns and limits into Lance's scan and uses a scalar index", async () => {
     await joust.client.createTable("indexed", items(1_000));
     const wanted = "SELECT name FROM indexed WHERE id = 5";
     expect(await plan(wanted)).not.toContain("ScalarIndexQuery");

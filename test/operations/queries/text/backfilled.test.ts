@@ -7,7 +7,7 @@ import { rows, search, textIndex, words } from "./text-tables.js";
 const joust = setupServer({ args: ["--maintenance", "off"] });
 const { compute, fill } = backfillClient(joust);
 
-it("texts that a backfill brings are found in rows that no segment has", async () => {
+it("a text search finds backfilled values in rows without index coverage", async () => {
   const { client } = joust;
   const found = async (query: string) => {
     const ids = await search(client, "t", { ...words(query, ["loud"]), k: 100 });

@@ -27,19 +27,19 @@ const highlights = async (query: object, highlight: object) => {
 };
 
 describe("highlights", () => {
-  it("mark words by their stems, escaped", async () => {
+  it("mark words by their stem and escape HTML", async () => {
     expect(await highlights(words("run"), {})).toEqual({
       title: ["<em>Running</em> &lt;fast&gt; &amp; far"],
       tags: ["<em>runs</em>", "a <em>run</em>"],
     });
   });
 
-  it("have the columns, the tags and the number that were asked for", async () => {
+  it("have the requested columns, tags and count", async () => {
     const style = { columns: ["tags"], pre_tag: "[", post_tag: "]", fragments: 1, max_chars: 10 };
     expect(await highlights(words("run"), style)).toEqual({ tags: ["[runs]"] });
   });
 
-  it("mark fuzzy words and phrases", async () => {
+  it("mark fuzzy matches and phrases", async () => {
     const fuzzy = structured({ match: { column: "title", terms: "runing", fuzziness: 2 } });
     expect((await highlights(fuzzy, {})).title[0]).toMatch(/^<em>Running<\/em>/);
     const phrase = structured({ phrase: { column: "title", terms: "running fast" } });
@@ -48,7 +48,7 @@ describe("highlights", () => {
     );
   });
 
-  it("mark the words of columns that are searched as one", async () => {
+  it("mark words of columns that are searched as one", async () => {
     const combined = { query: "run fast", columns: ["title", "tags"], operator: "And" };
     expect(await highlights(structured({ combined_fields: combined }), {})).toEqual({
       title: ["<em>Running</em> &lt;<em>fast</em>&gt; &amp; far"],
@@ -61,7 +61,7 @@ describe("highlights", () => {
     ["no passages", { fragments: 0 }, /fragments/],
     ["passages without letters", { max_chars: 0 }, /max_chars/],
     ["a tag that is too long", { pre_tag: "x".repeat(200) }, /pre_tag/],
-  ])("are refused for %s", async (_, highlight, detail) => {
+  ])("are rejected for %s", async (_, highlight, detail) => {
     const body = { k: 1, vector: {}, ...words("run"), highlight };
     expectFailure(await joust.client.post("/v1/table/t/query", body), 400, 13, detail);
   });

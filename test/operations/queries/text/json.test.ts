@@ -34,7 +34,7 @@ beforeAll(async () => {
   await client.createTable("docs", first);
 });
 
-describe("a text index on JSON", () => {
+describe("a text index on a JSON column", () => {
   it("finds all strings of a document", async () => {
     const { client } = joust;
     const entry = await textIndex(client, "docs", { column: "meta", name: "all" });
@@ -50,7 +50,7 @@ describe("a text index on JSON", () => {
     ["meta.author.`full.name`", "blue", [1]],
     ["meta.tags", "green red", [2]],
     ["meta.none", "red", []],
-  ])("finds those of a path: %s", async (column, query, expected) => {
+  ])("finds the strings of one path: %s", async (column, query, expected) => {
     const { client } = joust;
     const id = `path${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, first);
@@ -66,7 +66,7 @@ describe("a text index on JSON", () => {
     expect(await found(words(query))).toEqual(more);
   });
 
-  it("has a name of its own for each path, and passages", async () => {
+  it("has a default name per path and supports highlights", async () => {
     const { client } = joust;
     await client.createTable("two", first);
     const title = await textIndex(client, "two", { column: "meta.title" });
@@ -88,7 +88,7 @@ describe("a text index on JSON", () => {
     expectFailure(await client.post("/v1/table/two/query", gone), 400, 13, /meta.title/);
   });
 
-  it("finds rows whose JSON is returned as in any other query", async () => {
+  it("returns matching JSON like any other query", async () => {
     const { client } = joust;
     await client.createTable("returned", first);
     await textIndex(client, "returned", { column: "meta" });
@@ -104,7 +104,7 @@ describe("a text index on JSON", () => {
     expect(await meta({ filter: "id > 1", order_by })).toEqual(plain);
   });
 
-  it("is refused on a path of what is no JSON", async () => {
+  it("is rejected on a path of a column that is not JSON", async () => {
     const { client } = joust;
     const create = (column: string) =>
       client.post("/v1/table/docs/create_index", { column, index_type: "FTS" });

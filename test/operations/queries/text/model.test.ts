@@ -50,7 +50,7 @@ interface Branch {
 }
 
 it(
-  "searches find what is there at every version, whatever has happened",
+  "a text search at any version equals a simple model after any sequence of changes",
   async () => {
     console.log(`text model test: JOUST_TEST_SEED=${seed} JOUST_MODEL_SECONDS=${seconds}`);
     const end = Date.now() + seconds * 1000;

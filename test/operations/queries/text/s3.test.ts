@@ -19,7 +19,7 @@ describe.skipIf(s3Missing)("text indexes in a bucket", () => {
       })),
     );
 
-  it("are built, searched, kept current and caught up, also by a server that starts anew", async () => {
+  it("can be built, searched and maintained, also after a server restart", async () => {
     await joust.server.client.createTable("t", some(0, 50));
     await textIndex(joust.server.client, "t", { column: "title", with_position: true });
     const all = { ...words("word3"), k: 1_000 };

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await textIndex(client, "t", { column: "body", with_position: true });
 });
 
-describe("a text query", () => {
+describe("a text search", () => {
   it.each<[string, object, number[]]>([
     ["words of one column", words("fox", ["title"]), [1]],
     ["words of every column, each row with its best", words("fox"), [3, 1]],
@@ -129,7 +129,7 @@ describe("a text query", () => {
     expect(await find(query)).toEqual(expected);
   });
 
-  it("scores are of the rows that are there, and equal ones come by age", async () => {
+  it("scores live rows only and orders equal scores by age", async () => {
     const found = await joust.client.query("t", {
       vector: {},
       ...words("red", ["title"]),
@@ -151,7 +151,7 @@ describe("a text query", () => {
     expect(second._rowid).toBeGreaterThan(first._rowid);
   });
 
-  it("a boost counts", async () => {
+  it("multiplies scores by a boost", async () => {
     const score = async (boost: number) => {
       const found = await joust.client.query("t", {
         vector: {},
@@ -163,8 +163,8 @@ describe("a text query", () => {
   });
 });
 
-describe("a text query goes with", () => {
-  it("a filter before or after it", async () => {
+describe("a text search can be combined with", () => {
+  it("a filter before or after the search", async () => {
     const dogs = { ...words("dog", ["title", "body"]), filter: "id > 1" };
     expect(await find({ ...dogs, k: 1 })).toEqual([2]);
     expect(await find({ ...words("fox"), filter: "id = 1", k: 1 })).toEqual([1]);
@@ -173,7 +173,7 @@ describe("a text query goes with", () => {
     expect(await find({ ...words("fox"), filter: "id > 100" })).toEqual([]);
   });
 
-  it("an offset, no rows, and all rows", async () => {
+  it("an offset, zero rows and all rows", async () => {
     const all = await find({ ...words("dog fox"), k: 100 });
     expect(all).toHaveLength(3);
     expect(await find({ ...words("dog fox"), k: 1, offset: 1 })).toEqual([all[1]]);
@@ -206,14 +206,14 @@ describe("a text query goes with", () => {
     expect(mixed[1][0].mix).toBeCloseTo(mixed[1][0]._score + 3, 4);
   });
 
-  it("an order of its own", async () => {
+  it("an explicit order", async () => {
     const order_by = [{ column_name: "id", ascending: false }];
     expect(await find({ ...words("dog fox"), order_by })).toEqual([3, 2, 1]);
     expect(await find({ ...words("dog fox"), order_by, k: 1, offset: 1 })).toHaveLength(1);
   });
 });
 
-describe("a text query is refused", () => {
+describe("an invalid text search is rejected", () => {
   it.each<[string, object, RegExp]>([
     ["an unknown column", words("fox", ["nope"]), /nope/],
     ["no query", { full_text_query: {} }, /query/],
@@ -242,7 +242,7 @@ describe("a text query is refused", () => {
     expect(reply.status === 400 || reply.status === 404).toBe(true);
   });
 
-  it("with a vector at once", async () => {
+  it("for an additional vector", async () => {
     const reply = await joust.client.post("/v1/table/t/query", {
       k: 1,
       vector: { single_vector: [1] },
@@ -252,11 +252,11 @@ describe("a text query is refused", () => {
   });
 });
 
-describe("rows are found as soon as they are there, and no longer", () => {
+describe("text search results follow", () => {
   const at = (version: number, query: object) =>
     search(joust.client, "fresh", { ...query, version });
 
-  it("through inserts, updates, deletes and versions", async () => {
+  it("inserts, updates, deletes and versions", async () => {
     const { client } = joust;
     const word = (id: number, title: string) => ({ id, title, body: null });
     await client.createTable("fresh", rows([word(1, "old cat"), word(2, "old dog")]));
@@ -296,7 +296,7 @@ describe("rows are found as soon as they are there, and no longer", () => {
     expect(await search(client, "fresh", words("cat"))).toEqual([1, 3]);
   });
 
-  it("on branches too", async () => {
+  it("changes on branches", async () => {
     const { client } = joust;
     const word = (id: number, title: string) => ({ id, title, body: null });
     await client.createTable("forked", rows([word(1, "cat"), word(2, "dog")]));
@@ -309,8 +309,8 @@ describe("rows are found as soon as they are there, and no longer", () => {
   });
 });
 
-describe("plans of text queries", () => {
-  it("tell terms after analysis, segments, the tail, filters and hits", async () => {
+describe("the plan of a text search", () => {
+  it("names the analyzed terms, segments, unindexed rows, filters and hits", async () => {
     const { client } = joust;
     await client.createTable("plans", rows(library));
     await textIndex(client, "plans", { column: "title" });

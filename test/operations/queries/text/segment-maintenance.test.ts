@@ -24,7 +24,7 @@ const found = async (id: string, query: string) => {
   return ids.sort((a, b) => a - b);
 };
 
-it("rows are added to the index in segments, and many segments become one", async () => {
+it("new rows are added to the index as segments, and many segments are merged", async () => {
   const { client } = joust;
   await client.createTable("grows", some(0, 300));
   await textIndex(client, "grows", { column: "title" });
@@ -53,7 +53,7 @@ it("rows are added to the index in segments, and many segments become one", asyn
   expect(await found("grows", "1199")).toEqual([1199]);
 }, 120_000);
 
-it("rows that compaction took out of their fragments are not found, nor counted", async () => {
+it("rows removed by compaction are neither found nor counted", async () => {
   const { client } = joust;
   await client.createTable("plain", some(100, 300));
   await client.createTable("compacted", some(0, 400));
@@ -70,7 +70,7 @@ it("rows that compaction took out of their fragments are not found, nor counted"
   expect(await scores("compacted")).toEqual(await scores("plain"));
 });
 
-it("a segment of which few rows are left is made anew without the others", async () => {
+it("a segment with few live rows is rewritten without the deleted ones", async () => {
   const { client } = joust;
   await client.createTable("shrinks", some(0, 5_000));
   await textIndex(client, "shrinks", { column: "title" });

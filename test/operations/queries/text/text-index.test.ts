@@ -13,7 +13,7 @@ const pets = [
 ];
 
 describe("an FTS index", () => {
-  it("is built, listed, used and dropped", async () => {
+  it("can be built, listed, used and dropped", async () => {
     const { client } = joust;
     await client.createTable("life", rows(pets));
     const entry = await textIndex(client, "life", { column: "title", with_position: true });
@@ -39,7 +39,7 @@ describe("an FTS index", () => {
     expectFailure(await client.post("/v1/table/life/index/title_idx/stats", {}), 404, 6);
   });
 
-  it("has a name that nothing else has, unless it is replaced", async () => {
+  it("needs an unused name unless it is replaced", async () => {
     const { client } = joust;
     await client.createTable("names", rows(pets));
     await textIndex(client, "names", { column: "title" });
@@ -67,7 +67,7 @@ describe("an FTS index", () => {
     expect(await listIndexes(client, "names")).toHaveLength(1);
   });
 
-  it("takes the place of a native one of its name", async () => {
+  it("replaces a native index with the same name", async () => {
     const { client } = joust;
     await client.createTable("native", rows(pets));
     await textIndex(client, "native", { column: "title", index_type: "INVERTED" });
@@ -78,7 +78,7 @@ describe("an FTS index", () => {
     expect(await search(client, "native", words("pony"))).toEqual([3]);
   });
 
-  it("says the size of its posting blocks, and Lance's index has the other size", async () => {
+  it("reports its block size, and the other block size selects Lance's own index", async () => {
     const { client } = joust;
     await client.createTable("blocks", rows(pets));
     const own = await textIndex(client, "blocks", { column: "title", block_size: 128 });
@@ -99,7 +99,7 @@ describe("an FTS index", () => {
     );
   });
 
-  it("can be on a table without rows, and on a column without texts", async () => {
+  it("can be built on a table without rows and on a column without texts", async () => {
     const { client } = joust;
     await client.createTable("empty", rows([]));
     const entry = await textIndex(client, "empty", { column: "title" });
@@ -113,7 +113,7 @@ describe("an FTS index", () => {
     expect(await search(client, "nulls", words("dog"))).toEqual([]);
   });
 
-  it("can be on a list of texts", async () => {
+  it("can be built on a list of texts", async () => {
     const { client } = joust;
     await client.createTable(
       "lists",
@@ -128,7 +128,7 @@ describe("an FTS index", () => {
     expect(await search(client, "lists", words('"green blue"'))).toEqual([2]);
   });
 
-  it("can be on a branch only", async () => {
+  it("can be built on a branch only", async () => {
     const { client } = joust;
     await client.createTable("tree", rows(pets));
     await client.ok("/v1/table/tree/branches/create", { name: "dev" });
@@ -155,7 +155,7 @@ describe("an FTS index", () => {
     ["impossible grams", { min_ngram_length: 4, max_ngram_length: 3 }, /min/],
     ["grams that are too long", { max_ngram_length: 100 }, /32/],
     ["a column without text", { column: "id" }, /text/],
-  ])("is refused with %s", async (_, body, detail) => {
+  ])("is rejected for %s", async (_, body, detail) => {
     const { client } = joust;
     const id = "refused";
     if (!(await client.post(`/v1/table/${id}/exists`, {})).status.toString().startsWith("2")) {
@@ -171,7 +171,7 @@ describe("an FTS index", () => {
   });
 });
 
-describe("parameters of an FTS index", () => {
+describe("a parameter of an FTS index", () => {
   it.each<[string, object, string, number[]]>([
     ["stems", {}, "pony cafe", [1, 3]],
     ["no stems", { stem: false }, "pony", []],
@@ -187,7 +187,7 @@ describe("parameters of an FTS index", () => {
     ["grams", { base_tokenizer: "ngram", min_ngram_length: 2, max_ngram_length: 3 }, "oni", [3]],
     ["beginnings", { base_tokenizer: "ngram", min_ngram_length: 2, prefix_only: true }, "wel", [3]],
     ["another language", { language: "German" }, "dog", [2]],
-  ])("have effect: %s", async (_, params, query, expected) => {
+  ])("takes effect: %s", async (_, params, query, expected) => {
     const { client } = joust;
     const id = `params${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, rows(pets));
@@ -196,7 +196,7 @@ describe("parameters of an FTS index", () => {
   });
 });
 
-describe("texts without spaces", () => {
+describe("text in languages without spaces", () => {
   const texts = [
     { id: 1, title: "数据管理很重要。", body: "대한민국의 수도는 서울이다" },
     { id: 2, title: "東京都の天気予報", body: "부산에서 만나요" },
@@ -231,7 +231,7 @@ describe("texts without spaces", () => {
       [1],
       "<em>대한민국</em>의 수도는 서울이다",
     ],
-  ])("are found and marked: %s", async (_, params, query, column, expected, passage) => {
+  ])("is found and highlighted: %s", async (_, params, query, column, expected, passage) => {
     const { client } = joust;
     const id = `unspaced${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, rows(texts));
@@ -243,7 +243,7 @@ describe("texts without spaces", () => {
     expect(highlights[column]).toEqual([passage]);
   });
 
-  it("keep their limit of length, or none", async () => {
+  it("is limited to max_token_length if that is set", async () => {
     const { client } = joust;
     const long = "x".repeat(60);
     await client.createTable("long", rows([{ id: 1, title: long, body: long }]));

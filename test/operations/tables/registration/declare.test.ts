@@ -14,7 +14,7 @@ const describeTable = (id: string, body: object = {}) =>
 beforeAll(() => joust.client.createNamespace("ns"));
 
 describe("a declared table", () => {
-  it("has a name, a place and properties, but no version and no schema", async () => {
+  it("has a name, a location and properties but no version and no schema", async () => {
     const answer = await declare("plain", { properties: { team: "x" }, vend_credentials: true });
     expect(answer.status).toBe(200);
     const location = join(joust.root, "plain.lance");
@@ -36,12 +36,12 @@ describe("a declared table", () => {
     expectFailure(await describeTable("plain", { version: 1 }), 404, 4);
   });
 
-  it("has a place of its own in a child namespace", async () => {
+  it("has its own location in a child namespace", async () => {
     const { location } = (await declare("ns%24child")).json;
     expect(location).toMatch(/\/[0-9a-f]{8}_ns\$child$/);
   });
 
-  it("is listed unless tables without files are not wanted", async () => {
+  it("is listed unless the request excludes declared tables", async () => {
     const { client } = joust;
     await declare("ns%24only");
     await client.createTable("ns$real", items(1));
@@ -59,7 +59,7 @@ describe("a declared table", () => {
     expectFailure(await client.get(path, { include_declared: "maybe" }), 400, 13);
   });
 
-  it("answers nothing that needs a version", async () => {
+  it("rejects operations that need a version", async () => {
     const { client } = joust;
     await declare("empty");
     for (const [what, body] of [
@@ -77,7 +77,7 @@ describe("a declared table", () => {
     }
   });
 
-  it("does not exist for LanceDB SDKs", async () => {
+  it("does not exist in the LanceDB dialect", async () => {
     const { client } = joust;
     await declare("sdk");
     expectFailure(await client.post("/v1/table/sdk/describe/"), 404, 4);
@@ -99,7 +99,7 @@ describe("a declared table", () => {
   });
 
   it.each(["create", "exist_ok", "overwrite"])(
-    "is created where it was declared, with mode %s",
+    "is created at its declared location with mode %s",
     async (mode) => {
       const { client } = joust;
       const id = `created-${mode}`;
@@ -112,13 +112,13 @@ describe("a declared table", () => {
     },
   );
 
-  it("is created without rows", async () => {
+  it("can be created without rows", async () => {
     await declare("norows");
     await joust.client.createTable("norows", emptyStream({ a: type.i64 }));
     expect(await joust.client.count("norows")).toBe(0);
   });
 
-  it("gets its first version from a merge that inserts", async () => {
+  it("gets its first version from a merge with inserts", async () => {
     const { client } = joust;
     await declare("merged");
     const path = "/v1/table/merged/merge_insert";
@@ -156,7 +156,7 @@ describe("a declared table", () => {
     expect(again.json).toMatchObject({ num_updated_rows: 2, num_inserted_rows: 3, version: 2 });
   });
 
-  it("is merged into once under one idempotency key", async () => {
+  it("is merged once under one idempotency key", async () => {
     const { client } = joust;
     await declare("once");
     const headers = { "idempotency-key": "first-merge" };
@@ -171,7 +171,7 @@ describe("a declared table", () => {
     expect(await client.count("once")).toBe(4);
   });
 
-  it("is created once by merges at the same time", async () => {
+  it("is created once by concurrent merges", async () => {
     const { client } = joust;
     await declare("merge-race");
     const path = "/v1/table/merge-race/merge_insert?on=id&when_not_matched_insert_all=true";
@@ -184,7 +184,7 @@ describe("a declared table", () => {
     expect(await client.count("merge-race")).toBe(made);
   });
 
-  it("stays declared when its first version cannot be written", async () => {
+  it("stays declared if its first version cannot be written", async () => {
     const { client } = joust;
     await declare("broken");
     expectFailure(await client.post("/v1/table/broken/insert", new Uint8Array([1, 2, 3])), 400, 13);
@@ -192,7 +192,7 @@ describe("a declared table", () => {
     await client.insert("broken", items(1));
   });
 
-  it("is created once by many at the same time", async () => {
+  it("is created once by concurrent inserts and creates", async () => {
     const { client } = joust;
     await declare("race");
     const answers = await Promise.all(
@@ -204,7 +204,7 @@ describe("a declared table", () => {
     expect(await client.count("race")).toBe(made);
   });
 
-  it("is renamed and dropped like others", async () => {
+  it("is renamed and dropped like other tables", async () => {
     const { client } = joust;
     await declare("before");
     await client.ok("/v1/table/before/rename", { new_table_name: "after" });
@@ -215,8 +215,8 @@ describe("a declared table", () => {
   });
 });
 
-describe("declaring", () => {
-  it("takes a location below the root", async () => {
+describe("declare table", () => {
+  it("accepts a location below the root", async () => {
     const { root } = joust;
     for (const [id, given, location] of [
       ["relative", "deep/er.lance", join(root, "deep/er.lance")],
@@ -229,7 +229,7 @@ describe("declaring", () => {
     }
   });
 
-  it("refuses locations outside, and those that are taken", async () => {
+  it("rejects locations outside of the root and taken locations", async () => {
     const { client, root } = joust;
     for (const location of [
       "../x",
@@ -249,7 +249,7 @@ describe("declaring", () => {
     expectFailure(await describeTable("refused"), 404, 4);
   });
 
-  it("refuses names that are taken or wrong, and parents that are not there", async () => {
+  it("rejects taken or invalid names and missing parents", async () => {
     await declare("twice");
     expectFailure(await declare("twice"), 409, 5);
     await joust.client.createTable("existing", items(1));
@@ -260,7 +260,7 @@ describe("declaring", () => {
     expectFailure(await declare("typed", { properties: { a: 1 } }), 400, 13, /properties/);
   });
 
-  it("hands versions to the client that manages them here", async () => {
+  it("reports managed_versioning to a client that requests it", async () => {
     const answer = await declare("managed", { properties: { managed_versioning: "true" } });
     expect(answer.json.managed_versioning).toBe(true);
     expect((await describeTable("managed")).json.managed_versioning).toBe(true);

@@ -48,8 +48,8 @@ beforeEach(async () => {
   given = await staged(id);
 });
 
-describe("creating a version", () => {
-  it("makes the staged manifest a version that is read at once", async () => {
+describe("create version", () => {
+  it("turns the staged manifest into a version that is readable at once", async () => {
     const { manifest_path } = given;
     const manifest_size = readFileSync(manifest_path).length;
     const answer = await createVersion(id, {
@@ -76,14 +76,14 @@ describe("creating a version", () => {
     expect((await createVersion(id, { version: 2, manifest_path })).status).toBe(200);
   });
 
-  it("conflicts with another manifest of the version", async () => {
+  it("conflicts with another manifest for the same version", async () => {
     const { manifest_path } = given;
     await joust.client.insert(id, items(5));
     expectFailure(await createVersion(id, { version: 2, manifest_path }), 409, 14, /version 2/);
     expect(await joust.client.count(id)).toBe(8);
   });
 
-  it("conflicts with a version that exists, whatever the client's manifest is", async () => {
+  it("conflicts with an existing version, whatever the client's manifest is", async () => {
     const { manifest_path, location } = given;
     const junk = join(location, "_versions", "junk");
     writeFileSync(junk, "junk");
@@ -98,7 +98,7 @@ describe("creating a version", () => {
     expect(existsSync(manifest_path)).toBe(true);
   });
 
-  it("is won by one of many", async () => {
+  it("conflicts with a concurrent commit, and at least one succeeds", async () => {
     const { manifest_path } = given;
     const answers = await Promise.all([
       createVersion(id, { version: 2, manifest_path }),
@@ -110,7 +110,7 @@ describe("creating a version", () => {
     expect(deleted.status).toBe(200);
   });
 
-  it("takes manifests inside the table only", async () => {
+  it("accepts only manifests inside the table", async () => {
     const outside = join(joust.root, "secret.manifest");
     writeFileSync(outside, "secret");
     const other = await staged(`${id}-other`);
@@ -128,7 +128,7 @@ describe("creating a version", () => {
     expect(existsSync(other.manifest_path)).toBe(true);
   });
 
-  it("refuses what is not that version's manifest", async () => {
+  it("rejects a file that is not the manifest of that version", async () => {
     const { manifest_path, location } = given;
     const junk = join(location, "_versions", "junk");
     writeFileSync(junk, "junk");
@@ -145,7 +145,7 @@ describe("creating a version", () => {
     expect(await versionsOf(id)).toEqual([1]);
   });
 
-  it("makes a declared table a real one", async () => {
+  it("gives a declared table its first version", async () => {
     const { client, root } = joust;
     const { location } = await client.ok(`/v1/table/first-${id}/declare`);
     cpSync(join(given.location, "data"), join(location, "data"), { recursive: true });
@@ -162,10 +162,10 @@ describe("creating a version", () => {
   });
 });
 
-describe("creating versions of several tables", () => {
+describe("create versions of several tables", () => {
   const batch = (...entries: object[]) => post("/v1/table/version/batch-create", { entries });
 
-  it("makes all of them", async () => {
+  it("creates all of them", async () => {
     const other = await staged(`${id}-b`);
     const answer = await batch(
       { id: [id], version: 2, manifest_path: given.manifest_path },
@@ -178,7 +178,7 @@ describe("creating versions of several tables", () => {
     expect([await joust.client.count(id), await joust.client.count(`${id}-b`)]).toEqual([4, 4]);
   });
 
-  it("makes none when one cannot be made", async () => {
+  it("creates none if one cannot be created", async () => {
     const { client } = joust;
     const other = await staged(`${id}-b`);
     const good = { id: [id], version: 2, manifest_path: given.manifest_path };
@@ -210,11 +210,11 @@ describe("creating versions of several tables", () => {
   });
 });
 
-describe("committing to several tables", () => {
+describe("a commit to several tables", () => {
   const commit = (...operations: object[]) => post("/v1/table/batch-commit", { operations });
   beforeAll(() => joust.client.createNamespace("ns"));
 
-  it("declares, deregisters, makes and deletes versions, with the results in their order", async () => {
+  it("declares, deregisters, creates and deletes versions and returns the results in order", async () => {
     const { client } = joust;
     const { location } = await client.createTable(`${id}-gone`, items(1));
     await client.createTable(`${id}-old`, items(1));
@@ -246,7 +246,7 @@ describe("committing to several tables", () => {
     expect((await client.ok(`/v1/table/ns$${id}-new/describe`)).is_only_declared).toBe(true);
   });
 
-  it("does nothing when one cannot be done", async () => {
+  it("changes nothing if one step fails", async () => {
     const { client } = joust;
     await client.createTable(`${id}-old`, items(1));
     await client.insert(`${id}-old`, items(1));

@@ -21,8 +21,8 @@ async function unnamed(name: string, rows: number): Promise<string> {
 
 beforeAll(() => joust.client.createNamespace("ns"));
 
-describe("deregistering", () => {
-  it("takes the name away, and keeps the files out of adoption's hands", async () => {
+describe("deregister table", () => {
+  it("removes the name and excludes the files from adoption", async () => {
     const { client } = joust;
     const { location } = await client.createTable("kept", items(4));
     const answer = await deregister("kept");
@@ -48,7 +48,7 @@ describe("deregistering", () => {
     expect(await client.count("back")).toBe(5);
   });
 
-  it("holds after a restart", async () => {
+  it("remains in effect after a restart", async () => {
     const server = await startServer();
     const { client, root, key } = server;
     const { location } = await client.createTable("t", items(1));
@@ -65,13 +65,13 @@ describe("deregistering", () => {
     }
   });
 
-  it("needs a table", async () => {
+  it("returns 404 for a missing table", async () => {
     expectFailure(await deregister("nobody"), 404, 4);
     expectFailure(await deregister("nowhere%24t"), 404, 1);
     expectFailure(await deregister("%24"), 400, 13);
   });
 
-  it("ends a declaration", async () => {
+  it("removes a declared table", async () => {
     await joust.client.ok("/v1/table/declared/declare");
     await deregister("declared");
     expectFailure(await describeTable("declared"), 404, 4);
@@ -81,7 +81,7 @@ describe("deregistering", () => {
   });
 });
 
-describe("registering", () => {
+describe("register table", () => {
   it("gives files in the root a name, also in a namespace", async () => {
     const location = await unnamed("one", 7);
     const answer = await register("ns%24one", { location, mode: "create" });
@@ -90,7 +90,7 @@ describe("registering", () => {
     expect((await describeTable("ns%24one")).json).toMatchObject({ version: 1 });
   });
 
-  it("refuses names and locations that are taken", async () => {
+  it("rejects taken names and locations", async () => {
     const location = await unnamed("two", 1);
     await joust.client.createTable("taken", items(2));
     expectFailure(await register("taken", { location }), 409, 5, /taken/);
@@ -105,7 +105,7 @@ describe("registering", () => {
     expect(await joust.client.count("taken")).toBe(2);
   });
 
-  it("replaces a registration where it is told to", async () => {
+  it("replaces a registration only if replace is set", async () => {
     const { client } = joust;
     const location = await unnamed("three", 3);
     const { location: old } = await client.createTable("replaced", items(2));
@@ -119,7 +119,7 @@ describe("registering", () => {
     expect(await client.count("old")).toBe(2);
   });
 
-  it("needs a Lance table below the root", async () => {
+  it("requires a Lance table below the root", async () => {
     expectFailure(await register("x", { location: "nothing.lance" }), 400, 13, /no Lance table/);
     for (const location of ["../x", "/etc", "a/../../x", "s3://bucket/x", "file:///etc", "."]) {
       expectFailure(await register("x", { location }), 400, 13, /location/);
