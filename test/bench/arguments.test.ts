@@ -24,7 +24,7 @@ test("a data file is read completely unless --rows or --quick limits it", () => 
   expect(parseArguments(["--data=a.hdf5", "--rows=10"]).rows).toBe(10);
 });
 
-test("--scale has its own default sizes and 64 dimensions", () => {
+test("--scale has separate default sizes and 64 dimensions", () => {
   expect(parseArguments(["--scale"])).toMatchObject({
     scale: [100_000, 1_000_000],
     dimensions: 64,

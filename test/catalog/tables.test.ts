@@ -21,7 +21,7 @@ describe("tables", () => {
       expect(await catalog.listTables([], {})).toEqual({ items: ["t"] });
     });
 
-    it("own their name from the reservation until they are released", async () => {
+    it("reserve their name until they are released", async () => {
       const { catalog } = await newCatalog().open();
       const { key } = await catalog.reserveTable(["t"], nothing);
       const taken = { code: ErrorCode.TableAlreadyExists, message: 'table "t" already exists' };

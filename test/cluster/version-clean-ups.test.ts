@@ -54,7 +54,7 @@ describe("a version clean-up with several servers", () => {
       expect(await agreed([])).toEqual([]);
     });
 
-    it("does not wait for ended servers and ends with its own server", async () => {
+    it("does not wait for ended servers and ends when its server ends", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const removed = first.versionCleanUps.agreed(

@@ -30,7 +30,7 @@ describe("a body that is nested too deeply", () => {
     ["insert", "x"],
   ];
 
-  it.each(asked)("in the body gets 400 from %s in `%s`", async (operation, member) => {
+  it.each(asked)("gets 400 from %s for the body `%s`", async (operation, member) => {
     for (const value of deep) {
       const answer = await joust.client.request(`/v1/table/t/${operation}`, {
         body: `{"k": 1, "${member}": ${value}}`,
@@ -40,7 +40,7 @@ describe("a body that is nested too deeply", () => {
     }
   });
 
-  it("is limited in the same way if the engine decodes the body", async () => {
+  it("gets the same limit if the engine decodes the body", async () => {
     const ask = (path: string, depth: number) =>
       joust.client.post(path, `{"k": 1, "full_text_query": ${objects(depth - 1)}, "vector": []}`);
     const allowed = await ask("/v1/table/t/query", MAX_DEPTH);
@@ -50,7 +50,7 @@ describe("a body that is nested too deeply", () => {
     expectFailure(await ask("/v1/table/t/describe", MAX_DEPTH + 1), 400, 13, /127 levels/);
   });
 
-  it("in JSON parameters gets 400", async () => {
+  it("gets 400 in JSON parameters", async () => {
     for (const value of ["[".repeat(3_000), '{"a":'.repeat(700), '{"a":{"a":{}}}']) {
       for (const name of ["properties", "storage_options"]) {
         const created = await joust.client.post("/v1/table/new/create", items(1), {
@@ -110,7 +110,7 @@ describe("a string that is not Unicode", () => {
     ["query", "unknown"],
     ["explain_plan", "unknown"],
     ["analyze_plan", "unknown"],
-  ])("in the body gets 400 from %s in `%s`", async (operation, member) => {
+  ])("gets 400 from %s in the body `%s`", async (operation, member) => {
     for (const one of bad) {
       const body = bytes(`{"k": 1, "vector": [], "${member}": "`, one, '"}');
       const headers = { "content-type": "application/json" };
@@ -119,7 +119,7 @@ describe("a string that is not Unicode", () => {
     }
   });
 
-  it("with an unpaired surrogate gets 400", async () => {
+  it("gets 400 for an unpaired surrogate", async () => {
     for (const text of ["\\ud800", "\\uD83Dx", "\\udc00", "a\\udfff\\ud800"]) {
       for (const body of [`{"predicate": "${text}"}`, `{"context": {"${text}": "x"}}`]) {
         expectFailure(
@@ -141,7 +141,7 @@ describe("a string that is not Unicode", () => {
     "/v1/table/t%FF/count_rows",
     "/v1/table/t/count_rows?predicate=%FF",
     "/v1/table/t/count_rows?%FF=x",
-  ])("in the URL gets 400: %s", async (address) => {
+  ])("gets 400 in the URL: %s", async (address) => {
     for (const path of [
       Buffer.from(address),
       Buffer.from(address.replace("%FF", "\xff"), "latin1"),

@@ -173,7 +173,7 @@ describe("a request body", () => {
     ["[1]", "the body must be a JSON object, got an array"],
     ["7", "the body must be a JSON object, got a number"],
     ["null", "the body must be a JSON object, got null"],
-  ])("%s is rejected", async (body, detail) => {
+  ])("gets 400 and the cause: %s", async (body, detail) => {
     const answer = await at("/v1/thing/a/echo", body);
     expect(answer.status).toBe(400);
     expect(answer.json).toMatchObject({ code: 13, detail });

@@ -111,7 +111,7 @@ describe("the handler of an upload", () => {
 describe("the handler of a short upload over the size limit", () => {
   const small = setupSmallServer({ operations, config: { maxUploadBytes: 6 } });
 
-  it("never starts at all", async () => {
+  it("never starts", async () => {
     const request = await begin(small.url, "large", length(8));
     request.send("halfhalf");
     await request.answered(413);

@@ -149,7 +149,7 @@ describe("a job", () => {
       expect(await jobs.list("other")).toEqual([]);
     });
 
-    it("of the server's own maintenance is kept up to a number per name", async () => {
+    it("of automatic maintenance is stored up to a number per name", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const quick = async (name: string, more: Pick<JobRequest, "kept"> = {}) => {

@@ -35,9 +35,9 @@ const bodies = (operation: Operation): (object | string)[] => {
   return ["{", "[]", ...names.flatMap((name) => wrong.map((value) => ({ [name]: value })))];
 };
 
-describe("a request that cannot succeed gets a status that the LanceDB SDKs do not retry", () => {
+describe("an impossible request in the LanceDB dialect", () => {
   it.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    "%s",
+    "gets no status that the SDKs retry: %s",
     async (_, { operation, path, method }) => {
       const id = operation.id.replaceAll(/\W/g, "_");
       await joust.client.createTable(id, items(5));
@@ -65,7 +65,7 @@ describe("a request that cannot succeed gets a status that the LanceDB SDKs do n
   );
 });
 
-describe("a conflict with existing state returns 400 with the reason", () => {
+describe("a request that conflicts with existing state in the LanceDB dialect", () => {
   beforeAll(async () => {
     const { client } = joust;
     await client.createTable("there", items(300));
@@ -95,18 +95,18 @@ describe("a conflict with existing state returns 400 with the reason", () => {
     ["query/", { k: 1, vector: [1, 2, 3] }, 13, /vector/],
     ["restore/", { version: 0 }, 11, /0/],
   ];
-  it.each(cases)("%s", async (call, body, code, detail) => {
+  it.each(cases)("returns the reason and no status that the SDKs retry: %s", async (call, body, code, detail) => {
     const answer = await post(`/v1/table/there/${call}`, body);
     expectFailure(answer, code === 11 ? 404 : 400, code, detail);
   });
 
-  it("create_index with document_granularity list_element returns 406", async () => {
+  it("gets 406 for create_index with document_granularity list_element", async () => {
     const body = { column: "name", index_type: "FTS", document_granularity: "list_element" };
     const answer = await post("/v1/table/there/create_index/", body);
     expectFailure(answer, 406, 0, /document_granularity/);
   });
 
-  it("creating a branch that exists returns 409, which the SDKs do not retry for branches", async () => {
+  it("gets 409 for a branch that exists, which the SDKs do not retry", async () => {
     expectFailure(await post("/v1/table/there/branches/create/", { name: "dev" }), 409, 23, /dev/);
   });
 });

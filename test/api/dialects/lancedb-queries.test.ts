@@ -41,7 +41,7 @@ beforeAll(async () => {
   await waitForIndex(joust.client, "line", "vector_idx");
 });
 
-describe("vector search settings of every SDK version", () => {
+describe("a vector search with the settings of an SDK version", () => {
   const k = 5;
   const near = [995, 996, 994, 997, 993];
   it.each([
@@ -56,12 +56,12 @@ describe("vector search settings of every SDK version", () => {
     ["approx_mode accurate", { approx_mode: "accurate", nprobes: 20 }],
     ["refined", { ...older, refine_factor: 2 }],
     ["without the index", { ...older, nprobes: 1, bypass_vector_index: true }],
-  ])("%s", async (_, settings) => {
+  ])("returns the nearest rows: %s", async (_, settings) => {
     const found = await rows("line", { k, vector: [995.2, 0], ...settings });
     expect(ids(found)).toEqual(near);
   });
 
-  it("limit the number of partitions that are searched", async () => {
+  it("searches the requested number of partitions", async () => {
     // One partition of twenty cannot hold the thousand nearest.
     const few = { k: 1000, vector: [995.2, 0], nprobes: 1 };
     const some = (await rows("line", few)).numRows;
@@ -77,7 +77,7 @@ describe("vector search settings of every SDK version", () => {
     );
   });
 
-  it("return 400 when a value is out of range", async () => {
+  it("returns 400 for a value out of range", async () => {
     const vector = [1, 0];
     const wrong: [object, RegExp][] = [
       [{ search_effort: 1.5 }, /search_effort/],
@@ -92,7 +92,7 @@ describe("vector search settings of every SDK version", () => {
     }
   });
 
-  it("apply k and offset to each of several query vectors", async () => {
+  it("applies k and offset to each of several query vectors", async () => {
     const vector = [
       [10, 0],
       [500, 0],
@@ -111,8 +111,8 @@ describe("vector search settings of every SDK version", () => {
   });
 });
 
-describe("vector columns with other element types", () => {
-  it("a hamming search converts a float query vector to bytes", async () => {
+describe("a vector column with another element type", () => {
+  it("is searched by hamming distance with a float query vector converted to bytes", async () => {
     const bits = new FixedSizeList(2, new Field("item", new Uint8(), true));
     const table = stream({
       id: [type.i64, [0n, 1n, 2n]],
@@ -131,7 +131,7 @@ describe("vector columns with other element types", () => {
     expect([...found].map((row) => row._distance)).toEqual([1, 7, 9]);
   });
 
-  it("a search with several query vectors on a multivector column is one query with one limit and one offset", async () => {
+  it("is searched with several query vectors as one multivector query with one limit and one offset", async () => {
     const several = new List(
       new Field("item", new FixedSizeList(2, new Field("item", new Float32(), true)), true),
     );
@@ -159,8 +159,8 @@ describe("vector columns with other element types", () => {
   });
 });
 
-describe("plain queries in the LanceDB dialect", () => {
-  it("order by several columns with the requested placement of nulls", async () => {
+describe("a plain query in the LanceDB dialect", () => {
+  it("orders by several columns with the requested placement of nulls", async () => {
     const order = (nulls_first: boolean, ascending: boolean) => [
       { column_name: "rank", ascending, nulls_first },
       { column_name: "id", ascending: true, nulls_first: false },
@@ -182,7 +182,7 @@ describe("plain queries in the LanceDB dialect", () => {
     expectFailure(await ask("line", unknown), 400, 12, /none/);
   });
 
-  it("take rows by id, by offset and under column aliases", async () => {
+  it("takes rows by id, by offset and under column aliases", async () => {
     const all = await rows("line", { k: count, columns: ["id"], with_row_id: true });
     const wanted = [...all].filter((_, n) => n % 2 === 0);
     const list = wanted.map((row) => String(row._rowid)).join(", ");
@@ -197,7 +197,7 @@ describe("plain queries in the LanceDB dialect", () => {
     ]);
   });
 
-  it("return all rows for the largest k and ignore members that route to other engines", async () => {
+  it("returns all rows for the largest k and ignores members that route to other engines", async () => {
     for (const extra of ['"use_rte":true', '"use_lsm":false', '"with_row_id":null,"branch":null']) {
       const body = `{"version":null,"prefilter":true,"k":9223372036854775807,"vector":[],${extra}}`;
       const reply = await joust.client.post("/v1/table/line/query/", body);
@@ -206,7 +206,7 @@ describe("plain queries in the LanceDB dialect", () => {
   });
 });
 
-describe("text queries of every SDK version", () => {
+describe("a text query of an SDK version", () => {
   const text = (full_text_query: object, extra: object = {}) =>
     rows("films", { full_text_query, columns: ["id"], ...extra });
   const match = (terms: string, column: string | null = null) => ({
@@ -318,18 +318,18 @@ describe("text queries of every SDK version", () => {
       },
       [0],
     ],
-  ])("%s", async (_, query, expected) => {
+  ])("finds the matching rows: %s", async (_, query, expected) => {
     const found = await text(query);
     expect(ids(found).sort()).toEqual(expected);
     expect(found.schema.names).toEqual(["id", "_score"]);
   });
 
-  it("return scores and row ids for the text part of a hybrid search", async () => {
+  it("returns scores and row ids as the text part of a hybrid search", async () => {
     const found = await text({ query: match("night") }, { with_row_id: true });
     expect(found.schema.names.sort()).toEqual(["_rowid", "_score", "id"]);
   });
 
-  it("return 400 for a query without a searchable term", async () => {
+  it("returns 400 without a searchable term", async () => {
     const wrong = [
       { query: { multi_match: { columns: ["title"] } } },
       { query: { multi_match: { query: "a", columns: ["title"], boost: [1, 2] } } },
@@ -348,8 +348,8 @@ describe("text queries of every SDK version", () => {
   });
 });
 
-describe("freshness headers of the SDKs", () => {
-  it("every read sees all earlier commits, whatever version or timestamp the headers name", async () => {
+describe("a read with the freshness headers of the SDKs", () => {
+  it("sees all earlier commits, whatever version or timestamp the headers name", async () => {
     const { client } = joust;
     await client.createTable("fresh", items(1));
     for (let version = 2; version <= 6; version++) {
@@ -370,7 +370,7 @@ describe("freshness headers of the SDKs", () => {
     }
   });
 
-  it("an invalid timestamp returns 400", async () => {
+  it("returns 400 for an invalid timestamp", async () => {
     const headers = { "x-lancedb-min-timestamp": "yesterday" };
     const reply = await joust.client.request("/v1/table/line/count_rows/", { headers });
     expectFailure(reply, 400, 13, /x-lancedb-min-timestamp/);

@@ -5,7 +5,7 @@ import { type Server, startServer } from "../../harness/server.js";
 import { createTenRows, keyed, newKey, REPLAYED, rowsAndSum, writes } from "./keyed-writes.js";
 
 describe.skipIf(postgresMissing || s3Missing)(
-  "two servers on a bucket and a Postgres catalog",
+  "with two servers on a bucket and a Postgres catalog",
   () => {
     let postgres: Postgres;
     let s3: S3;

@@ -26,7 +26,7 @@ const put = (begun: number, ended: number, value: number) =>
 const get = (begun: number, ended: number, value: number) => call(begun, ended, "get", value);
 const isLinearizable = (...history: Call[]) => check(register, history).linearizable;
 
-describe("the checker accepts a history if", () => {
+describe("the checker accepts a history", () => {
   it.each<[string, Call[]]>([
     ["nothing happens", []],
     ["each operation sees the one before", [put(0, 1, 5), get(2, 3, 5)]],
@@ -53,12 +53,12 @@ describe("the checker accepts a history if", () => {
         get(1, 98, 2049),
       ],
     ],
-  ])("%s", (_, history) => {
+  ])("if %s", (_, history) => {
     expect(isLinearizable(...history)).toBe(true);
   });
 });
 
-describe("the checker rejects a history if", () => {
+describe("the checker rejects a history", () => {
   it.each<[string, Call[]]>([
     ["a read misses a write that has ended", [put(0, 1, 5), get(2, 3, 0)]],
     ["a read sees what nobody wrote", [put(0, 9, 5), get(1, 2, 6)]],
@@ -84,11 +84,11 @@ describe("the checker rejects a history if", () => {
       "one of two counted operations is lost",
       [call(0, 9, { add: 1 }, "ok"), call(0, 9, { add: 1 }, "ok"), get(10, 11, 1)],
     ],
-  ])("%s", (_, history) => {
+  ])("because %s", (_, history) => {
     expect(isLinearizable(...history)).toBe(false);
   });
 
-  it("the checker reports the longest linearizable order of a rejected history", () => {
+  it("and reports the longest linearizable order", () => {
     const history = [put(0, 1, 5), get(2, 3, 5), get(4, 5, 0)];
     expect(check(register, history)).toEqual({
       linearizable: false,

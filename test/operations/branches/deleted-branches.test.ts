@@ -38,7 +38,7 @@ async function expectGone(id: string, branch: string): Promise<void> {
 }
 
 describe("a deleted branch", () => {
-  it("is gone even if another branch has a longer name below it, and its name is free", async () => {
+  it("is removed while a branch with a longer name below it stays, and its name is free", async () => {
     await table("nested", "a", "a/b");
     for (const branch of ["a", "a/b"]) {
       await joust.client.insert("nested", items(3, { from: 2 }), { branch });

@@ -191,7 +191,7 @@ describe("create table", () => {
   });
 });
 
-describe("a failed create leaves nothing", () => {
+describe("a failed or unfinished create", () => {
   // Several batches, so that files are written before the end is missed.
   const part = tableFromIPC(items(20_000));
   const inBatches = stream(part.concat(part, part));
@@ -203,7 +203,7 @@ describe("a failed create leaves nothing", () => {
     ["a stream cut in its last batch", inBatches.slice(0, inBatches.length - 1000)],
   ];
 
-  it.each(broken)("after %s", async (_, body) => {
+  it.each(broken)("leaves nothing: %s", async (_, body) => {
     const before = files();
     expectFailure(await create("broken", body), 400, 13);
     expect(files()).toEqual(before);
@@ -213,7 +213,7 @@ describe("a failed create leaves nothing", () => {
     );
   });
 
-  it("that blocks its name", async () => {
+  it("does not block its name", async () => {
     await create("second_try", "garbage", undefined, {
       "content-type": "application/vnd.apache.arrow.stream",
     });
@@ -221,14 +221,14 @@ describe("a failed create leaves nothing", () => {
     expect(await joust.client.count("second_try")).toBe(4);
   });
 
-  it("changed in the existing table if it was an overwrite", async () => {
+  it("leaves the existing table unchanged if it was an overwrite", async () => {
     await create("precious", items(3));
     const reply = await create("precious", items(50).slice(0, 600), { mode: "overwrite" });
     expectFailure(reply, 400, 13);
     expect(await joust.client.count("precious")).toBe(3);
   });
 
-  it("after the client disconnects midway", async () => {
+  it("leaves nothing if the client disconnects midway", async () => {
     const before = files();
     const abort = new AbortController();
     const half = new ReadableStream<Uint8Array>({
@@ -261,7 +261,7 @@ describe("a failed create leaves nothing", () => {
     expect(again.json.version).toBe(1);
   });
 
-  it("except a conflict for other requests while it still runs", async () => {
+  it("causes a conflict for other requests while it runs", async () => {
     const body = items(5);
     const key = { "idempotency-key": randomUUID() };
     const { hostname, port } = new URL(joust.server.url);
@@ -292,7 +292,7 @@ describe("a failed create leaves nothing", () => {
     expectFailure(await create("slow", items(1)), 409, 5, /already exists/);
   });
 
-  it("exactly one of many concurrent creates succeeds", async () => {
+  it("succeeds exactly once among many concurrent creates", async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) => create("contested", items(at + 1))),
     );

@@ -43,7 +43,7 @@ describe("a view refresh", () => {
     expect(await joust.client.count("late")).toBe(60_001);
   }, 30_000);
 
-  it("fails with the cause if a source table is gone and keeps the existing rows", async () => {
+  it("fails with the cause if a source table was dropped and keeps the existing rows", async () => {
     await joust.client.createTable("doomed", items(10));
     await view("orphan", "SELECT id FROM doomed");
     await joust.client.ok("/v1/table/doomed/drop", {});
@@ -114,7 +114,7 @@ describe("a view refresh", () => {
     expectFailure(await refresh("simple", body), status, code, detail);
   });
 
-  it("leaves nothing if its view is dropped meanwhile", async () => {
+  it("leaves nothing if its view is dropped while it runs", async () => {
     for (let round = 0; round < 30; round++) {
       const made = await byQuery("brief", "SELECT id, name FROM t");
       expect([made.status, made.text]).toEqual([202, made.text]);
