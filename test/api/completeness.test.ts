@@ -7,7 +7,7 @@ import { contract, operations, translations } from "../../src/operations/index.j
 import { lancedbOnly } from "../../src/operations/lancedb-only.js";
 import { unserved } from "../../src/operations/server/unserved.js";
 
-/** The interface as clients know it: operation, methods, path. */
+/** The public interface: operation id, methods, path. */
 const expected: [string, string, string][] = [
   ["CreateNamespace", "POST", "/v1/namespace/{id}/create"],
   ["ListNamespaces", "GET POST", "/v1/namespace/{id}/list"],
@@ -79,9 +79,9 @@ const expected: [string, string, string][] = [
 ];
 const arrow = ["CreateTable", "InsertIntoTable", "MergeInsertIntoTable"];
 const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"];
-/** Bodies that are not decoded before the operation sees them. */
+/** Operations that receive the body undecoded. */
 const raw = [...queries, "ExecuteSql", "UpdateTableSchemaMetadata"];
-/** What reaches beyond the content of tables. */
+/** Operations with an effect beyond the rows of one table. */
 const administrative = [
   "RegisterTable",
   "DeregisterTable",
@@ -91,7 +91,7 @@ const administrative = [
   "PauseJob",
   "ResumeJob",
 ];
-/** What does so in some of its requests: see roles.test.ts. */
+/** Operations of which only some requests have such an effect: see roles.test.ts. */
 const partlyAdministrative = [
   "CreateNamespace",
   "DropNamespace",
@@ -150,7 +150,7 @@ describe("the contract of the operations", () => {
 
 const file = fileURLToPath(new URL("../../../shared/contract/openapi.yaml", import.meta.url));
 
-/** That each has a test that reaches it is replies.test.ts' to say, and test/errors'. */
+/** replies.test.ts and test/api/errors check that a test reaches each operation. */
 describe.skipIf(!existsSync(file))("the OpenAPI document of the public interface", () => {
   it("lists only operations that have a handler and a permission", () => {
     const { paths } = parse(readFileSync(file, "utf8"));
@@ -166,7 +166,7 @@ describe.skipIf(!existsSync(file))("the OpenAPI document of the public interface
     expect(lacking).toEqual([]);
   });
 });
-/** What only LanceDB SDKs ask: operation, what it takes, methods, path. */
+/** Operations that only LanceDB SDKs use: id, permission, methods, path. */
 const ofLancedb: [string, string, string, string][] = [
   ["CloneTable", "write", "POST", "/v1/table/{id}/clone"],
   ["CreateMultipartWrite", "write", "POST", "/v1/table/{id}/multipart_write/create"],

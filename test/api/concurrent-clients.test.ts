@@ -15,7 +15,7 @@ const path = (rest: string) => `/v1/table/${pick(tables)}/${rest}`;
 const post = (where: string, body?: object | Uint8Array, params?: Record<string, string>) =>
   joust.client.post(where, body, params);
 
-/** One request of each kind, to a table that may or may not exist. */
+/** One request of each kind on a table that may or may not exist. */
 const requests: Record<string, () => Promise<Answer>> = {
   create: () =>
     post(path("create"), items(300), { mode: pick(["create", "exist_ok", "overwrite"]) }),
@@ -52,14 +52,14 @@ const requests: Record<string, () => Promise<Answer>> = {
   dropIndex: () => post(path(`index/${pick(["id_idx", "vector_idx"])}/drop`)),
 };
 
-/** What may go wrong when everybody changes everything: something is missing, taken or just being changed. */
+/** Error codes that concurrent changes may cause: the object is missing, exists or is being changed. */
 const foreseen = new Set([1, 4, 5, 6, 7, 14]);
 
 it(`concurrent clients get only expected errors (TEST_SEED=${seed})`, {
   timeout: 120_000,
 }, async () => {
   const names = Object.keys(requests);
-  // Long enough to meet one another, and for each request to have found what it needs once.
+  // Long enough for the clients to overlap and for each kind of request to succeed once.
   const started = Date.now();
   const isOver = () => {
     const passed = Date.now() - started;
@@ -81,7 +81,7 @@ it(`concurrent clients get only expected errors (TEST_SEED=${seed})`, {
   expect(surprises).toEqual([]);
   expect([...succeeded].sort()).toEqual([...names].sort());
 
-  // What is listed is whole, and what is not has left nothing behind.
+  // Listed tables are complete, and unlisted ones have left no files.
   const left: string[] = (await joust.client.get("/v1/table")).json.tables;
   for (const table of left) {
     const rows = await joust.client.count(table);

@@ -11,8 +11,8 @@ import { setupServer } from "../harness/setup-server.js";
 const joust = setupServer();
 
 /**
- * One request of each operation that succeeds, in an order that works: an operation that is not
- * here has no test (see below). JOB, MANIFEST and LOCATION stand for what earlier replies gave.
+ * One successful request of each operation, in a working order. A test below checks that no
+ * operation is missing. JOB, MANIFEST and LOCATION are replaced by values of earlier replies.
  */
 const requests: [string, string, (object | Uint8Array)?][] = [
   ["CreateNamespace", "/v1/namespace/ns/create", { properties: { a: "1" } }],
@@ -185,7 +185,7 @@ it("the tested requests cover every operation", () => {
   expect([...new Set(requests.map(([id]) => id))].sort()).toEqual(ids.sort());
 });
 
-/** What changes something is recorded, and the reply says under which id. */
+/** A change is recorded as a transaction, and the reply contains its id. */
 async function expectRecord(operation: Operation, { headers, json }: Answer): Promise<void> {
   const named = [json.transaction_id ?? []].flat();
   const id = headers.get("x-transaction-id");

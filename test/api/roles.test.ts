@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 const encoded = (id: string) => encodeURIComponent(id);
 
-/** A request with a body of the right kind, about a table or namespace `none`; what comes of it does not matter. */
+/** A request with a valid body kind on a missing table or namespace; only authorization matters. */
 function ask(client: Client, { methods, path, body }: Operation): Promise<Answer> {
   const filled = path.replace("{id}", "none").replace(/\{\w+\}/g, "0");
   const method = methods.at(-1) as string;
@@ -62,7 +62,7 @@ const table = `/v1/table/${name}`;
 const virtual_column = { input_columns: ["id"], udf: "AAAA", udf_name: "f", data_type: "int64" };
 const kept = { "joust.keep_versions": "0s" };
 
-/** Requests of operations that ask for less, by operation: those that need `admin`, and one like them that does not. */
+/** Operations of which only some requests need `admin`: those requests, and a similar one that does not. */
 const partly: Record<
   string,
   { admin: [string, object | Uint8Array][]; write: [string, object | Uint8Array] }

@@ -121,7 +121,7 @@ describe("nearest()", () => {
     },
   );
 
-  /** Vectors of different lengths, for which the three distances differ. */
+  /** Vectors of different lengths, so that the three distances differ. */
   function scaled(source: Source): Source {
     return {
       ...source,

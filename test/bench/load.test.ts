@@ -13,7 +13,7 @@ let server: Server;
 let url: string;
 let seen: { line: string; header: string; body: Buffer }[];
 
-/** Answers everything, and `/fail` with an error. */
+/** Answers every request, and `/fail` with an error. */
 beforeEach(async () => {
   seen = [];
   server = createServer((request, response) => {
@@ -45,14 +45,14 @@ describe.each(Object.entries(tools))("the load generator %s", (_name, load) => {
       { method: "GET", path: "/c", headers: { "x-test": "three" } },
     ];
     const result = await load({ url, requests, clients: 1, seconds: 1 });
-    // The last request may still be on its way when the time is up.
+    // The last request may still be in flight at the end.
     expect(seen.length - result.requests).toBeLessThanOrEqual(1);
     expect(result.requests).toBeGreaterThan(10);
     expect(result.failures).toBe(0);
     expect(result.p50).toBeGreaterThan(0);
     expect(result.p95).toBeGreaterThanOrEqual(result.p50);
     expect(result.p99).toBeGreaterThanOrEqual(result.p95);
-    // wrk begins with the second one.
+    // wrk starts with the second request.
     const first = seen.findIndex(({ line }) => line === "POST /a");
     expect(seen.slice(first, first + 4)).toEqual([
       { line: "POST /a", header: 'quoted "one"', body: Buffer.from(bytes) },
@@ -80,7 +80,7 @@ test.runIf(process.platform === "linux")(
     try {
       await expect.poll(() => tree(child.pid ?? 0).length, { timeout: 20_000 }).toBe(2);
       const pids = tree(child.pid ?? 0);
-      // The parent alone may have taken as much by the time that its child has begun.
+      // The parent may have used as much CPU time before the child started.
       const ofChild = () => (cpuSeconds(pids) ?? 0) - (cpuSeconds([child.pid ?? 0]) ?? 0);
       await expect.poll(ofChild, { timeout: 20_000 }).toBeGreaterThan(0.1);
       expect(residentBytes(pids)).toBeGreaterThan(4 * 2 ** 20);

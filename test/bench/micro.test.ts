@@ -31,7 +31,7 @@ test("each request makes one call into the engine", async () => {
     "10 vectors": once,
     "10 ids": once,
     "filter, limit 10": once,
-    // Memory is held for a large answer until the socket has taken it; slow readers are limited by that.
+    // A large response stays in memory until the socket has taken it; slow clients are limited by that.
     "all rows with vectors": { "Table.query": 1, "QueryRest.cancel": 1, "QueryRest.held": 1 },
   });
   for (const { title, calls, bytes } of lines) {

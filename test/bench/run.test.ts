@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseArguments } from "../../bench/arguments.mjs";
 import { runBench } from "../../bench/run.mjs";
 
-/** Each kind of request once, on a table so small that all of it takes seconds. */
+/** Each kind of request once, on a table so small that the run takes seconds. */
 const keys = [
   "vector-pq-high",
   "vector-batch",

@@ -5,7 +5,7 @@ import { adoptTables } from "../../src/catalog/discovery/adoption.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { describeOnEachDatabase, makeTable, quiet, type TestCatalog } from "./catalog-databases.js";
 
-/** A root whose content the test decides on; what the engine finds in real ones is tested over HTTP. */
+/** A root with content set by the test; tests over HTTP cover real roots. */
 class Root {
   readonly tables: { id: string[]; location: string }[] = [];
   readonly namespaces: string[][] = [];
@@ -27,7 +27,7 @@ class Root {
     return { tables: this.tables, namespaces: this.namespaces, skipped: [] };
   }
 
-  /** Directories are empty here: each stands for a table. */
+  /** An empty directory counts as a table here. */
   async contents(location: string) {
     return existsSync(location) ? "table" : "nothing";
   }
@@ -116,7 +116,7 @@ describe("tables written by other tools", () => {
       mkdirSync(location);
       const table = {
         location,
-        // Read after the files were seen, before the catalog has a row.
+        // Read after the files were seen and before the catalog has a row.
         get id() {
           rmSync(location, { recursive: true, force: true });
           return ["t"];

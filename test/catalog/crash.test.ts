@@ -5,7 +5,7 @@ import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-tables.j
 import type { CatalogDatabase } from "../../src/database/database.js";
 import { describeOnEachDatabase, makeTable, quiet } from "./catalog-databases.js";
 
-/** Lets all writes of a catalog fail, until it is restored. */
+/** Makes all writes of a catalog fail until it is restored. */
 function away(catalog: SqlCatalog) {
   const db: CatalogDatabase = Reflect.get(catalog, "db");
   return vi.spyOn(db, "write").mockRejectedValue(new Error("the catalog is away"));
@@ -32,7 +32,7 @@ describe("after a server ends", () => {
       expect(new Set(left.map((table) => table.location))).toEqual(
         new Set([reserved.location, dropped.location]),
       );
-      // Taken over: a look at the same time by another server would not find them.
+      // The claim is exclusive: a concurrent claim of another server returns nothing.
       expect(await catalog.claimOrphanedTables()).toEqual([]);
       await expect(catalog.publishTable(reserved.key)).rejects.toMatchObject({ code: 14 });
       for (const table of left) await catalog.forgetTable(table.key);
@@ -42,7 +42,7 @@ describe("after a server ends", () => {
 
     it("a claimed table stays with its new owner when the former owner returns", async () => {
       const open = newCatalog();
-      // A tool is on no list of servers, as one that was silent for too long.
+      // A tool is not registered as a server, like a server whose lease has expired.
       const lapsed = (await open.open("tool")).catalog;
       const { catalog } = await open.open();
       const { key, location } = await lapsed.reserveTable(["t"], nothing);

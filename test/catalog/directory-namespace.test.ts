@@ -1,6 +1,6 @@
 /**
- * What the existing adapter, `RestAdapter` over `DirectoryNamespace`, gets wrong, and what clients
- * written against it depend on, where no other test proves it already.
+ * Defects of the existing adapter, `RestAdapter` over `DirectoryNamespace`, and behaviour that its
+ * clients depend on, as far as no other test covers it.
  */
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ describe("a name", () => {
     const encoded = (name: string) => (name.includes("%") ? name : encodeURIComponent(name));
     for (const name of bad) {
       for (const path of [
-        // The URL of a client must not be tidied up on its way: the name is never a whole segment.
+        // The client must not normalize the URL: the name is never a whole segment.
         `/v1/table/ns$${encoded(name)}/create`,
         `/v1/namespace/ns$${encoded(name)}/create`,
         `/v1/table/ns$${encoded(name)}/declare`,
@@ -43,14 +43,14 @@ describe("a name", () => {
     for (const path of ["/v1/table/ns$$x/create", "/v1/table/$x/create", "/v1/table/x$/create"]) {
       expectFailure(await client.post(path, items(1)), 400, 13, /empty component/);
     }
-    // Nothing was written beside the root, or left in it.
+    // Nothing was written beside the root or left in it.
     const own = readdirSync(joust.root).filter((name) => !name.startsWith("."));
     expect(own).toHaveLength(1);
   });
 
   it("that contains a delimiter is not parsed as two names", async () => {
     const { client } = joust;
-    // Written with another delimiter, the name would hold the usual one.
+    // With another delimiter the name could contain the usual one.
     const reply = await client.post("/v1/table/ns$x:y/create?delimiter=:", items(1));
     expect([reply.status, reply.json.code]).toEqual([404, 1]);
     await client.createNamespace("a");
@@ -105,7 +105,7 @@ describe("a table", () => {
     const declared = await on("ns$d", "describe", {});
     expect(declared).not.toHaveProperty("version");
     expect(declared).not.toHaveProperty("schema");
-    // A client that is told that the name is taken describes it.
+    // A client that gets "already exists" describes the table.
     expectFailure(await client.post("/v1/table/ns$d/declare", {}), 409, 5);
     expectFailure(await client.post("/v1/table/ns$t/declare", {}), 409, 5);
     const real = await on("ns$t", "describe", {});

@@ -25,7 +25,7 @@ afterEach(() => {
 
 const serve = (at: string): Promise<Server> => startServerForTest({ root: at, key });
 
-/** A table directory as any Lance tool would have written it, of which the served root knows nothing. */
+/** A table directory written by another Lance tool, unknown to the served root. */
 async function writeElsewhere(rows: number): Promise<string> {
   const server = await serve(elsewhere);
   await server.client.createTable("t", items(rows));

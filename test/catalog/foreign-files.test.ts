@@ -24,7 +24,7 @@ const joust = setupServer();
 const post = (path: string, body: object = {}) => joust.client.post(`/v1/table/${path}`, body);
 const inRoot = (...parts: string[]) => join(joust.root, ...parts);
 
-/** A file in the root that is no table's; its path. */
+/** Creates a file in the root that belongs to no table; returns its path. */
 function foreign(path: string): string {
   const file = inRoot(path);
   mkdirSync(dirname(file), { recursive: true });
@@ -32,7 +32,7 @@ function foreign(path: string): string {
   return file;
 }
 
-/** A Lance table in the root that the catalog does not know. */
+/** Creates a Lance table in the root that the catalog does not have. */
 async function unknownTable(path: string, rows: number): Promise<string> {
   const name = `source-${path.replaceAll("/", "-")}`;
   const { location } = await joust.client.createTable(name, items(rows));
@@ -40,7 +40,7 @@ async function unknownTable(path: string, rows: number): Promise<string> {
   return inRoot(path);
 }
 
-/** Longer than a listing trusts the last look at the root. */
+/** Longer than the interval between two scans of the root. */
 const LOOK = 1_200;
 
 describe("a location chosen by a client", () => {
@@ -113,7 +113,7 @@ describe("drop", () => {
     await sleep(LOOK);
     expect((await client.get("/v1/table")).json.tables).not.toContain("shared");
     expectFailure(await post("shared/describe"), 404, 4);
-    // The name is free; another table's files go elsewhere.
+    // The name is free; a new table gets another location.
     const again = await client.createTable("shared", items(1));
     expect(again.location).not.toBe(location);
     expect(await client.count("shared")).toBe(1);

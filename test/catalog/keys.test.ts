@@ -38,7 +38,7 @@ describe("API keys", () => {
       const hash = newHash();
       expect(await server.keys.findByHash(hash)).toBeUndefined();
       const key = await tool.keys.create({ name: "a", role: "read", hash });
-      // SQLite is asked once in a millisecond, Postgres remembers a key for a second.
+      // A key is cached for a millisecond with SQLite and for a second with Postgres.
       const soon = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
       const found = async () => (await server.keys.findByHash(hash)) !== undefined;
       await waitFor("the key is known", found, soon);
@@ -59,7 +59,7 @@ describe("API keys", () => {
         const found = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
         expect(found.every((key) => key === undefined)).toBe(true);
       }
-      // Without a query as long as the answers count.
+      // The negative results are cached: no query runs.
       if (performance.now() - began < 900) {
         expect(hashes.map((hash) => server.keys.findByHashSync(hash))).toEqual(
           hashes.map(() => null),

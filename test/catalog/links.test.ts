@@ -26,7 +26,7 @@ function directory(purpose: string): string {
   return path;
 }
 
-/** A Lance table outside of the root that is served. */
+/** A Lance table outside of the served root. */
 async function tableElsewhere(rows: number): Promise<string> {
   const root = directory("elsewhere");
   const server = await serve(root);
@@ -41,7 +41,7 @@ const tables = async (server: Server): Promise<string[]> =>
 const isLink = (path: string): boolean =>
   lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
-/** How often something stands in what a server printed. */
+/** How often a text occurs in the server's output. */
 const times = (server: Server, text: string): number => server.output().split(text).length - 1;
 
 describe("a symbolic link in the root", () => {
@@ -85,7 +85,7 @@ describe("a symbolic link in the root", () => {
       expect(times(server, `${name}.lance"`), name).toBe(1);
       expectFailure(await client.post(`/v1/table/${name}/describe`), 404, 4);
       expectFailure(await client.post(`/v1/table/${name}/drop`), 404, 4);
-      // A table of that name is not written through the link.
+      // A new table with that name is not written through the link.
       const made = await client.createTable(name, items(1));
       expect(made.location).not.toBe(join(root, `${name}.lance`));
       expect(await client.count(name)).toBe(1);
@@ -159,7 +159,7 @@ describe("a symbolic link in the root", () => {
     expect(await always.client.count("linked")).toBe(5);
     await always.stop();
 
-    // It is in the catalog by now.
+    // The catalog has it now.
     const again = await serve(root, "--follow-links", "never");
     const answer = await again.client.post("/v1/table/linked/count_rows", {});
     expectFailure(answer, 409, 19, /--follow-links never/);

@@ -15,7 +15,7 @@ afterEach(() => removeDir(dir));
 
 const serve = (root: string): Promise<Server> => startServerForTest({ root, key });
 
-/** A root with a table in a namespace, and one in the root, of 5 rows each. */
+/** A root with one table in a namespace and one in the root, of 5 rows each. */
 async function filled(root: string): Promise<void> {
   const server = await serve(root);
   await server.client.createNamespace("n");

@@ -86,7 +86,7 @@ describe("namespaces", () => {
       const table = await makeTable(store, ["a", "b", "t"]);
       await expect(catalog.dropNamespace(["a", "b"], restrict)).rejects.toMatchObject(notEmpty);
       await catalog.dropTable(table.id);
-      // Its files are still being removed: that is nobody's business any more.
+      // Its files are still being removed, which blocks nothing.
       await catalog.dropNamespace(["a", "b"], restrict);
       await catalog.reserveTable(["a", "making"], { properties: {}, storageOptions: {} });
       await expect(catalog.dropNamespace(["a"], restrict)).rejects.toMatchObject(notEmpty);

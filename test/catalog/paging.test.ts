@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Page, PageRequest } from "../../src/catalog/catalog.js";
 import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
-/** Follows the tokens to the end. */
+/** Follows the page tokens to the end. */
 async function walk<T>(
   list: (page: PageRequest) => Promise<Page<T>>,
   limit: number,

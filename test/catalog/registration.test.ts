@@ -69,7 +69,7 @@ describeOnEachDatabase((newCatalog) => {
     const table = await makeTable(store, ["t"]);
     await catalog.changeTables({ deregister: [["t"]] });
     await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
-    // Neither adoption nor a new table takes the files.
+    // Neither adoption nor a new table uses the files.
     const found = { tables: [{ id: ["t"], location: table.location }], namespaces: [] };
     expect((await catalog.adopt(found, async () => "table")).adopted).toEqual([]);
     expect((await makeTable(store, ["t"])).location).not.toBe(table.location);
@@ -96,7 +96,7 @@ describeOnEachDatabase((newCatalog) => {
     const { replaced } = await catalog.registerTable(wanted, { replace: true });
     expect(replaced).toMatchObject({ key: one.key, location: one.location });
     expect(await catalog.table(["one"])).toMatchObject({ location: two.location });
-    // The same once more only sets the properties, and keeps the table's key.
+    // A repeated registration only sets the properties and keeps the table's key.
     const before = await catalog.table(["one"]);
     await catalog.registerTable({ ...wanted, properties: { x: "z" } }, { replace: true });
     expect(await catalog.table(["one"])).toEqual({ ...before, properties: { x: "z" } });
@@ -112,7 +112,7 @@ describeOnEachDatabase((newCatalog) => {
     expect(await catalog.table(["t"])).toMatchObject({ declared: true });
     await catalog.releaseFirstVersion(key);
     expect(await catalog.claimFirstVersion(key)).toBe(true);
-    // The right of a server that is gone is anybody's.
+    // The claim of an ended server is free.
     await store.close();
     const next = await given.open();
     expect(await next.catalog.claimFirstVersion(key)).toBe(true);

@@ -41,7 +41,7 @@ describe("the SQLite connection", () => {
       );
     rival.exec("begin immediate");
     await expect(create("a")).rejects.toMatchObject({ code: 17 });
-    // The same outside a transaction, as migrations write.
+    // The same outside of a transaction, as in migrations.
     await expect(sql`update namespaces set name = name`.execute(db.read)).rejects.toMatchObject({
       code: "SQLITE_BUSY",
     });

@@ -30,7 +30,7 @@ describe("tables", () => {
       const second = await catalog.reserveTable(["t"], nothing);
       await catalog.publishTable(second.key);
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject(taken);
-      // Releasing is for tables in the making only.
+      // Only a reserved table can be released.
       await catalog.releaseTable(second.key);
       expect(await catalog.table(["t"])).toEqual(second);
     });
@@ -93,7 +93,7 @@ describe("tables", () => {
       expect(renamed).toEqual({ ...table, id: ["n", "new"] });
       expect(await catalog.table(["n", "new"])).toEqual(renamed);
       await expect(catalog.table(["old"])).rejects.toMatchObject({ code: 4 });
-      // The old name is free, its location is not.
+      // The old name is free, the location is not.
       expect((await makeTable(store, ["old"])).location).not.toBe(table.location);
     });
 

@@ -17,7 +17,7 @@ const set = (key: string, value: string, mode: "overwrite" | "fail" | "skip" = "
 
 afterEach(() => vi.useRealTimers());
 
-/** Looks into the catalog's tables, past the catalog. */
+/** Reads the catalog's tables directly. */
 async function reading<T>(
   { url }: TestCatalog,
   look: (db: Kysely<CatalogSchema>) => Promise<T>,
@@ -26,7 +26,7 @@ async function reading<T>(
   return look(db.read).finally(db.close);
 }
 
-/** Ids of the transactions that have a row. */
+/** Ids of the stored transactions. */
 const stored = (catalog: TestCatalog): Promise<string[]> =>
   reading(catalog, async (db) => {
     const rows = await db.selectFrom("transactions").select("id").execute();
@@ -280,7 +280,7 @@ describeOnEachDatabase((newCatalog) => {
     await jobs.pause(job.id, false);
     expect(await jobs.done(job.id)).toBe(false);
     expect(await jobs.claim([])).toMatchObject({ id: job.id });
-    // The run came to its end all the same.
+    // The run ended before the pause took effect.
     await jobs.pause(job.id, true);
     expect(await jobs.done(job.id)).toBe(true);
     expect(await jobs.find(job.id)).toMatchObject({ state: "DONE", paused: false });

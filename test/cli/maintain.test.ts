@@ -8,10 +8,10 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const maintain = (...args: string[]) => runCli(["maintain", ...args], { timeoutMs: 60_000 });
 
-/** A server that leaves tables alone. */
+/** A server without maintenance. */
 const serve = (root: string) => startServer({ root, args: ["--maintenance", "off"] });
 
-/** One fragment that an index covers and 20 that it does not: such are not put together. */
+/** One indexed fragment and 20 unindexed ones: compaction does not merge the two kinds. */
 async function worn(server: Server, table: string, properties = "{}"): Promise<void> {
   const { client } = server;
   await client.createTable(table, items(300), { properties });
@@ -66,7 +66,7 @@ describe("joust maintain", () => {
     const rows = () =>
       stream(Object.fromEntries(columns.map((name) => [name, [type.f64, numbers()] as const])));
     await client.createTable("read", rows());
-    // More than sockets take of an answer that nobody reads on.
+    // More data than the socket buffers hold while the client does not read.
     for (let n = 1; n < 6; n++) await client.insert("read", rows());
     const answer = await fetch(`${client.url}/v1/table/read/query`, {
       method: "POST",

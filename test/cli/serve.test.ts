@@ -8,7 +8,7 @@ import type { Server } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
 
-/** The file that holds the first admin key, as the server says. */
+/** The path of the first admin key file in the server's output. */
 const keyFile = (server: Server) =>
   /^a first admin key is in (\S+): read it/m.exec(server.output())?.[1];
 const status = async (server: Server, key: string) =>
@@ -36,7 +36,7 @@ describe("the first start on a root", () => {
   it("continues without a key and prints a hint if the key file cannot be written", async () => {
     const root = tempDir("root");
     mkdirSync(join(root, ".joust"));
-    // Names that are taken by directories cannot be written, also by root.
+    // A directory with the file's name cannot be written, even by root.
     for (let n = 1; n <= 100; n++)
       mkdirSync(join(root, ".joust", `admin-key${n > 1 ? `-${n}` : ""}`));
     const server = await startServerForTest({ root, key: null });

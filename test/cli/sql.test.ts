@@ -29,7 +29,7 @@ afterAll(async () => {
   removeDir(root);
 });
 
-/** Where a statement runs: on a server, or in the command's own process beside it. */
+/** Where a statement runs: on a server, or on a root in the command's process. */
 const places = {
   "on a server": () => ["--url", server.url],
   "on a root": () => [root],

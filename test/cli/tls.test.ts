@@ -12,11 +12,11 @@ import { waitFor } from "../harness/wait-for.js";
 interface Answer {
   readonly status: number | undefined;
   readonly body: string;
-  /** The name in the certificate of this connection. */
+  /** The common name in the certificate of this connection. */
   readonly certificate: string;
 }
 
-/** A request on a connection of its own, which trusts only the given certificates. */
+/** Sends a request on a new connection that trusts only the given certificates. */
 function get(server: Server, path: string, trusted: readonly TlsFiles[]): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
-/** Longer than a server looks for the lock of another one again. */
+/** Longer than the interval at which a server polls for a lock. */
 const A_WHILE = 150;
 
 describe("the lock on the tags and branches of a table", () => {
@@ -15,7 +15,7 @@ describe("the lock on the tags and branches of a table", () => {
       const steps: string[] = [];
       await first.lockReferences(key);
       const waiting = second.catalog.lockReferences(key).then(() => steps.push("second has it"));
-      // Another table's is free.
+      // The lock of another table is free.
       await second.catalog.lockReferences(other.key);
       await delay(A_WHILE);
       steps.push("first has it");
@@ -36,7 +36,7 @@ describe("the lock on the tags and branches of a table", () => {
       first.unlockReferences(key);
       await delay(A_WHILE);
       expect(has).toBe(false);
-      // A server whose requests never pause.
+      // A server with continuous requests.
       let stop = false;
       const busy = Array.from({ length: 3 }, async (_, n) => {
         await delay(n * 7);

@@ -5,11 +5,11 @@ import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { newKey, type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-/** A root that several servers work on. */
+/** A root shared by several servers. */
 export interface SharedRoot {
-  /** Starts another server on it, with further arguments; all have one key. */
+  /** Starts a further server on the root with additional arguments; all servers have the same key. */
   serve(...args: string[]): Promise<Server>;
-  /** Names in the root itself, on a local one. */
+  /** The entries of a local root; undefined for a bucket. */
   listing(): string[] | undefined;
 }
 

@@ -24,7 +24,7 @@ describeOnSharedRoots((root) => {
     clients = [servers[0].client, servers[1].client];
   }, 60_000);
 
-  /** Asks both servers at once, some times each. */
+  /** Sends requests to both servers at once, several times each. */
   const both = (times: number, ask: (client: Client, index: number) => Promise<Answer>) =>
     Promise.all(
       Array.from({ length: 2 * times }, (_, index) => ask(clients[index % 2] as Client, index)),
@@ -78,7 +78,7 @@ describeOnSharedRoots((root) => {
       }
       return client.post(`${path}/insert`, rows(1_000 + 10 * index, 10));
     });
-    // A change that the other server's kept ahead of may be refused as a conflict, and is then not made.
+    // A change that conflicts with the other server may be rejected, and then has no effect.
     const made = (kind: (index: number) => boolean) =>
       answers.filter((answer, index) => kind(index) && answer.status === 200).length;
     const refused = answers.filter((answer) => answer.status !== 200);
@@ -94,7 +94,7 @@ describeOnSharedRoots((root) => {
     const updates = made((index) => index % 12 === 4);
     for (const client of clients) {
       expect(await client.count("busy")).toBe(100 - deletes + 10 * inserts);
-      // Row 0 was there from the start.
+      // Row 0 existed from the start.
       const zero = await client.query("busy", { filter: "id = 0", columns: ["name"] });
       expect(zero.getChild("name")?.get(0)).toBe(`row 0${"+".repeat(updates)}`);
     }
@@ -181,7 +181,7 @@ describeOnSharedRoots((root) => {
 
   it("two servers maintain a table with one shared set of jobs", { timeout: 60_000 }, async () => {
     await clients[0].createTable("kept", rows(0, 1));
-    // One after the other: together they would share a commit.
+    // One after another: concurrent inserts would share a commit.
     for (let n = 0; n < 40; n++) await clients[n % 2]?.insert("kept", rows(1 + n, 1));
     const jobs = async (client: Client): Promise<Json[]> =>
       (await client.ok("/v1/jobs/list", { limit: 1_000 })).jobs.filter(
@@ -204,7 +204,7 @@ describeOnSharedRoots((root) => {
     await third.client.createTable("filled", rows(0, 100_000));
     const column = { name: "hash", computed: slowExpression("name") };
     await third.client.ok("/v1/table/filled/add_columns", { new_columns: [column] });
-    // Others take no jobs of a table that is busy: this one is the third server's.
+    // No other server claims jobs of a table with a running job: this one runs on the third server.
     const { job_id } = await third.client.ok("/v1/table/filled/backfill_column", {
       column: "hash",
     });

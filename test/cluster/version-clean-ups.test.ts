@@ -5,7 +5,7 @@ import { waitFor } from "../harness/wait-for.js";
 
 const never = new AbortController().signal;
 
-/** Answers what another server asks, once it does: these versions are needed. */
+/** Acknowledges the clean-up of another server: these versions are needed. */
 async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise<void> {
   await waitFor("it is asked", async () => {
     const [asked] = await versionCleanUps.elsewhere();

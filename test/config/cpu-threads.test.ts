@@ -5,14 +5,14 @@ import { stream, type } from "../harness/arrow.js";
 import { waitForIndex } from "../harness/indexes.js";
 import { type Server, startServer } from "../harness/server.js";
 
-/** Threads in which Lance computes; beside them it has one that hands out the work. */
+/** Compute threads of Lance; an additional thread distributes the work. */
 function computing({ pid }: Server): number {
   const tasks = `/proc/${pid}/task`;
   const names = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/comm`, "utf8"));
   return names.filter((name) => name.startsWith("lance-cpu")).length - 1;
 }
 
-/** Searches an index from many sides at once. */
+/** Searches an index with many concurrent requests. */
 async function keepBusy({ client }: Server): Promise<void> {
   const vectors = Array.from({ length: 4_000 }, (_, row) => [row % 61, row % 67, row % 71, row]);
   await client.createTable("points", stream({ v: [type.vector(4), vectors] }));

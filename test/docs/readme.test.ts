@@ -9,7 +9,7 @@ import { checkout, codeBlocks } from "./code-blocks.js";
 
 const run = promisify(execFile);
 
-/** Every command of README.md runs here, except `npm test`, which runs this file, and which CI runs. */
+/** Every command of README.md runs here, except `npm test`, which runs this file and which CI runs. */
 describe("the commands of the README", () => {
   const blocks = codeBlocks("README.md", "sh");
   const start = blocks.findIndex((block) => block.includes("npm start"));

@@ -14,7 +14,7 @@ import { waitFor } from "../harness/wait-for.js";
 const MiB = 1024 * 1024;
 const EIO = 5;
 
-/** Changes of every kind; each answers with a failure while the disk fails. */
+/** Changes of every kind; each fails while the disk fails. */
 const changes: Record<string, (server: Server) => Promise<Answer>> = {
   insert: ({ client }) => client.post("/v1/table/t/insert", items(10, { from: 5_000 })),
   create: ({ client }) => client.post("/v1/table/new/create", items(10)),
@@ -32,7 +32,7 @@ const changes: Record<string, (server: Server) => Promise<Answer>> = {
   tag: ({ client }) => client.post("/v1/table/t/tags/create", { tag: "x", version: 1 }),
 };
 
-/** Nothing was changed, nothing half written is to be seen, and reads go on. */
+/** Nothing was changed, no partial write is visible, and reads work. */
 async function expectUnchanged({ client, root }: Server): Promise<void> {
   expect(await client.count("t")).toBe(100);
   expect(await client.count("t", { predicate: "name = 'x'" })).toBe(0);
@@ -43,7 +43,7 @@ async function expectUnchanged({ client, root }: Server): Promise<void> {
   expect(readdirSync(root).filter((name) => name.endsWith(".lance"))).toEqual(["t.lance"]);
 }
 
-/** Once the disk is well again every change is made. */
+/** Every change succeeds after the disk works again. */
 async function expectWell(server: Server): Promise<void> {
   for (const [name, change] of Object.entries(changes)) {
     const answer = await change(server);
@@ -79,7 +79,7 @@ async function serve(
   return server;
 }
 
-/** A disk of its own, and the catalog elsewhere or on it too. */
+/** A separate disk, and a directory on another disk for the catalog. */
 function disk(mebibytes: number): { disk: SmallDisk; root: string; elsewhere: string } {
   const disk = new SmallDisk(mebibytes);
   onTestFinished(() => disk.remove());
@@ -124,7 +124,7 @@ describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
       503,
       "the storage is full; send the request again when there is space",
     ]);
-    // A write that was under way when the upload failed may hold the file open for a moment.
+    // A write in progress at the failure may keep the file open for a moment.
     await waitFor("its space is free", () => small.free > before - MiB / 2);
     small.empty();
     await expectUnchanged(server);

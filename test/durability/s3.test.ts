@@ -67,7 +67,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     const other = await joust.start("other");
     try {
       expect(await other.client.count("shared")).toBe(30);
-      // A commit of the one is what the other answers from at once.
+      // The other server answers from the commit at once.
       await other.client.insert("shared", items(5, { from: 30 }));
       expect(await joust.server.client.count("shared")).toBe(35);
     } finally {
@@ -122,7 +122,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     expect(readdirSync(directory)).toEqual(["notes.txt"]);
     expect(readdirSync(objects("named.lance"))).toEqual(["notes.txt"]);
 
-    // A look at the root, which a miss asks for, takes neither for a table.
+    // A lookup of a missing name scans the root and takes neither as a table.
     await sleep(1_100);
     expectFailure(await client.post("/v1/table/named/describe"), 404, 4);
     expect((await client.get("/v1/table")).json.tables).not.toContain("named");

@@ -11,7 +11,7 @@ const COMPILE =
   "compile joust from its sources with Rust 1.94 or newer (`npm run build` in a checkout)";
 const published = ["linux-x64-gnu", "darwin-arm64"];
 
-/** What napi's loader throws: its own words, and the errors that it met as a chain of causes. */
+/** The error of napi's loader: its own message with the causes as a chain. */
 function napiError(...messages: string[]): Error {
   const chain = messages.reduceRight<Error | undefined>(
     (cause, message) => new Error(message, cause && { cause }),

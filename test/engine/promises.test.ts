@@ -77,7 +77,7 @@ describe("promises of the engine", () => {
     let writing: Promise<unknown> | undefined;
     for (let at = 0; at < body.length; at += 1 << 20) {
       if (upload.push(body.subarray(at, at + (1 << 20)))) continue;
-      // Nobody has read until now, so that there was a pause.
+      // The engine reads nothing before this, so the upload was paused.
       writing ??= table.create(upload, true);
       await upload.drained();
     }

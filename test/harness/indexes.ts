@@ -6,7 +6,7 @@ export async function listIndexes(client: Client, id: string): Promise<Json[]> {
   return (await client.ok(`/v1/table/${encodeURIComponent(id)}/index/list`, {})).indexes;
 }
 
-/** Waits until an index is ready, as clients do: by listing. A build that failed is an error at once. */
+/** Waits until the listing shows the index as ready. Throws at once if the build failed. */
 export async function waitForIndex(client: Client, id: string, name: string): Promise<Json> {
   let failed: Json;
   const entry = await waitFor(

@@ -3,20 +3,20 @@ import type { AddressInfo } from "node:net";
 
 export interface InterceptingProxy {
   readonly url: string;
-  /** Keeps requests back that match, until `release`. */
+  /** Holds matching requests until `release`. */
   hold(matches: (method: string, path: string) => boolean): void;
-  /** How many are kept back. */
+  /** Number of held requests. */
   held(): number;
-  /** Hands the next request that matches on, but drops the connection in place of its answer. */
+  /** Forwards the next matching request and drops the connection instead of the response. */
   dropResponse(matches: (method: string, path: string) => boolean): void;
-  /** How many answers were lost. */
+  /** Number of dropped responses. */
   droppedResponses(): number;
-  /** Lets them, and all that come, through. */
+  /** Forwards the held and all later requests. */
   release(): void;
   stop(): Promise<void>;
 }
 
-/** An HTTP proxy that hands requests on as they are, signed headers included. */
+/** An HTTP proxy that forwards requests unchanged, signed headers included. */
 export async function startInterceptingProxy(target: string): Promise<InterceptingProxy> {
   const { hostname, port } = new URL(target);
   let matches = (_method: string, _path: string): boolean => false;

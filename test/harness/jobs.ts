@@ -1,7 +1,7 @@
 import type { Client, Json } from "./client.js";
 import { waitFor } from "./wait-for.js";
 
-/** A job's description once it has ended, however that was. */
+/** The description of a job in any final state. */
 export function waitForJob(client: Client, job_id: string): Promise<Json> {
   return waitFor(
     `job ${job_id} ends`,
@@ -13,14 +13,14 @@ export function waitForJob(client: Client, job_id: string): Promise<Json> {
   );
 }
 
-/** The result of a job that has to succeed. */
+/** The result of a job, which must succeed. */
 export async function waitForJobResult(client: Client, job_id: string): Promise<Json> {
   const job = await waitForJob(client, job_id);
   if (job.job_state === "DONE") return job.result;
   throw new Error(`job ${job_id} is ${job.job_state}: ${JSON.stringify(job.failure)}`);
 }
 
-/** SQL that takes its time: about half a microsecond per step and row. */
+/** A slow SQL expression: about half a microsecond per step and row. */
 export function slowExpression(column: string, steps = 40): string {
   return `sha512(`.repeat(steps) + column + `)`.repeat(steps);
 }

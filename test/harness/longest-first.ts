@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take long by what they do: one that began last would run alone. */
+/** Slow test files: started last, one of them would run alone. */
 const long = [
   "durability/crash/every-change",
   "api/errors/parameters",
@@ -20,7 +20,7 @@ const long = [
   "bench/run",
 ];
 
-/** Begins with the files that take longest; the others follow in vitest's own order. */
+/** Starts with the slow files; the others follow in vitest's own order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification): number => {

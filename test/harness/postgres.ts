@@ -19,7 +19,7 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
-/** A cluster of its own in a temporary directory, on loopback, without durability. */
+/** Starts a separate Postgres cluster in a temporary directory, on loopback, without fsync. */
 export async function startPostgres(): Promise<Postgres> {
   if (!initdb || !postgres) throw new Error(postgresMissing);
   const directory = tempDir("postgres");
@@ -58,7 +58,7 @@ export async function startPostgres(): Promise<Postgres> {
   };
 }
 
-/** Postgres refuses to run as root; the packages that install it make the user `postgres`. */
+/** Postgres refuses to run as root; its packages create the user `postgres`. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string): number => Number(execFileSync("id", [flag, "postgres"]).toString());

@@ -16,16 +16,16 @@ export const s3Missing = versitygw
 
 export interface S3 {
   readonly endpoint: string;
-  /** Its subdirectories are the buckets, and their files the objects. */
+  /** Its subdirectories are the buckets, and the files in them the objects. */
   readonly directory: string;
-  /** Environment that lets a server on loopback reach it. */
+  /** Environment with which a server reaches it. */
   readonly env: Readonly<Record<string, string>>;
   /** `s3://...` of a new, empty bucket. */
   createBucket(): string;
   stop(): Promise<void>;
 }
 
-/** A real S3 server over a temporary directory: buckets are its subdirectories. */
+/** Starts a real S3 server on a temporary directory. */
 export async function startS3(): Promise<S3> {
   if (!versitygw) throw new Error(s3Missing);
   const directory = tempDir("s3");

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Client } from "./client.js";
 import { type Server, type ServerOptions, startServer } from "./server.js";
 
-/** The server of a test file; usable from its hooks and tests only. */
+/** The server of a test file; usable in hooks and tests only. */
 export interface TestServer {
   readonly server: Server;
-  /** Speaks with the admin key. */
+  /** A client with the admin key. */
   readonly client: Client;
   readonly root: string;
 }

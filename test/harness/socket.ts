@@ -2,12 +2,12 @@ import { connect } from "node:net";
 
 export interface RawAnswer {
   readonly status: number;
-  /** Lower-case names. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** All that came over a connection. */
+/** The received bytes of a connection. */
 export interface Received {
   readonly text: string;
   /** The server ended the connection. */
@@ -15,8 +15,8 @@ export interface Received {
 }
 
 /**
- * Sends bytes as they are, for what no HTTP client would send, and reads until the server closes
- * or has been silent for `idleMs`.
+ * Sends raw bytes, which no HTTP client would send, and reads until the server closes the connection
+ * or sends nothing for `idleMs`.
  */
 export function exchangeRaw(
   url: string,
@@ -41,7 +41,7 @@ export function exchangeRaw(
   });
 }
 
-/** The first answer of such an exchange; undefined when the server closed without one. */
+/** The first response of such an exchange; undefined if the server closed without one. */
 export async function sendRaw(
   url: string,
   parts: readonly (string | Uint8Array)[],
@@ -50,17 +50,17 @@ export async function sendRaw(
   return parse((await exchangeRaw(url, parts, idleMs)).text);
 }
 
-/** A request's head; the lines end as HTTP wants them. */
+/** A request head with HTTP line ends. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** A whole request that creates a table of some rows, in one piece. */
+/** A complete request that creates a table. */
 export function createRequest(
   table: string,
   key: string,
   rows: Uint8Array,
-  length: "told" | "chunked" = "told",
+  framing: "content-length" | "chunked" = "content-length",
 ): Buffer {
   const lines = head(
     `POST /v1/table/${table}/create HTTP/1.1`,
@@ -68,9 +68,11 @@ export function createRequest(
     `Authorization: Bearer ${key}`,
     "Connection: close",
     "Content-Type: application/vnd.apache.arrow.stream",
-    length === "told" ? `Content-Length: ${rows.byteLength}` : "Transfer-Encoding: chunked",
+    framing === "content-length"
+      ? `Content-Length: ${rows.byteLength}`
+      : "Transfer-Encoding: chunked",
   );
-  if (length === "told") return Buffer.concat([Buffer.from(lines), rows]);
+  if (framing === "content-length") return Buffer.concat([Buffer.from(lines), rows]);
   const size = `${rows.byteLength.toString(16)}\r\n`;
   return Buffer.concat([Buffer.from(lines + size), rows, Buffer.from("\r\n0\r\n\r\n")]);
 }

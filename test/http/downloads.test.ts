@@ -9,7 +9,7 @@ import { waitFor } from "../harness/wait-for.js";
 import { plain, setupSmallServer } from "./small-server.js";
 
 const KiB = 1024;
-/** Sizes of parts around every limit of the sender, several times what a socket buffers. */
+/** Sizes around every limit of the sender, in total several times the socket buffer. */
 const sizes = [1, 999, 16_000, 31_999, 32_000, 32_001, 16 * KiB, 4_000 * KiB, 7, 20_000 * KiB, 100];
 const parts = sizes.map((size) => randomBytes(size));
 const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -18,7 +18,7 @@ const digest = parts.reduce((hash, part) => hash.update(part), createHash("sha25
 let cancelled = 0;
 let produced = 0;
 
-/** An answer with parts of our choice; the engine's come in sizes of its own. */
+/** A response with parts of chosen sizes. */
 function answerOf(all: readonly Buffer[], options: { endless?: boolean; fails?: boolean } = {}) {
   let at = 0;
   produced = 0;
@@ -54,7 +54,7 @@ const small = setupSmallServer({
   ],
 });
 
-/** Reads an answer to its end, with a pause of `stall` ms whenever `every` more bytes have come. */
+/** Reads a response to its end with a pause of `stall` ms after every `every` bytes. */
 function read(path: string, stall = 0, every = Number.POSITIVE_INFINITY) {
   return new Promise<{ bytes: number; sha256: string; length: string | undefined }>(
     (resolve, reject) => {

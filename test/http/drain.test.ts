@@ -12,7 +12,7 @@ interface Reply {
   bytes: number;
 }
 
-/** One request over a given agent. */
+/** Sends one request over an agent. */
 function ask(server: Server, agent: Agent, path: string, body?: Uint8Array): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const type = { "content-type": "application/vnd.apache.arrow.stream" };

@@ -50,7 +50,7 @@ const values: readonly unknown[] = [
   "x".repeat(10_000),
 ];
 
-/** Bodies with one member that is wrong, or right by accident. */
+/** Bodies with one random member, which is usually invalid. */
 function bodies(operation: Operation): unknown[] {
   const schema = "schema" in operation.body ? operation.body.schema : undefined;
   const members = Object.keys((schema as TSchema | undefined)?.properties ?? {});

@@ -10,7 +10,7 @@ const named = setupServer({
 });
 const keyed = setupServer();
 
-/** The status of a request with these header lines; PORT stands for the server's. */
+/** The status of a request with these header lines; PORT is replaced by the server's port. */
 async function status(
   { server }: TestServer,
   request: string,
@@ -87,7 +87,7 @@ describe("a server without keys", () => {
     ]) {
       expect([origin, await ask("127.0.0.1:PORT", origin)]).toEqual([origin, 403]);
     }
-    // No body and no type: what a page may send without being asked about it first.
+    // Without body and content type: a request that a browser sends without preflight.
     const drop = ["Host: 127.0.0.1:PORT", "Origin: http://evil.example"];
     expect(await status(open, "POST /v1/table/t/drop", drop)).toBe(403);
     expect(await open.client.count("t")).toBe(3);
@@ -117,7 +117,7 @@ describe("a server without keys", () => {
     expect(await remove(["Content-Type: application/json; charset=utf-8"])).toBe(200);
     await client.insert("typed", items(2));
     expect(await client.count("typed")).toBe(2);
-    // Clients leave out the type of an empty body.
+    // Clients omit the content type of an empty body.
     expect(await status(open, "POST /v1/table/typed/describe", ["Host: localhost"])).toBe(200);
     expect(
       await status(open, "POST /v1/table/typed/drop/", ["Host: localhost", "Content-Length: 0"]),
@@ -130,7 +130,7 @@ describe("a server without keys", () => {
     expect(await status(named, "GET /v1/table", ["Host: tables.example:8443"])).toBe(200);
     expect(await status(named, "GET /v1/table", ["Host: Tables.Example"])).toBe(200);
     expect(await status(named, "GET /v1/table", ["Host: not.tables.example"])).toBe(403);
-    // Behind a proxy that ends TLS the page's scheme is another.
+    // Behind a proxy that terminates TLS the scheme of the origin differs.
     expect(await ask("tables.example", "https://tables.example")).toBe(200);
     expect(await ask("localhost", "https://tables.example:8443")).toBe(200);
     expect(await ask("tables.example", "https://evil.example")).toBe(403);

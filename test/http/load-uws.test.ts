@@ -38,7 +38,7 @@ describe("uWebSockets.js", () => {
     expect(load({ packaged: 1, development: 2 })()).toBe(1);
     expect(load({ packaged: missing, development: 2 })()).toBe(2);
     expect(load({ packaged: missing, development: missing })).toThrow(missing);
-    // The same build from elsewhere would fail too, and its reason is worth more than "not installed".
+    // The same build from another package would fail too; its message says more than "not installed".
     expect(load({ packaged: tooNew, development: missing })).toThrow(tooNew);
   });
 

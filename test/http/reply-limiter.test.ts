@@ -9,7 +9,7 @@ import { head } from "../harness/socket.js";
 import { waitFor } from "../harness/wait-for.js";
 import { plain, setupSmallServer } from "./small-server.js";
 
-/** An answer that holds so much and whose reader has been slow for so many seconds. */
+/** A response that holds this many bytes for a client that has been slow for this many seconds. */
 const sending = (caller: string, held: number, seconds: number): Sending => ({
   caller,
   held,
@@ -53,10 +53,10 @@ describe("the memory limit for responses to slow clients", () => {
 });
 
 const part = randomBytes(4 * 2 ** 20);
-/** Callers whose answers have ended, in that order. */
+/** Callers whose responses have ended, in order. */
 const ended: string[] = [];
 
-/** An answer without an end that holds 60 bytes. */
+/** An endless response that holds 60 bytes. */
 const endless = (caller: string): QueryAnswer => {
   const rest = {
     held: 60,
@@ -71,7 +71,7 @@ const endless = (caller: string): QueryAnswer => {
   return { version: 1, done: false, first: part, rest } as unknown as QueryAnswer;
 };
 
-/** The key is the caller. */
+/** The key identifies the caller. */
 const byKey: Authenticator = { identify: (key) => ({ id: key, name: key, role: "admin" }) };
 const small = setupSmallServer({
   authenticator: byKey,
@@ -90,7 +90,10 @@ afterAll(() => {
   for (const socket of sockets) socket.destroy();
 });
 
-/** Asks for an answer and reads what has come every so many ms; without a number, nothing. */
+/**
+ * Requests a response and reads the received data at an interval in ms; without an interval it reads
+ * nothing.
+ */
 function reader(caller: string, everyMs?: number): void {
   const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
   sockets.push(socket);
@@ -105,7 +108,7 @@ function reader(caller: string, everyMs?: number): void {
 it("only connections of a caller with slow clients are closed", async () => {
   reader("slow");
   reader("slow");
-  // Never idle for long.
+  // Reads often enough to count as fast.
   reader("slow", 3_000);
   reader("other");
   for (let one = 0; one < 3; one++) reader("fast", 2);

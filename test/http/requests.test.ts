@@ -83,7 +83,7 @@ describe("an identifier", () => {
     expect(other.json.detail).toContain('["a","c"]');
     expect((await at("/v1/thing/a$b/echo", { id: "a$b" })).status).toBe(400);
     expect((await at("/v1/thing/a$b/echo", { id: null })).status).toBe(200);
-    // What the Java client sends with every body.
+    // The Java client sends this with every body.
     expect((await at("/v1/thing/a$b/echo", { id: [] })).json.id).toEqual(["a", "b"]);
     expect((await at("/v1/thing/$/echo", { id: ["a"] })).status).toBe(400);
   });

@@ -11,7 +11,7 @@ import { plain, setupSmallServer } from "./small-server.js";
 
 const begun: string[] = [];
 const bodies = new Map<string, ArrowBody>();
-/** What the handler waits for before it answers. */
+/** Blocks the handler until the test finishes it. */
 class Wait {
   finish = () => {};
   work: Promise<void> | undefined;
@@ -37,7 +37,7 @@ const operations = [
   }),
 ];
 
-/** Sends the head and a part of the body; the rest when it is asked for. */
+/** Sends the head and part of the body, and later the rest. */
 async function begin(url: string, name: string, headers: readonly string[]) {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   await once(socket, "connect");

@@ -14,7 +14,7 @@ import { plain, setupSmallServer } from "./small-server.js";
 const KEY = "the-key";
 const identity: Identity = { id: "1", name: "known", role: "write" };
 const known: Authenticator = { identify: (key) => (key === KEY ? identity : undefined) };
-/** Like an authenticator whose keys are in a database. */
+/** Looks keys up asynchronously, like a database. */
 const slowly: Authenticator = {
   async identify(key) {
     await sleep(100);
@@ -64,7 +64,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** A connection that sends some bytes and then no more. */
+/** A connection that sends some bytes and then stops. */
 function begin(
   url: string,
   ...parts: (string | Uint8Array)[]

@@ -4,7 +4,7 @@ import type { Logger } from "../../src/telemetry/logger.js";
 import { expectFailure } from "../harness/expect-failure.js";
 import { plain, setupSmallServer } from "./small-server.js";
 
-/** What the server has logged as failed. */
+/** Logged failures. */
 const logged: string[] = [];
 const log = {
   isLevelEnabled: () => false,
@@ -19,7 +19,7 @@ const ok: Reply = { kind: "json", value: {} };
 const circular: Record<string, unknown> = {};
 circular.self = circular;
 
-/** Handlers that fail outside of what they may throw, by name. */
+/** Handlers that throw unexpected errors, by name. */
 const handlers: Record<string, () => Reply | Promise<Reply>> = {
   throws: broken,
   rejects: async () => broken(),

@@ -118,7 +118,7 @@ describe("an Arrow body", () => {
       ["/v1/table/other/describe", auth(), 415],
     ];
     for (const [path, key, status] of cases) {
-      // Writes everything before it reads anything; a server that closes early breaks this off.
+      // The client sends everything before it reads; a server that closes early would break this.
       const answer = await sendRaw(
         joust.server.url,
         [

@@ -50,7 +50,7 @@ describe("compaction", () => {
       expect(index).toMatchObject({ num_indexed_rows: 1_000, num_unindexed_rows: 0 });
     }
     expect(await joust.client.count("t", { predicate: "id = 777" })).toBe(1);
-    // Nothing is left to do.
+    // A second compaction does nothing.
     expect(await compact("t", { concurrency: 2 })).not.toHaveProperty("published_version");
   });
 

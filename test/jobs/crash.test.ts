@@ -9,7 +9,7 @@ import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
 
-/** Rows enough for a job that takes a second or more. */
+/** Enough rows for a job of a second or more. */
 const ROWS = 50_000;
 const key = newKey();
 let root: string;
@@ -27,7 +27,7 @@ const state = async (server: Server, job_id: string): Promise<string> =>
 const running = (server: Server, id: string) =>
   waitFor("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
 
-/** Rows of an id and a name. */
+/** Rows with an id and a name. */
 function named(from: number, to: number): Uint8Array {
   const ids = Array.from({ length: to - from }, (_, row) => from + row);
   return stream({
@@ -36,13 +36,13 @@ function named(from: number, to: number): Uint8Array {
   });
 }
 
-/** What each kind of job is asked for, and what it must have made. */
+/** The request and the expected result of each kind of job. */
 interface Kind {
   prepare(server: Server): Promise<void>;
   /** The job's id. */
   start(server: Server): Promise<string>;
   check(server: Server, result: Json): Promise<void>;
-  /** Nothing of it can be seen. */
+  /** No result is visible. */
   untouched(server: Server): Promise<void>;
 }
 
@@ -159,7 +159,7 @@ describe("a cancelled job", () => {
       expect((await waitForJob(server.client, id)).job_state).toBe("CANCELLED");
       expect((await server.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Canceled");
       await kind.untouched(server);
-      // The next one of its kind is a job of its own.
+      // The next job of this kind is a new job.
       const next = await kind.start(server);
       expect(next).not.toBe(id);
       await kind.check(server, await waitForJobResult(server.client, next));

@@ -8,7 +8,7 @@ import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
 
-/** Rows enough for an HNSW build that takes seconds. */
+/** Enough rows for an HNSW build of several seconds. */
 const MANY = { rows: 6_000, dimension: 128 };
 const slowIndex = {
   column: "vector",
@@ -34,7 +34,7 @@ async function startSlowBuild(server: Server): Promise<void> {
   await waitFor("the build runs", async () => (await statuses(server)).includes("Building"));
 }
 
-/** How much the threads that build indexes yield to others: 0 as all do, to 19. */
+/** The nice values of the index build threads: 0 is normal, 19 the lowest priority. */
 function nicenesses(pid: number): number[] {
   const found = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");

@@ -13,7 +13,7 @@ const rowErrors = {
   fragments: [{ fragment: 0, rows: 1 }],
 };
 
-/** Jobs whose spec is how they end; "wait" goes on until it is cancelled or `finish` is called. */
+/** Jobs whose spec names their outcome; "wait" runs until it is cancelled or `finish` is called. */
 class Work implements JobKind {
   readonly kind = "test";
   readonly ran: string[] = [];
@@ -162,7 +162,7 @@ describe("a job", () => {
       const chores: JobRecord[] = [];
       for (let n = 0; n < 6; n++) chores.push(await quick("chore", { kept: 3 }));
       const { items } = await jobs.listAll({});
-      // What ended before the last one was queued is counted.
+      // Jobs that ended before the last one was queued count.
       const kept = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();
       expect(items.map(({ job }) => job.id)).toEqual(kept);
       expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, kept[0]]);
@@ -178,7 +178,7 @@ describe("a job", () => {
       for (const other of others) await jobs.enqueue(request("wait", "a", other.key));
       await waitFor("two run", () => work.active.size === 2);
       await settled();
-      // Which of the two is heard of first is nobody's promise.
+      // The order of the two is not defined.
       expect([...work.active.keys()].sort()).toEqual(["t:wait1", "u:wait"]);
       work.finish("t:wait1");
       await waitFor("the table's next job runs", () => work.active.has("t:wait2"));
@@ -302,7 +302,7 @@ describe("a job", () => {
       await store.close();
 
       const second = await test.open();
-      // Claimed and never ended: what a killed server leaves.
+      // Claimed and not ended, as a killed server leaves it.
       expect((await second.jobs.claim([]))?.id).toBe(job.id);
       await second.close();
 

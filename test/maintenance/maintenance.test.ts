@@ -93,7 +93,7 @@ test("maintenance removes deleted rows from the data files", async () => {
   );
 });
 
-/** Removes a table's first version as another tool does it, which knows of no upload. */
+/** Removes a table's first version like a foreign tool that does not know of multipart writes. */
 async function removeFirst(client: Client, table: string): Promise<void> {
   const { versions } = await client.ok(`/v1/table/${table}/version/list`, {}, { limit: "1000" });
   const first = versions.find(({ version }: { version: number }) => version === 1);
@@ -119,7 +119,7 @@ test("a multipart write whose base version was removed ends and requires its row
 test("the base version of a running insert is not cleaned up, and if it is removed the insert fails as a whole", async () => {
   const { client } = joust;
   const rows = (count: number) => tableOf({ id: [type.i64, Array(count).fill(1n)] });
-  // The first batch is more than the server gathers in memory: it is in files while the rest comes.
+  // The first batch exceeds the server's memory buffer: it is in files while the rest arrives.
   const body = stream(rows(1_000_000).concat(rows(100_000)));
   const most = body.length - 1_000;
   await client.createTable("outlasted", stream(rows(10)));

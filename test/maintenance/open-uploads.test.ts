@@ -22,7 +22,7 @@ test("version clean-up keeps the base version of a multipart write in progress",
   const { upload_id } = await client.ok(`${path}/multipart_write/create`, {});
   await client.insert("slow", items(5, { from: 200 }), { upload_id });
   for (let n = 0; n < 3; n++) await client.insert("slow", items(1, { from: 300 + n }));
-  // Versions before the upload's go, and none from there on.
+  // Versions before the base version are removed and all later ones stay.
   await waitFor(
     "old versions are gone",
     async () => (await versionsOf("slow")).join() === "4,5,6,7",

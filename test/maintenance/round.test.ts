@@ -50,7 +50,7 @@ it("a server with maintenance off maintains a table whose property enables it", 
       await before.client.insert(table, items(1, { from: 100 + n }));
     }
   }
-  // Before it has a look at what was written.
+  // The kill comes before the server looks at the written tables.
   await before.kill();
 
   const server = await startServer({ root, args: ["--maintenance", "off"] });

@@ -11,7 +11,7 @@ import { setupServer } from "../harness/setup-server.js";
 import { waitFor } from "../harness/wait-for.js";
 
 const joust = setupServer();
-/** How long a quiet table may have rows that no index covers, ms. */
+/** How long a table without writes may have unindexed rows, ms. */
 const soon = { timeoutMs: 10_000, intervalMs: 100 };
 
 const indexes: [string, string, object][] = [
@@ -25,7 +25,7 @@ const indexes: [string, string, object][] = [
   ["name_idx", "create_index", { column: "name", index_type: "FTS" }],
 ];
 
-/** By index: rows that it covers, and rows that it does not. */
+/** Indexed and unindexed rows by index. */
 async function covered(table: string): Promise<Record<string, [number, number]>> {
   const listed = await listIndexes(joust.client, table);
   const entries = listed.map((one: Json) => [
@@ -62,7 +62,7 @@ it("a few new rows of a table without further writes are indexed within 10 s", {
   expect(await client.count("quiet", { predicate: "id = 2029" })).toBe(1);
   const { maintenance } = await client.ok("/v1/table/quiet/stats");
   expect(maintenance).toMatchObject({ num_unindexed_rows: 0 });
-  // And once more, for a single row.
+  // The same for a single row.
   await client.insert("quiet", items(1, { from: 3_000 }));
   await waitFor("all indexes cover the last row", () => isCovered("quiet", 2_031), soon);
 });

@@ -6,7 +6,7 @@ import {
 } from "../../src/maintenance/version-clean-up-answers.js";
 import { waitFor } from "../harness/wait-for.js";
 
-/** A server that needs version 2 of each table, and others that clean up as `going` says. */
+/** A server that needs version 2 of each table, and other servers that run the clean-ups in `going`. */
 function surroundings(going: Set<string>) {
   const answers: [string, readonly number[]][] = [];
   const ended: string[] = [];

@@ -9,7 +9,7 @@ import { cpuShare, memoryGrowth } from "../http/streams/process-usage.js";
 
 const MiB = 1024 * 1024;
 const BUDGET = 384;
-/** What the program holds that does nothing is not what is measured: see Budget in the engine. */
+/** The memory of the idle program is not measured: see Budget in the engine. */
 const ALLOWED = (BUDGET - 192 + 128) * MiB;
 
 interface Memory {
@@ -23,13 +23,13 @@ interface Memory {
   refused: number;
 }
 
-/** Reads an answer piece by piece until it breaks off. */
+/** Reads a response in parts until it ends or breaks. */
 async function takesItsTime(answer: Response): Promise<void> {
   const reader = answer.body?.getReader();
   try {
     while (reader && !(await reader.read()).done) await sleep(100);
   } catch {
-    // The test has ended the request.
+    // The test has aborted the request.
   }
 }
 
@@ -38,7 +38,7 @@ describe.skipIf(process.platform !== "linux")(
   () => {
     let server: Server;
 
-    /** What `/metrics` says. */
+    /** Values of `/metrics`. */
     const memory = async (): Promise<Memory> => {
       const { text } = await server.client.get("/metrics");
       const value = (name: string) => {
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== "linux")(
     };
     const shown = (bytes: number) => `${Math.round(bytes / MiB)} MiB`;
 
-    /** Nothing is held by work that has ended. */
+    /** Ended requests hold no memory. */
     const allIsGivenBack = () =>
       waitFor("all memory is given back", async () => {
         const { uploads, queries, changes, jobs, waiting } = await memory();
@@ -108,7 +108,7 @@ describe.skipIf(process.platform !== "linux")(
     }, 300_000);
 
     it("holds no memory for rejected uploads", async () => {
-      // One packet, so that the whole body is here before the catalog has said that the name is taken.
+      // One packet, so that the whole body arrives before the catalog rejects the name.
       const request = createRequest("small", server.client.key, items(300), "chunked");
       for (let i = 0; i < 20; i++) {
         expect(await sendRaw(server.url, [request])).toMatchObject({ status: 409 });
@@ -145,7 +145,7 @@ describe.skipIf(process.platform !== "linux")(
     }, 120_000);
 
     it("sorts more data than its budget", async () => {
-      // Kept in memory to be sorted, these would be more than the whole budget.
+      // Sorting these in memory would exceed the whole budget.
       await upload(server, "/v1/table/sorted/create", new BigStream(512 * MiB).chunks());
       const rows = await server.client.count("sorted");
       let received = 0;
@@ -163,7 +163,7 @@ describe.skipIf(process.platform !== "linux")(
       });
       console.log(`a sort of 512 MiB: memory grew by ${shown(growth)}`);
       expect(received).toBeGreaterThan(512 * MiB);
-      // The allocator keeps some of what was given back.
+      // The allocator keeps some freed memory.
       expect(growth).toBeLessThan(480 * MiB);
       const best = await server.client.query("sorted", {
         vector: { single_vector: [] },
@@ -183,7 +183,7 @@ describe.skipIf(process.platform !== "linux")(
       const big = new BigStream(512 * MiB, texts());
       await upload(server, "/v1/table/texts/create", big.chunks());
       const growth = await memoryGrowth(server, async () => {
-        // Asked for so often, a column that has room is kept from then on.
+        // A column that fits would be cached after this many queries.
         for (let time = 0; time < 24; time++) {
           const found = await server.client.query("texts", {
             vector: { single_vector: [] },
@@ -191,7 +191,7 @@ describe.skipIf(process.platform !== "linux")(
           });
           expect(found.getChild("text")?.get(9)).toHaveLength(64 * 1024);
         }
-        // A column is read in the background.
+        // A column is loaded in the background.
         await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
       });
       console.log(`a column of 512 MiB: memory grew by ${shown(growth)}`);
@@ -234,7 +234,7 @@ describe.skipIf(process.platform !== "linux")(
           signal: leaving.signal,
         }),
       );
-      // Fast enough for the server not to cut them off as slow.
+      // Fast enough that the server does not cut them off as slow.
       for (const answer of await Promise.all(held)) void takesItsTime(answer);
       const change = (n: number) =>
         server.client.post("/v1/table/uploads/update", {
@@ -256,7 +256,7 @@ describe.skipIf(process.platform !== "linux")(
       const chunks = [...new BigStream(1).chunks()];
       const [schema, batch] = chunks as [Uint8Array, Uint8Array];
       const claims = Buffer.from(batch);
-      // The body's length is the last number of the message's header that says 8 MiB and some.
+      // The body length is the last number in the message header that is slightly above 8 MiB.
       const header = claims.readInt32LE(4);
       const body = BigInt(batch.length - 8 - header);
       const at = claims.subarray(0, 8 + header).indexOf(bytesOf(body));

@@ -5,13 +5,13 @@ import { memoryGrowth } from "../http/streams/process-usage.js";
 
 const MiB = 1024 * 1024;
 const BUDGET = 384;
-/** What the program holds that does nothing is not what is measured: see Budget in the engine. */
+/** The memory of the idle program is not measured: see Budget in the engine. */
 const ALLOWED = (BUDGET - 192 + 128) * MiB;
 
 const ROWS = 4_000;
 const LENGTH = 8_000;
 
-/** Texts that files can't pack well, with the numbers of their rows. */
+/** Incompressible texts with the numbers of their rows. */
 function texts(from: number, rows: number): Uint8Array {
   const next = random(11 + from);
   const alphabet = Array.from({ length: 90 }, (_, at) => String.fromCharCode(33 + at));

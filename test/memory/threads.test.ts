@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { items } from "../harness/arrow.js";
 import { startServer } from "../harness/server.js";
 
-/** Tables that are written to and read at the same time. */
+/** Tables with concurrent reads and writes. */
 const TABLES = 24;
 const ROUNDS = 4;
 

@@ -14,14 +14,14 @@ afterAll(() => removeDir(root));
 const upload = "/v1/table/t/multipart_write";
 const files = () => readdirSync(join(root, "t.lance", "data")).length;
 
-/** Changes the catalog of a server that is down. */
+/** Changes the catalog of a stopped server. */
 function edit(sql: string): void {
   const database = new Database(join(root, ".joust", "catalog.db"));
   database.exec(sql);
   database.close();
 }
 
-/** What the catalog keeps of an upload's only part. */
+/** The stored fragments of the only part of a multipart write. */
 function kept(upload_id: string): string {
   const database = new Database(join(root, ".joust", "catalog.db"), { readonly: true });
   const part = database
@@ -72,7 +72,7 @@ describe("a starting server", () => {
     expect(await second.client.count("t")).toBe(rows);
     await second.stop();
 
-    // The same when nobody asks again: what was committed is no leftover.
+    // The same without a repeated request: the committed files are not orphaned.
     edit(`update uploads set state = 'committing', owner = 'gone', result = null, touched_at = 0;
       insert into upload_parts values ('q', '${upload_id}', 'a', '')`);
     const third = await startServer({ root, key: first.key });

@@ -4,7 +4,7 @@ import type { Services } from "../../src/api/services.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { removeOrphanedParts } from "../../src/multipart/clean-up.js";
 
-/** What is done to an upload that was being committed a day ago; `made`: what its table says. */
+/** Actions on a multipart write that was being committed a day ago; `made`: its version in the table. */
 async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {
   const done: string[] = [];
   const note = (what: string) => async () => void done.push(what);
@@ -35,8 +35,8 @@ it("part files are removed only if it is certain that no commit has them", async
   expect(await doneTo(async () => null, false)).toEqual([]);
   expect(await doneTo(async () => 7)).toEqual(["committed"]);
   expect(await doneTo(failing(ErrorCode.ServiceUnavailable))).toEqual([]);
-  // Nobody can tell any more: no version has them, and they go with others that none has.
+  // The outcome cannot be determined: no version has the files, and the clean-up of unreferenced files removes them.
   expect(await doneTo(failing(ErrorCode.ConcurrentModification))).toEqual(["forgotten"]);
-  // The branch took them with it.
+  // The files were removed with the branch.
   expect(await doneTo(failing(ErrorCode.TableBranchNotFound))).toEqual(["forgotten"]);
 });

@@ -10,7 +10,7 @@ const part = (name: string, text = name) => ({
 });
 const texts = (parts: readonly Buffer[]) => parts.map(String).sort();
 
-/** An upload on a table of its own, with its name. */
+/** Begins a multipart write on a new table. */
 async function begun(open: OpenCatalog, table = "t") {
   const { key } = await makeTable(open, [table]);
   const id = await open.multipart.begin({ table: key, branch: undefined, version: 3 });
@@ -45,7 +45,7 @@ describe("a multipart write in the catalog", () => {
       expect(texts(found.parts)).toEqual(["b", "new"]);
       await multipart.committed(name.id, 9);
       expect(await multipart.complete(name)).toEqual({ version: 9 });
-      // The part that was replaced is still to be cleaned up, whatever became of the upload.
+      // The replaced part is still to be removed, whatever the outcome of the multipart write.
       const [left, ...others] = await multipart.orphanedParts();
       expect([texts(left?.parts ?? []), others.length]).toEqual([["old"], 0]);
       await left?.removed();
@@ -97,7 +97,7 @@ describe("a multipart write in the catalog", () => {
       await expect(first.multipart.open(name)).rejects.toMatchObject({ code: 13 });
       expect(await first.multipart.abandon(name, "open")).toBeUndefined();
       expect(await first.multipart.complete(name)).toMatchObject({ retried: true });
-      // The server goes without a word: the next one has to find out whether it was done.
+      // The server ends without a result: the next one must determine the outcome.
       await first.close();
       const second = await catalog.open();
       const found = await second.multipart.complete(name);

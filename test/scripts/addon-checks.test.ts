@@ -60,7 +60,7 @@ describe("the check of SIMD kernels", () => {
     const both = [others, distTable, ...amx.map((name) => `0000000004a81b20 t ${name}`)];
     expect(kernelsOfSymbols(both.join("\n"))).toEqual(["amx_fp16", "avx512_dist_table"]);
     expect(kernelsOfSymbols(others)).toEqual([]);
-    // As macOS writes them.
+    // The form of macOS.
     expect(kernelsOfSymbols(distTable.replace(" sum", " _sum"))).toEqual(["avx512_dist_table"]);
   });
 

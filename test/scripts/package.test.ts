@@ -16,7 +16,7 @@ import { Client } from "../harness/client.js";
 import { type RunningProcess, startProcess } from "../harness/process.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-/** What the release has: a fresh checkout with its npm packages, in which nothing was compiled. */
+/** The state of a release: a fresh checkout with npm packages and without compiled files. */
 const SOURCES = [
   "src",
   "scripts",
@@ -72,7 +72,7 @@ describe("the published npm package", () => {
     removeDir(directory);
   });
 
-  /** What the package depends on, beside it, and nothing else. */
+  /** The dependencies of the package and nothing else. */
   function install(): void {
     const modules = dirname(installed);
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
@@ -83,7 +83,7 @@ describe("the published npm package", () => {
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(from, join(modules, name));
     }
-    // As scripts/packages/platform.mjs makes it.
+    // Like scripts/packages/platform.mjs.
     const addon = join(modules, `joust-${platform}`);
     mkdirSync(addon);
     symlinkSync(addonPath, join(addon, basename(addonPath)));

@@ -37,7 +37,7 @@ describe("the estimate of the remaining build time", () => {
     const estimate = new Estimate(weights, ["lance", "arrow", "last"], 0);
     estimate.compiling(["arrow", "lance"], 0);
     estimate.compiling(["lance(build)"], 8 * MINUTE);
-    // The recorded pace would leave 240 s less for the last crate alone.
+    // With the recorded pace the estimate would be 240 s lower for the last crate alone.
     const left = estimate.left(8 * MINUTE);
     expect(left).toBeGreaterThan(1.5 * MINUTE);
     expect(left).toBeLessThan(2 * MINUTE);
@@ -49,7 +49,7 @@ describe("the estimate of the remaining build time", () => {
     estimate.fresh("arrow");
     expect(estimate.left(0) / MINUTE).toBeCloseTo(1);
     estimate.compiling(["last"], 0);
-    // More than recorded: nearly done, not done.
+    // Longer than recorded: nearly done.
     expect(estimate.left(5 * MINUTE)).toBeGreaterThan(0);
     expect(estimate.share(5 * MINUTE)).toBeLessThan(1);
     estimate.compiling([], 5 * MINUTE);
@@ -79,11 +79,11 @@ describe("the estimate of the remaining build time", () => {
 });
 
 describe("the progress display of a build", () => {
-  // What cargo 1.95 wrote for three crates, the first with a build script, the last with a warning.
+  // Output of cargo 1.95 for three crates, the first with a build script, the last with a warning.
   const output = readFileSync(join(import.meta.dirname, "recorded", "cargo-build.txt"), "utf8");
   const names = ["toy-a", "toy-b", "toy-c"];
 
-  /** What is printed for the recorded output, one second for each of its pieces. */
+  /** The printed lines for the recorded output, one second for each chunk. */
   function printed(isTTY: boolean, secondsEach: number): string {
     let now = 0;
     let text = "";
@@ -149,7 +149,7 @@ describe("the recorded crate times", () => {
     expect(namesOf("bytes v1.12.1\nserde v1.0.229 (*)\n\n")).toEqual(new Set(["bytes", "serde"]));
   });
 
-  /** What cargo tells of `a` with a build script, `b` that needs it, and the macro `c` that `b` uses. */
+  /** Cargo's report of `a` with a build script, `b` that depends on it, and the macro `c` that `b` uses. */
   const unit = { version: "1.0.0", target: "", sections: null };
   const units = [
     { ...unit, i: 0, name: "a", target: " build-script (run)", start: 0, duration: 2 },

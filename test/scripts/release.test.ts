@@ -141,7 +141,7 @@ describe("the publish step", () => {
       execFileSync("tar", ["-czf", file, "-C", join(folder, name), "package"]);
     }
 
-    /** An npm that writes down what it is asked, and knows one version as published. */
+    /** An npm replacement that records its arguments and reports one version as published. */
     function publish(known: string): string {
       const bin = join(folder, "bin");
       mkdirSync(bin);
@@ -162,7 +162,7 @@ echo "publish $file $*" >> "${published}"
       chmodSync(npm, 0o755);
       const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
       const script = join(checkout, "scripts", "release", "publish.mjs");
-      // A relative folder, as in the workflow.
+      // A relative directory, as in the workflow.
       execFileSync(process.execPath, [script, "release"], { cwd: folder, env, stdio: "pipe" });
       return existsSync(published) ? readFileSync(published, "utf8") : "";
     }

@@ -8,7 +8,7 @@ import { setupServer } from "../harness/setup-server.js";
 
 const joust = setupServer();
 
-/** Version v has 10 v rows; an index from version 3 on; a column more from version 5 on. */
+/** Version v has 10 v rows; an index exists from version 3 on and one more column from version 5 on. */
 beforeAll(async () => {
   const { client } = joust;
   await client.createTable("t", items(10));
@@ -22,7 +22,7 @@ beforeAll(async () => {
 const rowsAt = [0, 10, 20, 20, 30, 30];
 const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
 
-/** What each operation that takes a version tells of it: how many rows, or what is there. */
+/** What each operation with a version parameter returns for it. */
 const reads: Record<
   string,
   [
@@ -81,7 +81,7 @@ describe("a version named in a request", () => {
   it.each(cases)("is what %s reads: %i", async (_, version, [path, body, tells, expected]) => {
     for (const slash of ["", "/"]) {
       const answer = await joust.client.post(`/v1/table/t/${path}${slash}`, { ...body, version });
-      // The SDKs' listing shows what is built only, which is all there is here.
+      // The SDKs' listing shows ready indexes only, which are all indexes here.
       expect(tells(answer)).toEqual(expected(version));
     }
   });

@@ -7,13 +7,13 @@ import { setupServer } from "../harness/setup-server.js";
 const joust = setupServer();
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
-/** Connections that read at once after each answer, in both dialects. */
+/** Connections that read at once after each response, in both dialects. */
 const READERS = 6;
 
 const on = (id: string, operation: string, body: object = {}): Promise<Json> =>
   joust.client.ok(`/v1/table/${id}/${operation}`, body);
 
-/** Reads from many connections at once: each of them must see what has been answered. */
+/** Reads from many connections at once: each must see the acknowledged change. */
 const everywhere = (read: (slash: string) => Promise<void>): Promise<unknown> =>
   Promise.all(Array.from({ length: READERS }, (_, at) => read(at % 2 === 0 ? "" : "/")));
 
@@ -22,7 +22,7 @@ const row = (id: number, price: number) => ({
   price: [type.f64, [price]] as const,
 });
 
-/** A change of the rows of a table, and what it makes of their prices by id. */
+/** A change to the rows of a table, and its effect on their prices by id. */
 interface Change {
   name: string;
   body: object | Uint8Array;
@@ -82,7 +82,7 @@ describe("a completed change", () => {
           const seen = found.toArray().map(({ id, price }) => [Number(id), price]);
           expect(seen.sort(([a], [b]) => a - b)).toEqual(expected);
           expect([count, stats.num_rows]).toEqual([rows.size, rows.size]);
-          // An operation that found nothing to change made no version.
+          // An operation without a matching row creates no version.
           expect(described.version).toBe(version);
           expect(versions.versions.at(-1).version).toBe(version);
         });
@@ -103,7 +103,7 @@ describe("a completed change", () => {
   const indexes = async (): Promise<string[]> =>
     (await on("t", "index/list")).indexes.map((index: Json) => index.index_name);
 
-  /** What is done, in this order, and what of it each read must show. */
+  /** The changes in order, and what each read must return. */
   const changes: [
     operation: string,
     change: () => Promise<unknown>,

@@ -9,7 +9,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
 
-/** Reads, and what of an answer tells how new it is: rows, 10 in each version, or the version. */
+/** Reads, and the row count (10 per version) or version number in their response. */
 const reads: [
   operation: string,
   body: object,
@@ -53,11 +53,11 @@ describe.skipIf(s3Missing)("a server with --staleness 3600s", () => {
 
   let turn = 0;
   let id: string;
-  /** The stale server knows version 1; the other one has made version 2. */
+  /** The stale server has cached version 1, and the other one has created version 2. */
   beforeEach(async () => {
     id = `t${turn++}`;
     await other.client.createTable(id, items(10));
-    // It may have found the table by itself already.
+    // The stale server may have adopted the table already.
     await stale.client.post(`/v1/table/${id}/register`, { location: `${id}.lance` });
     expect(await stale.client.count(id)).toBe(10);
     await other.client.insert(id, items(10, { from: 10 }));
@@ -69,7 +69,7 @@ describe.skipIf(s3Missing)("a server with --staleness 3600s", () => {
 
   it.each(reads)("may answer from its cached version: %s", async (...read) => {
     const [operation, , tells, of] = read;
-    // Listings of versions always ask the store.
+    // Version listings always read the store.
     if (operation === "version/describe") return;
     expect(tells(await ask(read))).toEqual(of(1));
   });
@@ -88,12 +88,12 @@ describe.skipIf(s3Missing)("a server with --staleness 3600s", () => {
       const known = tells(await ask(read, { [name]: String(version - 1) }));
       if (operation !== "version/describe") expect(known).toEqual(of(version - 1));
       expect(tells(await ask(read, { [name]: String(version) }))).toEqual(of(version));
-      // There may be no such version yet: then the newest is the answer.
+      // Without such a version the latest one is returned.
       expect(tells(await ask(read, { [name]: "99" }))).toEqual(of(version));
     }
   });
 
-  // Statistics are the newest version's.
+  // Statistics are always those of the latest version.
   const pinned = reads.filter(([operation]) => operation !== "stats");
 
   it.each(pinned)("finds an explicitly requested newer version: %s", async (...read) => {

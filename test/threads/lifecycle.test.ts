@@ -56,7 +56,7 @@ describe.runIf(process.platform === "linux")("HTTP threads", () => {
     });
     while (answered < 32) await each[0]?.post("/v1/table/t/count_rows");
     stopping = true;
-    // The last of each is under way.
+    // The last request of each connection is in flight.
     const exit = server.stop();
     await Promise.all(asking.map((asks) => asks.catch((error) => failures.push(error))));
     expect(failures).toEqual([]);

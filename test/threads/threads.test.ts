@@ -6,7 +6,7 @@ import { type Server, startServer } from "../harness/server.js";
 import { waitFor } from "../harness/wait-for.js";
 import { type Connection, connections } from "./connections.js";
 
-/** So many that no thread is left out, but for one time in millions. */
+/** So many that every thread gets a connection, except once in millions of runs. */
 const CONNECTIONS = 24;
 
 describe.runIf(process.platform === "linux")("a server with two threads", () => {

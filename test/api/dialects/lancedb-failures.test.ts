@@ -1,4 +1,4 @@
-/** The SDKs send a request again that is answered 409 or 5xx: what fails for good must not be. */
+/** The SDKs retry on 409 and 5xx: a permanent failure must return another status. */
 import type { TSchema } from "@sinclair/typebox";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../../src/api/operation.js";
@@ -95,10 +95,13 @@ describe("a request that conflicts with existing state in the LanceDB dialect", 
     ["query/", { k: 1, vector: [1, 2, 3] }, 13, /vector/],
     ["restore/", { version: 0 }, 11, /0/],
   ];
-  it.each(cases)("returns the reason and no status that the SDKs retry: %s", async (call, body, code, detail) => {
-    const answer = await post(`/v1/table/there/${call}`, body);
-    expectFailure(answer, code === 11 ? 404 : 400, code, detail);
-  });
+  it.each(cases)(
+    "returns the reason and no status that the SDKs retry: %s",
+    async (call, body, code, detail) => {
+      const answer = await post(`/v1/table/there/${call}`, body);
+      expectFailure(answer, code === 11 ? 404 : 400, code, detail);
+    },
+  );
 
   it("gets 406 for create_index with document_granularity list_element", async () => {
     const body = { column: "name", index_type: "FTS", document_granularity: "list_element" };

@@ -7,7 +7,7 @@ import { setupServer } from "../../harness/setup-server.js";
 
 const joust = setupServer();
 const ask = (id: string, body: object) => joust.client.post(`/v1/table/${id}/query/`, body);
-/** As every SDK sends it. */
+/** Members that every SDK sends. */
 const base = { version: null, prefilter: true, k: 10, vector: [] };
 async function rows(id: string, body: object): Promise<Table> {
   const reply = await ask(id, { ...base, ...body });
@@ -15,7 +15,7 @@ async function rows(id: string, body: object): Promise<Table> {
   return tableFromIPC(reply.bytes);
 }
 const ids = (table: Table) => [...table].map((row) => Number(row.id));
-/** What SDKs before 0.41 send with every vector. */
+/** Members that SDKs before 0.41 send with every vector. */
 const older = {
   lower_bound: null,
   upper_bound: null,
@@ -27,7 +27,7 @@ const older = {
 };
 
 const count = 2_000;
-/** Points on a line: distances are known. */
+/** Points on a line, so that distances are known. */
 const line = stream({
   id: [type.i64, Array.from({ length: count }, (_, n) => BigInt(n))],
   rank: [type.i32, Array.from({ length: count }, (_, n) => (n % 10 === 0 ? null : n % 7))],
@@ -62,7 +62,7 @@ describe("a vector search with the settings of an SDK version", () => {
   });
 
   it("searches the requested number of partitions", async () => {
-    // One partition of twenty cannot hold the thousand nearest.
+    // One partition of twenty cannot contain the thousand nearest rows.
     const few = { k: 1000, vector: [995.2, 0], nprobes: 1 };
     const some = (await rows("line", few)).numRows;
     expect(some).toBeLessThan(1000);

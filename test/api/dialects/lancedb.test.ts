@@ -49,7 +49,7 @@ describe("tables in the LanceDB dialect", () => {
       ]);
       expect(json.location).toContain(joust.root);
     }
-    // The other dialect beside it, in turn: each has its own reply.
+    // The other dialect returns its own reply.
     const canonical = await post("/v1/table/ns$t/describe", {});
     expect(canonical.json.schema.fields[1].type.type).toBe("utf8");
     expectFailure(await post("/v1/table/none/describe/"), 404, 4);
@@ -191,7 +191,7 @@ describe("rows and queries in the LanceDB dialect", () => {
 describe("indexes in the LanceDB dialect", () => {
   const list = async (id: string): Promise<Json[]> =>
     (await post(`/v1/table/${id}/index/list/`, { version: null })).json.indexes;
-  /** The SDKs' own way: list, then ask for the statistics of what is listed. */
+  /** Like the SDKs: lists the indexes, then requests the statistics of each. */
   const wait = (id: string, name: string) =>
     waitFor(`${name} is built`, async () => {
       const listed = (await list(id)).some((index) => index.index_name === name);

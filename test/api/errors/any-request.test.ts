@@ -56,7 +56,7 @@ const texts = fc.oneof(
   fc.string({ maxLength: 12 }),
 );
 
-/** Of every type, at the edges of what numbers and texts may be, and of great depth. */
+/** Values of every type, at numeric and text limits, and deeply nested. */
 const wrong: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, -1, 0, 1.5, 2 ** 31, 2 ** 53, 2 ** 64, 1e300, -1e300),
   fc.constantFrom<unknown>([], [[]], [null], [1, "a"], {}, { x: {} }, { a: { b: [] } }),
@@ -65,10 +65,10 @@ const wrong: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-/** Stands for a value that `JSON.stringify` could not write: it is nested too deeply. */
+/** Placeholder for a value that is nested too deeply for `JSON.stringify`. */
 const PLACE = "deep";
 
-/** Bytes with some of them replaced, or cut short. */
+/** The bytes with some of them replaced, or truncated. */
 const damaged = (whole: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> =>
   fc
     .tuple(
@@ -94,7 +94,7 @@ function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Bodies that are valid, wrong in one place, damaged, or any bytes. */
+/** Bodies that are valid, invalid in one place, corrupted or random bytes. */
 function bodies(operation: Operation): fc.Arbitrary<Uint8Array> {
   const { id, body } = operation;
   if (body.kind === "none") return fc.constant(new Uint8Array(0));
@@ -129,7 +129,7 @@ function bodies(operation: Operation): fc.Arbitrary<Uint8Array> {
   );
 }
 
-/** Query parameters with any texts; most of the time the required ones are present. */
+/** Query parameters with any text; the required ones are usually present. */
 function queries({ params }: Operation): fc.Arbitrary<Record<string, string>> {
   const required: readonly string[] = params.required ?? [];
   const members = Object.keys((params as TSchema).properties ?? {});
@@ -164,7 +164,7 @@ const headers = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 
-/** Paths of the operation: mostly of its own object, sometimes of another. */
+/** Paths of the operation: usually with its own object, sometimes with another one. */
 const paths = (path: string, own: string): fc.Arbitrary<string> => {
   const ids = fc.oneof(
     { weight: 8, arbitrary: fc.constant(own) },
@@ -182,7 +182,7 @@ const paths = (path: string, own: string): fc.Arbitrary<string> => {
     );
 };
 
-/** Where an operation is served, in each dialect that has it. */
+/** The paths of the operation in each dialect. */
 const places = operations.flatMap((operation) => {
   const translated = translations.filter((one) => one.operation === operation.id);
   const ends = translated.map(

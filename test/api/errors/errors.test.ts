@@ -30,7 +30,7 @@ beforeAll(async () => {
   reader = (await createKey(joust.root, "read")).key;
 });
 
-/** The names in paths do not matter here: cases are run with those of the real fixture. */
+/** Placeholder names for titles; the cases run with the names of the real fixture. */
 const unmade: Fixture = { transaction: "x", job: "x", staged: "x", location: "x", unnamed: "x" };
 const allCases = (known: Fixture): Case[] => [
   ...everyOperation(),
@@ -54,7 +54,7 @@ describe("a failing request", () => {
     expectFailure(await ask(joust.client, one), one.status, one.code, one.detail);
   });
 
-  /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx, and then tell nothing of the reason. */
+  /** The LanceDB SDKs retry on 409, 429 and 5xx and then hide the message. */
   it.each(titles)(
     "of %s in the LanceDB dialect returns no status that the SDKs retry: %s",
     async (operation, __, at) => {
@@ -62,7 +62,7 @@ describe("a failing request", () => {
       const [path, query] = one.path.split("?");
       const slashed = { ...one, path: `${path}/${query === undefined ? "" : `?${query}`}` };
       const answer = await ask(joust.client, slashed);
-      // What the SDKs have no route for is answered as any other unknown path.
+      // Operations without a route in the SDKs return 404 like any unknown path.
       expect(answer.status, answer.text).toBeLessThan(500);
       if (operation === "CreateTableBranch" && one.code === 23) expect(answer.status).toBe(409);
       else expect([409, 429]).not.toContain(answer.status);
@@ -102,7 +102,7 @@ describe("a caller without permission", () => {
   );
 });
 
-/** Why an error that the interface lists for an operation cannot happen here. */
+/** Why an error that the interface lists for an operation cannot occur in joust. */
 const unreachable: [status: string, operation: RegExp, why: string][] = [
   ["403", /^(List|Describe|Get|Count|Query|Explain|Analyze)|Exists$/, "every key may read"],
   ["406", /^(Create|List)Namespaces?$|^(Register|List)Tables?$/, "all of it is supported"],

@@ -5,17 +5,17 @@ import type { Client, Json } from "../../harness/client.js";
 import { waitForIndex } from "../../harness/indexes.js";
 import type { Server } from "../../harness/server.js";
 
-/** Names that only exist once the fixture does; cases are functions of them. */
+/** Names that are known only after the fixture exists; cases are functions of them. */
 export interface Fixture {
   /** A transaction that has ended. */
   readonly transaction: string;
   /** A job that has ended. */
   readonly job: string;
-  /** A staged manifest of a version that exists with other bytes. */
+  /** A staged manifest whose version exists with other content. */
   readonly staged: string;
-  /** Where `ns$t` lies. */
+  /** The location of `ns$t`. */
   readonly location: string;
-  /** Where a table lies that has no name. */
+  /** The location of a table without a name. */
   readonly unnamed: string;
 }
 
@@ -23,7 +23,7 @@ export async function makeFixture({ client, root }: Server): Promise<Fixture> {
   await client.createNamespace("ns");
   await client.createNamespace("empty");
   const { location, transaction_id } = await client.createTable("ns$t", items(20));
-  // The same table, which then goes its own way.
+  // A copy of the table that diverges below.
   cpSync(location, join(root, "copies", "t"), { recursive: true });
   await client.insert("ns$t", items(20, { from: 20 }));
   const { transaction_id: job } = await client.ok("/v1/table/ns$t/create_scalar_index", {

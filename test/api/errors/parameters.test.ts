@@ -19,23 +19,23 @@ beforeAll(async () => {
 
 const quoted = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** The sentence names what is wrong, or what it is a part of. */
+/** The message names the invalid member or one that contains it. */
 const naming = (path: readonly string[]): RegExp => new RegExp(path.map(quoted).join("|"));
 
 const operations = contract.map((operation) => [operation.id, operation] as const);
 
-/** Bodies of an operation that are wrong in one place, that of its members or those of every body. */
+/** Bodies with one invalid value in a member of the operation or in a common member. */
 function wrongBodies({ body }: Operation): Wrong[] {
   if (body.kind !== "json" && body.kind !== "raw-json") return [];
   const { schema } = body;
-  // A map of strings: there are no members to name.
+  // A map of strings has no members to name.
   if (schema.properties === undefined || typeof schema.additionalProperties === "object") return [];
   const properties = { ...commonMembers, ...schema.properties };
   const required: readonly string[] = schema.required ?? [];
   const base = minimal(schema);
   const found = Object.entries<TSchema>(properties).flatMap(([name, member]) =>
     wrongValues(member)
-      // Null says as little as nothing.
+      // Null means absent.
       .filter(({ value, path }) => path.length > 0 || value !== null || required.includes(name))
       .map(({ value, path }) => ({ value: { ...base, [name]: value }, path: [name, ...path] })),
   );
@@ -46,7 +46,7 @@ function wrongBodies({ body }: Operation): Wrong[] {
   return [...found, ...missing];
 }
 
-/** Values of one query parameter that are not of its type, or out of its range. */
+/** Values of one query parameter with the wrong type or out of range. */
 function wrongTexts(schema: TSchema): string[] {
   switch (schema.type) {
     case "integer":
@@ -78,7 +78,7 @@ function wrongParams({ params }: Operation): { query: string; name: string }[] {
 
 const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : (enough[id] ?? {}));
 
-/** Every wrong request of an operation, sent to a path of it. */
+/** Sends every invalid request of an operation to one of its paths. */
 async function send(
   operation: Operation,
   path: string,
@@ -107,7 +107,7 @@ describe("a request with a missing, mistyped or out-of-range parameter", () => {
     120_000,
   );
 
-  /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx. */
+  /** The LanceDB SDKs retry on 409, 429 and 5xx. */
   it.each(operations)(
     "gets no status that the SDKs retry in the LanceDB dialect: %s",
     async (_, operation) => {

@@ -6,7 +6,7 @@ import { type Postgres, postgresMissing, startPostgres } from "../../harness/pos
 import { type Server, startServer } from "../../harness/server.js";
 import { enough, pathOf } from "./cases/all-operations.js";
 
-/** Names are in the catalog: without it no operation knows what it is about. */
+/** The catalog holds all names: without it every operation fails. */
 describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
   let postgres: Postgres;
   let server: Server;
@@ -15,7 +15,7 @@ describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
     postgres = await startPostgres();
     server = await startServer({ args: ["--catalog", postgres.createDatabase()] });
     await server.client.createNamespace("ns");
-    // Where nothing is, it would not come to the name.
+    // Without an object the request would fail before the catalog lookup.
     enough.RegisterTable = await server.client.createTable("ns$t", items(20));
     await postgres.stop();
   });

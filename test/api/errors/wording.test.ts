@@ -17,11 +17,11 @@ import { setupServer } from "../../harness/setup-server.js";
 
 const joust = setupServer();
 
-/** What only the engine's developers can read: dumps, variants, layers, places in the code. */
+/** Engine internals: debug dumps, enum variants, crates, source locations. */
 const internals =
   /[{}]|Some\(|None\b|\bOk\(|Err\(|encoding|dict_id|metadata:|Field\b|Schema\b|DataType|LanceError|DataFusion|[A-Z]\w+ error:|\.rs\b|::\w|\/tmp\//;
 
-/** A failure that is worded for clients. */
+/** The error message contains no engine internals. */
 function expectWords(answer: Answer): void {
   expect(answer.status, answer.text).toBeGreaterThanOrEqual(400);
   expect(answer.status, answer.text).toBeLessThan(500);
@@ -29,7 +29,7 @@ function expectWords(answer: Answer): void {
   expect(answer.json.detail.length).toBeLessThan(600);
 }
 
-/** Two columns of one name; Arrow's tables keep columns by name, so the bytes are put together from two. */
+/** A table with two columns of the same name. Arrow tables index columns by name, so the bytes are patched. */
 function twice(): Uint8Array {
   const fields = [new Field("id", new Int64(), true), new Field("ie", new Int64(), true)];
   const column = vectorFromArray([1n, 2n], new Int64());
@@ -37,7 +37,7 @@ function twice(): Uint8Array {
   return renamed(bytes);
 }
 
-/** The column `ie` is called `id`: names of one length lie in the schema as they are. */
+/** Renames the column `ie` to `id` in the bytes: both names have the same length. */
 function renamed(bytes: Uint8Array): Uint8Array {
   const at = Buffer.from(bytes).indexOf("ie\0");
   const copy = Uint8Array.from(bytes);
@@ -45,7 +45,7 @@ function renamed(bytes: Uint8Array): Uint8Array {
   return copy;
 }
 
-/** Two members of one name in a struct. */
+/** Two members of one struct with the same name. */
 function twiceWithin(): Uint8Array {
   const members = [new Field("id", new Int64(), true), new Field("ie", new Int64(), true)];
   const row = new Struct(members as Field<DataType>[]);

@@ -18,7 +18,7 @@ import {
   writes,
 } from "./keyed-writes.js";
 
-/** What a server leaves that is killed after a commit and before the answer to it is kept. */
+/** The state after a server is killed between a commit and the recording of its response. */
 function loseAnswers(root: string): void {
   const catalog = new Database(`${root}/.joust/catalog.db`);
   catalog.exec("update requests set reply = null, owner = 'a server that is gone'");
@@ -151,7 +151,7 @@ it("a retry that the client aborts before the end of its body frees the key", {
   onTestFinished(() => void catalog.close());
   const owner = () => catalog.prepare("select owner from requests").pluck().get();
   await waitFor("the repetition is at work", () => owner() !== "a server that is gone");
-  // The earlier commit is found without the body; what is still to come of it is waited for.
+  // The commit is found without the body, but the server still reads the rest of the body.
   await new Promise((resolve) => setTimeout(resolve, 500));
   socket.destroy();
 
@@ -169,7 +169,7 @@ it("a request that never committed runs when it is sent again", async () => {
   const before = await startServer({ root });
   await createTenRows(before.client, "t");
   await keyed(before.client, key, "/v1/table/t/insert", rowsOf(10));
-  // As if it had been killed before: another attempt than the one that the table knows.
+  // As if the server had been killed earlier: the attempt differs from the one in the table.
   await before.kill();
   loseAnswers(root);
   const catalog = new Database(`${root}/.joust/catalog.db`);
@@ -193,7 +193,7 @@ it.each(["made", "not made"])(
     const before = await startServer({ root });
     await createTenRows(before.client, "t");
     await before.client.insert("t", rowsOf(11));
-    // Its first version has the number of the one that it begins at.
+    // The first version of the branch has the same number as its parent version.
     await before.client.ok("/v1/table/t/branches/create", { name: "b" });
     const first = await insert(before.client);
     expect(first.status, first.text).toBe(200);
@@ -226,7 +226,7 @@ it(`every request takes effect once although the server is killed at random time
   await server.client.createTable("rows", rowsOf(-1));
   let sent = 0;
   let stop = false;
-  /** Sends until it is answered, through kills. */
+  /** Retries through kills until a response arrives. */
   const surely = async (path: string, body: object | Uint8Array) => {
     const key = newKey();
     for (;;) {

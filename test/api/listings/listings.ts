@@ -27,7 +27,7 @@ const namespaces: Listing = {
   before: byBytes,
 };
 
-/** Declared tables are made and unmade fastest; they are listed like all others. */
+/** Declared tables are the cheapest to create and remove, and are listed like all others. */
 const tables: Listing = {
   name: "tables",
   path: "/v1/namespace/tables/table/list",
@@ -170,7 +170,7 @@ const jobs: Listing = {
   async add(client, number) {
     const name = passing(number);
     await buildIndex(client, "worked", name).catch(() => undefined);
-    // Who drops an index that is being built takes the job away with it.
+    // A drop of an index that is being built removes its job too.
     return () => client.post(`/v1/table/worked/index/${name}/drop`);
   },
   before: (a, b) => {
@@ -179,7 +179,7 @@ const jobs: Listing = {
   },
 };
 
-/** The tables that are views, page by page of a namespace's tables. */
+/** The materialized views among the tables of a namespace. */
 const views: Listing = {
   name: "views",
   path: "/v1/namespace/views/materialized_view/list",

@@ -7,11 +7,11 @@ import { setupServer } from "../../harness/setup-server.js";
 import type { Listing } from "./listing.js";
 import { listings } from "./listings.js";
 
-// Upkeep queues jobs by itself, in the middle of a walk through them.
+// Maintenance would queue jobs during the paging.
 const joust = setupServer({ args: ["--maintenance", "off"] });
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
-/** What happens between two pages: so many items come, or the oldest of those that came goes. */
+/** Changes between two pages: `come` items are added and the `go` oldest temporary ones are removed. */
 interface Step {
   limit: number;
   come: number;
@@ -26,12 +26,12 @@ const steps = fc.array(
 const page = (listing: Listing, paging: object): Promise<Json> =>
   joust.client.ok(listing.path, { ...listing.body, ...paging });
 
-/** Pages between which things come. */
+/** Changes between the pages of a listing. */
 const MOST_CHANGES = 10;
 
 let next = 0;
 
-/** All pages of a listing, while others change it between them and during them. */
+/** Reads all pages while other clients change the listing between and during the pages. */
 async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]> {
   const { client } = joust;
   const leaving: (() => Promise<unknown>)[] = [];
@@ -40,7 +40,7 @@ async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]
   for (let at = 0; at === 0 || token; at++) {
     const { limit, come, go } = plan[at % plan.length] as Step;
     const changes = [
-      // What grows faster than it is read has no end.
+      // A listing that grows faster than the paging never ends.
       ...Array.from({ length: at < MOST_CHANGES ? come : 0 }, () =>
         listing.add(client, next++).then((leave) => leave && leaving.push(leave)),
       ),
@@ -52,7 +52,7 @@ async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]
     expect(items.length).toBeLessThanOrEqual(limit);
     pages.push(items);
     token = reply.page_token;
-    // Each page goes on: with what comes meanwhile there may be more of them, but not for ever.
+    // Added items may cause more pages, but each page makes progress.
     expect(pages.length).toBeLessThan(500);
   }
   for (const leave of leaving) await leave();
@@ -88,7 +88,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       for (const limit of [1, 2, 3, whole.length, whole.length + 1, Number.MAX_SAFE_INTEGER]) {
         const pages = await walk(listing, [{ limit, come: 0, go: 0 }]);
         expect(pages.flat()).toEqual(whole);
-        // A last page that is full says so: no token leads to an empty one.
+        // The last page has no token, even if it is full.
         expect(pages.at(-1)?.length).toBeGreaterThan(0);
       }
     });
@@ -120,7 +120,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       for (const other of listings) {
         if (other === listing) continue;
         const reply = await joust.client.post(other.path, { ...other.body, limit: 1 });
-        // Listings are made one after the other.
+        // The listings are prepared one after another.
         const token = reply.status === 200 && reply.json.page_token;
         if (!token) continue;
         const body = { ...listing.body, page_token: token };

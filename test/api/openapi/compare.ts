@@ -1,19 +1,20 @@
 import type { Json } from "../../harness/client.js";
 
-/** Who reads what the schema describes: the server a request, a client a reply. */
+/** The reader of a schema: the server for a request, the client for a reply. */
 type Direction = "request" | "reply";
 
-/** One way to be valid; a schema is a choice of them. */
+/** One alternative of a schema. */
 interface Option {
   readonly type: string;
   readonly schema: Json;
 }
 
 /**
- * What of an interface another description of it does not keep, a line each.
+ * The incompatibilities of an OpenAPI document with a public interface, one line each.
  *
- * Requests: all that the interface lets a client send must be taken. Replies: what it promises must
- * be there, in a type it knows. Either may know more members than the interface.
+ * Requests: the document must accept everything that the interface lets a client send. Replies: the
+ * document must contain every promised member with a type of the interface. Additional members are
+ * compatible in both.
  */
 export function differences(theirs: Json, ours: Json): string[] {
   const found: string[] = [];
@@ -36,7 +37,7 @@ export function differences(theirs: Json, ours: Json): string[] {
 }
 
 class Comparison {
-  /** References that led to what is being compared. */
+  /** References on the path to the compared schema. */
   private readonly path: string[] = [];
 
   constructor(
@@ -52,7 +53,7 @@ class Comparison {
       if (own === undefined) this.found.push(`${where}: missing`);
       else {
         if (own.required && !one.required) this.found.push(`${where}: required`);
-        // No query says null.
+        // A query parameter cannot be null.
         this.schema("request", where, one.schema, { anyOf: [own.schema, { type: "null" }] });
       }
     }
@@ -86,7 +87,7 @@ class Comparison {
 
   schema(direction: Direction, where: string, theirs: Json, ours: Json, depth = 0): void {
     if (typeof theirs.$ref === "string") {
-      // Schemas that hold themselves are compared once.
+      // A recursive schema is compared once.
       if (this.path.includes(theirs.$ref)) return;
       this.path.push(theirs.$ref);
       this.schema(direction, where, resolve(this.theirs, theirs), ours, depth);
@@ -109,7 +110,7 @@ class Comparison {
     }
   }
 
-  /** Values that the interface allows and none of our schemas does. */
+  /** Values that the interface allows and joust's schema does not. */
   narrower(where: string, theirs: Json, ours: Json[]): void {
     for (const bound of ["minimum", "minLength", "minItems"]) {
       const least = Math.min(...ours.map((schema) => schema[bound] ?? Number.NEGATIVE_INFINITY));
@@ -134,7 +135,7 @@ class Comparison {
       const own = ours.map((schema) => schema.properties?.[name]).filter(Boolean);
       if (own.length === 0) this.found.push(`${where}.${name}: missing`);
       else {
-        // In a body's own members null is as good as nothing.
+        // Null in a member of a body means absent.
         const isNull = direction === "request" && depth === 0 ? [{ type: "null" }] : [];
         this.schema(direction, `${where}.${name}`, member, { anyOf: [...own, ...isNull] }, next);
       }
@@ -161,7 +162,7 @@ function resolve(document: Json, schema: Json): Json {
   return resolve(document, target);
 }
 
-/** The ways in which a value can fit a schema, by type. */
+/** The alternatives of a schema by type. */
 function options(document: Json, reference: Json): Option[] {
   const schema = resolve(document, reference);
   const choices: Json[] | undefined = schema.anyOf ?? schema.oneOf;

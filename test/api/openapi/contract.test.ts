@@ -6,10 +6,10 @@ import { openApiDocument } from "../../../src/api/openapi/document.js";
 import { contract } from "../../../src/operations/index.js";
 import { differences } from "./compare.js";
 
-/** The public interface, where it lies beside the checkout. */
+/** The public interface, if it is available beside the checkout. */
 const file = fileURLToPath(new URL("../../../../shared/contract/openapi.yaml", import.meta.url));
 
-/** Where we differ on purpose: what `differences` says, and why that is right. */
+/** Intentional differences: a pattern of the line in `differences`, and the reason. */
 const wanted: [RegExp, string][] = [
   [/ [>!].*\.context: missing$/, "clients make it out of the reply's headers"],
   [

@@ -12,7 +12,7 @@ describe("@lancedb/lancedb 0.39: queries", () => {
   const found = async (query: { toArray(): Promise<{ id: number }[]> }) =>
     (await query.toArray()).map(({ id }) => id);
 
-  /** 500 rows in an index of 8 partitions, 100 behind it. */
+  /** 500 rows in an index of 8 partitions and 100 unindexed rows. */
   beforeAll(async () => {
     table = await newTable(remote.database, ALL.slice(0, 500));
     await table.createIndex("vector", {

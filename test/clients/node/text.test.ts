@@ -76,7 +76,7 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     const rows = await query.limit(3).toArray();
     expect(rows).toHaveLength(3);
     expect(rows[0]).toMatchObject({ id: 4 });
-    // First of both legs: this client counts ranks from zero, so each gives 1 / (0 + k).
+    // First in both searches: this client counts ranks from zero, so each contributes 1 / (0 + k).
     expect(rows[0]._relevance_score).toBeCloseTo(1 / 1 + 1 / 1, 5);
   });
 });

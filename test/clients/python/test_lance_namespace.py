@@ -5,7 +5,7 @@ import pytest
 from data import ipc_stream, items, read_ipc_file, vector_of
 from lance_namespace_urllib3_client import models
 from lance_namespace_urllib3_client.exceptions import ApiException, NotFoundException
-from waiting import until_indexed
+from index_builds import wait_for_indexes
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_indexes(tables, table, rows):
         table,
         create(column="vector", index_type="IVF_FLAT", distance_type="l2", num_partitions=4),
     )
-    listing = until_indexed(
+    listing = wait_for_indexes(
         lambda: tables.list_table_indices(table, models.ListTableIndicesRequest()).indexes, 3
     )
     columns = {index.columns[0]: index for index in listing}

@@ -82,7 +82,7 @@ def test_a_computed_column_is_declared(table):
     table.add_columns(computed={"twice": "price * 2"})
     twice = table.schema.field("twice")
     assert twice.type == pa.float64()
-    # What the SDK reads to tell that it is a computed column.
+    # The SDK recognizes a computed column by this metadata.
     assert twice.metadata[b"computed_column.kind"] == b"sql"
     assert twice.metadata[b"computed_column.expression"] == b"price * 2"
     with pytest.raises(Exception, match="nope"):

@@ -1,4 +1,4 @@
-"""What the LanceDB client sends in parts, and reads in parts: multipart writes, clones, large values."""
+"""Data that the LanceDB client writes and reads in parts: multipart writes, clones, large values."""
 
 import lancedb
 import pyarrow as pa
@@ -14,7 +14,7 @@ def db(server):
 
 
 def in_batches(table: pa.Table) -> pa.Table:
-    """The client deals batches out: one alone would go in one part."""
+    """The client distributes batches: a single batch would be sent as one part."""
     return pa.Table.from_batches(table.to_batches(max_chunksize=250))
 
 
@@ -24,7 +24,7 @@ def test_a_write_in_parallel_is_one_version(db, name):
     assert table.count_rows() == 5_100
     assert len(table.list_versions()) == 2
     assert table.count_rows("id >= 100") == 5_000
-    # One of the creation, and one of each part: it did come in several.
+    # One transaction for the creation and one for each part: the client sent several parts.
     assert table.stats()["fragment_stats"]["num_fragments"] > 2
     table.add(in_batches(items(3_000)), mode="overwrite", write_parallelism=3)
     assert table.count_rows() == 3_000
@@ -90,7 +90,7 @@ def test_blob_columns_are_known_and_read_as_descriptors(blobs):
 def test_blobs_are_fetched_whole(blobs):
     table, values, ids = blobs
     assert table.fetch_blobs("image", ids).to_pylist() == values
-    # More than one answer may hold: the client asks for fewer at a time.
+    # More than one response may contain: the client requests fewer rows at a time.
     many = table.fetch_blobs("image", [ids[4]] * 40)
     assert [len(value) for value in many.to_pylist()] == [5_000_000] * 40
 

@@ -1,4 +1,4 @@
-"""`lancedb` 0.40 in remote mode: every shape of `merge_insert`."""
+"""`lancedb` 0.40 in remote mode: every form of `merge_insert`."""
 
 from datetime import timedelta
 

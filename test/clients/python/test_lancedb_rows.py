@@ -17,7 +17,7 @@ def test_rows_are_added(table):
     found = table.search().where("id = 99").to_list()
     assert found == [row]
 
-    # A column that is not given is null, whatever the order of the others.
+    # A missing column becomes null, in any column order.
     table.add([{"name": "half", "id": 100}])
     [half] = table.search().where("id = 100").to_list()
     assert half == {"id": 100, "name": "half", "category": None, "price": None, "vector": None}

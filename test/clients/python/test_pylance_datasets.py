@@ -12,8 +12,8 @@ from data import ipc_stream, items, vector_of
 @pytest.fixture(params=["storage", "joust"])
 def place(request, rest, name):
     """
-    Where a dataset is: the arguments of every call. Its commits go to the storage, or through joust
-    when the table is declared with managed versioning.
+    The arguments that locate a dataset. Commits write to the storage, or through joust if the table
+    is declared with managed versioning.
     """
     place = {"namespace_client": rest, "table_id": [name]}
     if request.param == "joust":
@@ -27,7 +27,7 @@ def place(request, rest, name):
 
 @pytest.fixture
 def count(rest, name):
-    """The rows as joust counts them."""
+    """The row count reported by joust."""
     return lambda: rest.count_table_rows(ns.CountTableRowsRequest(id=[name])).count
 
 
@@ -116,7 +116,7 @@ def test_indexes(place, rest, name):
 
 
 def test_two_writers(place, count):
-    """Whoever loses the race for a version tries the next: nothing is lost."""
+    """A writer that loses the race for a version tries the next one: no row is lost."""
 
     def append(start: int) -> None:
         lance.write_dataset(items(5, start=start), **place, mode="append")

@@ -14,7 +14,7 @@ const register: Model<number, Input, Output> = {
   },
 };
 
-/** `begun` and `ended` are times. */
+/** `begun` and `ended` are timestamps. */
 const call = (begun: number, ended: number, input: Input, output?: Output): Call => ({
   begun,
   ended,
@@ -97,7 +97,7 @@ describe("the checker rejects a history", () => {
   });
 });
 
-/** Every order of a few operations, tried one after the other. */
+/** Tries every order of a few operations. */
 function byForce(history: readonly Call[], state = 0): boolean {
   if (history.length === 0) return true;
   const firstEnd = Math.min(...history.map(({ ended }) => ended));

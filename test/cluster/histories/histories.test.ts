@@ -6,14 +6,14 @@ import { removeDir, tempDir } from "../../harness/temp.js";
 import { describeOnSharedRoots } from "../shared-roots.js";
 import { prepare, runHistory } from "./run.js";
 
-/** `JOUST_TEST_SEED=7` runs that seed only, `JOUST_TEST_SEEDS=200` so many. */
+/** `JOUST_TEST_SEED=7` runs that seed only, `JOUST_TEST_SEEDS=200` runs 200 seeds. */
 const only = process.env.JOUST_TEST_SEED;
 const seedsOf = (usual: number): number[] => {
   if (only !== undefined) return [Number(only)];
   return Array.from({ length: Number(process.env.JOUST_TEST_SEEDS ?? usual) }, (_, n) => n + 1);
 };
 
-// Other commits would be versions too.
+// Maintenance commits would add versions.
 const args = ["--maintenance", "off"];
 
 async function expectLinearizable(seed: number, clients: readonly Client[]): Promise<void> {
@@ -66,7 +66,7 @@ describeOnSharedRoots((root) => {
       async (seed) => {
         const clients = () => servers.map(({ client }) => client);
         const running = runHistory(seed, clients(), `k${seed}`);
-        // Long enough for some requests to be under way, and not for all to be done.
+        // Long enough for some requests to be in flight and for others to be pending.
         await delay(300);
         await servers[1]?.kill();
         const { violations } = await running;

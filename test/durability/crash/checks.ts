@@ -5,7 +5,7 @@ import type { Server } from "../../harness/server.js";
 import type { Batch } from "./row-writer.js";
 import type { Known } from "./table-maker.js";
 
-/** Every acknowledged row is there exactly once, and no batch is there in part. */
+/** Every acknowledged row exists exactly once, and no batch exists in part. */
 export async function checkRows({ client }: Server, batches: readonly Batch[]): Promise<void> {
   const answer = await client.query("rows", {
     k: 2 ** 31 - 1,
@@ -28,7 +28,7 @@ export async function checkRows({ client }: Server, batches: readonly Batch[]): 
   expect([...found.keys()], "batches that nobody sent").toEqual([]);
 }
 
-/** The index on `batch` finds what a scan finds. */
+/** The index on `batch` returns the same rows as a scan. */
 export async function checkIndex({ client }: Server, batches: readonly Batch[]): Promise<void> {
   const some = batches.filter((batch) => batch.answered).slice(-40);
   for (const { number, rows } of some) {
@@ -37,7 +37,7 @@ export async function checkIndex({ client }: Server, batches: readonly Batch[]):
   }
 }
 
-/** The catalog lists what exists: what was answered, nothing half made, no files of nobody. */
+/** The catalog lists exactly the acknowledged tables: no partial table and no orphaned file. */
 export async function checkCatalog(server: Server, tables: Map<string, Known>): Promise<void> {
   const listed = [
     ...(await namesOf(server, "$")),
@@ -51,7 +51,7 @@ export async function checkCatalog(server: Server, tables: Map<string, Known>): 
   await checkFiles(server, [...listed, "rows"]);
 }
 
-/** The tables of the root are whole, and no files are there besides theirs and those that are `known`. */
+/** The tables of the root are complete, and there are no files besides theirs and the `known` ones. */
 export async function checkFiles(
   { client, root }: Server,
   tables: readonly string[],

@@ -7,7 +7,7 @@ import { checkCatalog, checkIndex, checkRows } from "./checks.js";
 import { type Batch, rowTypes, writeRows } from "./row-writer.js";
 import { type Known, makeTables } from "./table-maker.js";
 
-/** `npm run test:crash` sets hundreds; a few show in every run that the test itself works. */
+/** `npm run test:crash` sets hundreds; a few kills check in every run that the test itself works. */
 const kills = Number(process.env.JOUST_TEST_KILLS ?? 4);
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 const writers = 8;

@@ -5,16 +5,16 @@ import type { Client } from "../../harness/client.js";
 import { listIndexes, waitForIndex } from "../../harness/indexes.js";
 import { waitForJobResult } from "../../harness/jobs.js";
 
-/** What an operation changes, as it was before or after it. Anything between is half done. */
+/** An operation and the observable state before and after it. Any other state is a partial change. */
 export interface CrashingOperation {
   readonly name: string;
-  /** Makes what the operation works on, besides the table `t` of rows 0 to 99 in two fragments. */
+  /** Creates the objects of the operation besides the table `t` of rows 0 to 99 in two fragments. */
   prepare?(client: Client): Promise<unknown>;
-  /** Resolves when the operation was answered and its job, if it has one, is done. */
+  /** Resolves after the response and, if the operation starts a job, after the job. */
   act(client: Client, root: string): Promise<unknown>;
-  /** Something that is told of the state: one value before the operation, another after it. */
+  /** An observation of the state: one value before the operation, another one after it. */
   state(client: Client): Promise<unknown>;
-  /** The operation goes on by itself after a restart: a job, once it was answered. */
+  /** The operation continues without the client after a restart: an acknowledged job. */
   readonly resumes?: true;
 }
 
@@ -23,11 +23,11 @@ const exists = async (client: Client, id: string) =>
   (await client.post(`${path(id)}/exists`)).status < 300;
 const count = (id: string) => (client: Client) => client.count(id);
 
-/** Rows of a table that may not be there. */
+/** Row count of a table that may be missing. */
 const rowsIfThere = (id: string) => async (client: Client) =>
   (await exists(client, id)) ? client.count(id) : "no table";
 
-/** Whether a branch is listed, and what it is as one reads it. */
+/** Whether a branch is listed, and its rows. */
 async function branchState(client: Client) {
   const { branches } = await client.ok(`${path("t")}/branches/list`);
   const reply = await client.post(`${path("t")}/count_rows`, { branch: "made" });
@@ -47,7 +47,7 @@ const index = (name: string, body: object, kind = "create_index"): CrashingOpera
   resumes: true,
   async act(client) {
     const reply = await client.post(`${path("t")}/${kind}`, { ...body, name: "made" });
-    // It is there, or being made, when it is asked for again.
+    // The index exists or is being built.
     if (reply.status !== 409) expect(reply.status).toBeLessThan(300);
     await waitForIndex(client, "t", "made");
   },
@@ -202,7 +202,7 @@ export const operations: readonly CrashingOperation[] = [
   },
 ];
 
-/** The table that all of them work on. */
+/** The table that all operations use. */
 export async function prepareTable(client: Client): Promise<void> {
   await client.createTable("t", items(60));
   await client.insert("t", items(40, { from: 60 }));

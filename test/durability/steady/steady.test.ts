@@ -5,20 +5,20 @@ import { startServer } from "../../harness/server.js";
 import { type Content, ROWS, rows, runLoad } from "./load.js";
 import { Minutes } from "./minutes.js";
 
-/** `npm run test:steady` sets 30; a few seconds show in every run that the test itself works. */
+/** `npm run test:steady` sets 30; a few seconds check in every run that the test itself works. */
 const minutes = Number(process.env.JOUST_TEST_STEADY_MINUTES ?? 0.1);
 const MINUTE = 60_000;
-/** At the server and its table, in each minute: what maintenance does shows in both as ups and downs. */
+/** Samples per minute; maintenance makes the values vary. */
 const LOOKS = 12;
 const MiB = 1024 * 1024;
-/** Minutes until caches are full and the first old versions are gone. */
+/** Minutes until caches are full and the first old versions are removed. */
 const warmUp = Math.min(3, Math.floor(minutes / 4));
 const window = Math.min(5, Math.floor((minutes - warmUp) / 2));
 
 test(`a table under writes and searches for ${minutes} minutes keeps its size and latency`, {
   timeout: (minutes + 2) * MINUTE,
 }, async () => {
-  // Versions are kept for a minute and caches are soon full: what is seen is what the table needs.
+  // Versions are kept for a minute and caches fill early, so that the samples show the steady state.
   const server = await startServer({ args: ["--keep-versions", "1m", "--memory", "1GiB"] });
   onTestFinished(async () => {
     await server.stop();

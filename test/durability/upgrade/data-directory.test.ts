@@ -7,7 +7,7 @@ import { removeDir, tempDir } from "../../harness/temp.js";
 
 const archives = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".tar.gz"));
 
-/** Made by make-data-directory.mjs with the released version of each name. */
+/** Created by make-data-directory.mjs with the released version in each name. */
 describe.each(archives)("the data directory %s", (archive) => {
   let root: string;
   let server: Server;

@@ -10,7 +10,7 @@ import { cpuShare, memoryGrowth } from "./process-usage.js";
 
 const MiB = 1024 * 1024;
 const GB = 1_000_000_000;
-/** Node's own HTTP leaves what it has read to the next collection of garbage. */
+/** Node's HTTP keeps received data until the next garbage collection. */
 const ALLOWED = (process.env.JOUST_TEST_HTTP === "node" ? 384 : 256) * MiB;
 
 describe.skipIf(process.platform !== "linux")("a body of any size", () => {
@@ -19,7 +19,7 @@ describe.skipIf(process.platform !== "linux")("a body of any size", () => {
 
   beforeAll(async () => {
     server = await startServer();
-    // What every first request allocates is not what is measured here.
+    // Allocations of the first request are not measured.
     await server.client.createTable("small", items(1000));
     await server.client.query("small", { vector: { single_vector: [] } });
   });
@@ -44,7 +44,7 @@ describe.skipIf(process.platform !== "linux")("a body of any size", () => {
         body: { vector: { single_vector: [] }, k: Math.ceil(GB / 1032) },
       });
       expect(response.status).toBe(200);
-      // Nothing is read at first: the server must not run ahead.
+      // The client reads nothing at first: the server must not buffer the result.
       await sleep(3_000);
       let pauseAt = 0;
       for await (const chunk of response.body as AsyncIterable<Uint8Array>) {

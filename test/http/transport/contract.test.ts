@@ -165,7 +165,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     });
     const res = await ask(port, "/");
     await delay(300);
-    // The peer has read next to nothing: the rest waits in the server.
+    // The client has read next to nothing: the rest is still in the server.
     expect(done).toBe(false);
     const chunks: Buffer[] = [];
     for await (const chunk of res) chunks.push(chunk as Buffer);

@@ -57,7 +57,7 @@ describe("branches", () => {
     expect(Object.keys((await branches("life", "list")).json.branches)).toEqual(["old"]);
     expectFailure(await joust.client.post("/v1/table/life/count_rows", { branch: "dev" }), 404, 22);
 
-    // The name is free again, and nothing of the old branch shows.
+    // The name is free, and a new branch shows nothing of the old one.
     await branches("life", "create", { name: "dev" });
     expect(await rows("dev")).toBe(2);
     expect(await rows("main")).toBe(2);

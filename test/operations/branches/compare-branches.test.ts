@@ -62,7 +62,7 @@ describe("comparing a branch with main", () => {
       baseMoved: true,
       rowCountMain: 22,
       rowCountBranch: 23,
-      // Of the 20 rows that both began with, 3 are gone on one side and one is updated.
+      // Of the 20 common rows, 3 are deleted on one side and one is updated.
       rowSummary: { unchanged: 16, newOnBase: 3, newOnBranch: 5, inputsChanged: 1 },
     });
     expect(codes(found)).toEqual([
@@ -138,7 +138,7 @@ describe("cherry-picking a branch's columns into main", () => {
   it("is previewed by dry_run and then creates one version", async () => {
     await forked("ready");
     const { client } = joust;
-    // Rows that are gone on both sides leave gaps that the copy must keep.
+    // Rows deleted on both sides leave gaps in the row ids that the copy must keep.
     await client.createTable("ready", items(50), { mode: "overwrite" });
     await client.insert("ready", items(30, { from: 50 }));
     await client.ok("/v1/table/ready/delete", { predicate: "id % 7 = 3" });
@@ -167,7 +167,7 @@ describe("cherry-picking a branch's columns into main", () => {
     for (const row of rows) {
       expect([row.twice, row.upper]).toEqual([row.price * 2, `ITEM ${row.id}`]);
     }
-    // There is nothing to bring any more.
+    // Nothing is left to cherry-pick.
     expect((await pick(false)).json.status).toBe("failed");
     expectFailure(await ask("ready", "cherry_pick", { from_branch: "none" }), 404, 22);
   });

@@ -12,14 +12,14 @@ const names = async (id: string): Promise<string[]> =>
   Object.keys((await branches(id, "list")).json.branches);
 const rows = (id: string, branch: string) => joust.client.count(id, { branch });
 
-/** A table of a version with one row and another with two. */
+/** A table with one row in version 1 and another row in version 2. */
 async function table(id: string, ...made: string[]): Promise<void> {
   await joust.client.createTable(id, items(1));
   await joust.client.insert(id, items(1, { from: 1 }));
   for (const name of made) await joust.client.ok(`/v1/table/${id}/branches/create`, { name });
 }
 
-/** That nothing can be done to a branch. */
+/** Every operation on the branch fails. */
 async function expectGone(id: string, branch: string): Promise<void> {
   expect(await names(id)).not.toContain(branch);
   const path = `/v1/table/${id}`;
@@ -63,12 +63,12 @@ describe("a deleted branch", () => {
       const writes = Array.from({ length: 8 }, (_, n) =>
         joust.client.post(path, items(1, { from: 9 + n }), params),
       );
-      // One: several would only undo one another's work, and take long.
+      // Only one: several would conflict with each other and take long.
       writes.push(joust.client.post(path, items(2), { ...params, mode: "overwrite" }));
       await Promise.race(writes);
       await joust.client.ok("/v1/table/busy/branches/delete", { name: "x" });
       for (const reply of await Promise.all(writes)) {
-        // Who overwrites undoes what others do at the same time, which both may be told of.
+        // A concurrent overwrite causes conflicts on both sides.
         if (reply.status === 200 || reply.status === 409) continue;
         expectFailure(reply, 404, 22, /branch/);
       }
@@ -102,10 +102,10 @@ it("files of a branch that a crash left without a reference are no branch and bl
   const path = (...parts: string[]) => join(joust.root, "remains.lance", ...parts);
   rmSync(path("_refs", "branches", "x.json"));
   const versions = path("tree", "x", "_versions");
-  // Long ago: another server might be about to write the reference.
+  // Old files: a recent file could belong to a branch whose reference is still being written.
   for (const file of readdirSync(versions)) utimesSync(join(versions, file), 1, 1);
   expect(await names("remains")).toEqual([]);
-  // Reads of what is open already are not held up by looking for references.
+  // The server does not check references for open handles.
   await joust.client.ok("/v1/table/remains/branches/create", { name: "x", from_version: 1 });
   expect(await rows("remains", "x")).toBe(1);
   await joust.client.ok("/v1/table/remains/branches/delete", { name: "x" });

@@ -10,7 +10,7 @@ import { setupServer } from "../../harness/setup-server.js";
 const joust = setupServer({ args: ["--maintenance", "off"] });
 type Branch = "main" | "dev";
 
-/** Calls an operation on a branch, in the place where its interface has the branch. */
+/** Calls an operation on a branch, with the branch in the member that its interface has. */
 async function call(id: string, operation: string, branch: Branch, body: object | Uint8Array = {}) {
   const inQuery =
     body instanceof Uint8Array ||
@@ -36,7 +36,7 @@ async function ok(
     : reply.bytes;
 }
 
-/** What of a branch a change could show in. */
+/** The state of a branch in which a change may be visible. */
 async function state(id: string, branch: Branch) {
   const described = await ok(id, "describe", branch);
   const { versions } = await ok(id, "version/list", branch);
@@ -57,7 +57,7 @@ async function state(id: string, branch: Branch) {
 const index = { column: "price", index_type: "BTREE" };
 const row = (id: number) => stream({ id: [type.i64, [BigInt(id)]], price: [type.f64, [99]] });
 
-/** Every operation that changes a branch: each must show there, and there only. */
+/** Every operation that changes a branch: the change must be visible there and only there. */
 const changes: [string, string, (object | Uint8Array)?][] = [
   ["InsertIntoTable", "insert", items(2, { from: 50 })],
   ["InsertIntoTable", "insert?mode=overwrite", items(2, { from: 50 })],
@@ -86,7 +86,7 @@ const changes: [string, string, (object | Uint8Array)?][] = [
   ],
 ];
 
-/** A table with an index, and a branch of it; each has gone its own way by two inserts since. */
+/** A table with an index, and a branch that diverged by two inserts. */
 async function forked(id: string): Promise<void> {
   await joust.client.createTable(id, items(5));
   await joust.client.ok(`/v1/table/${id}/create_scalar_index`, {
@@ -142,9 +142,9 @@ describe("a change on one branch", () => {
         );
       })
       .map(({ id }) => id);
-    // Tags do not belong to a branch: the name of one is theirs alone.
+    // Tag names are shared by all branches.
     const refs = ["CreateTableTag", "UpdateTableTag"];
-    // Needs a manifest that a client has written: see test/versions.
+    // Requires a manifest written by a client: see managed-versions.test.ts.
     const staged = ["CreateTableVersion"];
     expect([...new Set(changes.map(([id]) => id)), ...refs, ...staged].sort()).toEqual(
       changing.sort(),

@@ -8,7 +8,7 @@ const joust = setupServer();
 const post = (id: string, operation: string, body: object) =>
   joust.client.post(`/v1/table/${id}/${operation}`, body);
 
-/** Type by column. */
+/** Type names by column. */
 async function types(id: string): Promise<Record<string, string>> {
   const { schema } = await joust.client.ok(`/v1/table/${id}/describe`);
   return Object.fromEntries(schema.fields.map((field: Json) => [field.name, field.type.type]));

@@ -5,7 +5,7 @@ import type { Client } from "../../harness/client.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
 
-/** Two servers on one root: a change loses against those of the other one too. */
+/** Two servers on one root: a change can also conflict with the other server. */
 let servers: Server[] = [];
 const root = tempDir("columns");
 
@@ -21,8 +21,8 @@ afterAll(async () => {
 const client = (n: number): Client => (servers[n % servers.length] as Server).client;
 
 /**
- * Inserts rows of the first columns again and again, by several clients, while work is done; how many inserts.
- * Commits of two servers are decided by who is first: each client pauses for so long between two inserts, ms.
+ * Inserts rows with the initial columns from several clients while `work` runs; returns the number of inserts.
+ * The first commit of two servers wins, so each client pauses for this many ms between two inserts.
  */
 async function besideInserts(
   table: string,
@@ -36,7 +36,7 @@ async function besideInserts(
     for (let n = 0; !ended; n++) {
       const rows = items(2, { from: 1_000_000 * (place + 1) + 2 * n });
       const reply = await by.post(`/v1/table/${table}/insert`, rows);
-      // Another server was first too often.
+      // The other server committed first too often.
       if (reply.status !== 409) expect([reply.status, reply.text]).toEqual([200, reply.text]);
       if (reply.status === 200) inserts++;
       if (pause > 0) await delay(pause);
@@ -93,14 +93,14 @@ describe.each([
     );
     expect(answers.filter(([, status]) => status !== 200)).toEqual([]);
     expect(answers).toHaveLength(36);
-    // On a fast machine the changes are done after a few pauses.
+    // On a fast machine the changes end after a few pauses.
     expect(inserts).toBeGreaterThan(pause > 0 ? 2 : 10);
 
     expect(await changing.count(table)).toBe(500 + 2 * inserts);
     for (let n = 0; n < 6; n++) {
       const whole = { predicate: `id < 500 and b${n} = id * 2 and c${n} is null` };
       expect(await changing.count(table, whole)).toBe(500);
-      // A row that came before the column has its value, and one that came later none.
+      // A row inserted before the column was added has its value, and a later row has null.
       const half = { predicate: `b${n} is not null and b${n} <> id * 2` };
       expect(await changing.count(table, half)).toBe(0);
     }

@@ -23,7 +23,7 @@ async function field(id: string, name: string): Promise<Json> {
 const envelope = (checksum: string) =>
   base64(JSON.stringify({ image: "i", udf_pickle: base64("a pickle"), udf_checksum: checksum }));
 const manifest = '{"pip":["numpy"]}';
-/** A declaration as the older clients send it. */
+/** A declaration in the form of older clients. */
 const declaration = {
   input_columns: ["id", "name"],
   data_type: { type: "float32" },
@@ -90,7 +90,7 @@ describe("a computed column", () => {
   });
 
   it.each(["", "/"])("of a registered function is not supported (path%s)", async (slash) => {
-    // As the SDKs send it: the function stands beside the columns.
+    // The SDKs send the function beside the columns.
     const body = {
       new_columns: [{ name: "f", all_null: true }],
       auto_refresh_enabled: true,

@@ -12,7 +12,7 @@ import { waitFor } from "../../harness/wait-for.js";
 const joust = setupServer();
 const create = (id: string, body: object) =>
   joust.client.post(`/v1/table/${id}/create_index`, body);
-/** Takes a second or so on a table of 5,000 rows. */
+/** A build of about a second on a table of 5,000 rows. */
 const slow = {
   column: "vector",
   index_type: "IVF_HNSW_FLAT",
@@ -45,7 +45,7 @@ describe("the index listing", () => {
     const second = await client.ok("/v1/table/paged/index/list", { limit: 2, page_token });
     expect(second.indexes.map((index: Json) => index.index_name)).toEqual(["c"]);
     expect(second).not.toHaveProperty("page_token");
-    // The version after the first index was built knows of no other.
+    // The version after the first build has no other index.
     expect(await names("paged", { version: 2 })).toEqual(["c"]);
     for (const name of ["a", "b", "c"]) await client.ok(`/v1/table/paged/index/${name}/drop`);
     expect(await names("paged")).toEqual([]);
@@ -85,7 +85,7 @@ describe("the index listing", () => {
     await create("undecided", slow);
     expect((await client.post("/v1/table/undecided/index/vector_idx/drop")).status).toBe(200);
     expect(await names("undecided")).toEqual([]);
-    // Whatever was under way does not come back.
+    // The cancelled build does not reappear.
     await create("undecided", { column: "id", index_type: "BTREE" });
     await waitForIndex(client, "undecided", "id_idx");
     expect(await names("undecided")).toEqual(["id_idx"]);
@@ -168,7 +168,7 @@ describe("create index", () => {
     const before = await waitForIndex(client, "replaced", "vector_idx");
     await create("replaced", { ...slow, replace: true });
     const [during] = await listIndexes(client, "replaced");
-    // The old index still answers; the status is its successor's.
+    // The old index still answers queries; the status is that of the new build.
     expect(during).toMatchObject({ index_uuid: before.index_uuid, index_type: "IVF_FLAT" });
     expect(["Queued", "Building"]).toContain(during.status);
     const after = await waitForIndex(client, "replaced", "vector_idx");
@@ -303,7 +303,7 @@ describe("a failed index build", () => {
   it("is listed with its cause until it is dropped", async () => {
     const { client } = joust;
     const { location } = await client.createTable("broken", items(20));
-    // The manifest is enough to plan the index; the rows are missing when it is built.
+    // The manifest suffices to plan the index; the missing rows fail the build.
     rmSync(join(location, "data"), { recursive: true });
     expect((await create("broken", failing)).status).toBe(200);
     const failed = await waitFor("the build failed", async () => {

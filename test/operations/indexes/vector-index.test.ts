@@ -94,7 +94,7 @@ describe("a vector index", () => {
       vector: { single_vector: wanted },
       nprobes: 4,
       ef: 300,
-      // More than the rows around one centre: what the codes blur is made good again.
+      // More candidates than the rows around one center: refining corrects the quantization.
       refine_factor: 20,
       columns: { column_names: ["id"] },
     });
@@ -147,7 +147,7 @@ describe("a vector index", () => {
     );
     const query = { k: 1, vector: { single_vector: far }, columns: { column_names: ["id"] } };
     expect(Number((await client.query("growing", query)).get(0)?.id)).toBe(777);
-    // fast_search looks at what is indexed only.
+    // fast_search reads indexed rows only.
     const fast = await client.query("growing", { ...query, fast_search: true });
     expect(Number(fast.get(0)?.id)).not.toBe(777);
     const stats = await client.ok("/v1/table/growing/index/vector_idx/stats");
@@ -174,7 +174,7 @@ describe("a vector index", () => {
     const rows = Array.from({ length: 1000 }, (_, n) => n);
     const same = rows.map((n) => Array.from({ length: 8 }, (_, at) => Number(n % 5 === at)));
     await client.createTable("unsplittable", stream({ vector: [type.vector(8), same] }));
-    // More than 256 partitions are made by splitting.
+    // More than 256 partitions are created by splitting.
     const index = { column: "vector", index_type: "IVF_FLAT", distance_type: "dot" };
     const options = { ...index, num_partitions: 300, max_iterations: 10 };
     const { job_id } = await client.ok("/v1/table/unsplittable/create_index/", options);

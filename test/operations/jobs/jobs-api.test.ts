@@ -52,7 +52,7 @@ describe("the jobs API", () => {
 
   it("shows why a job failed in its description and in the listing", async () => {
     const { location } = await joust.client.createTable("broken", items(20));
-    // The manifest is enough to plan the index; the rows are missing when it is built.
+    // The manifest suffices to plan the index; the missing rows fail the build.
     rmSync(join(location, "data"), { recursive: true });
     const body = { column: "id", index_type: "BTREE" };
     const { transaction_id: id } = await joust.client.ok("/v1/table/broken/create_index", body);

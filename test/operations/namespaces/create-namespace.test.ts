@@ -70,7 +70,7 @@ describe("create namespace", () => {
       expect((await client.get(`/v1/namespace/${id}/list`)).json).toEqual({ namespaces: [] });
       expect((await client.get(`/v1/namespace/${id}/table/list`)).json).toEqual({ tables: [] });
       expectFailure(await client.post(`/v1/table/${id}$t/describe`), 404, 4);
-      // The name is free, and nothing of the old table shines through.
+      // The name is free, and a new table shows nothing of the old one.
       await client.createTable(`${id}$t`, items(2));
       expect(await client.count(`${id}$t`)).toBe(2);
     },

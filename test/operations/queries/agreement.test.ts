@@ -9,7 +9,7 @@ import { valuesOf } from "../../harness/schema-values.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
-/** Why the engine refuses a body; undefined when it takes it. */
+/** The engine's error for a body; undefined if it accepts the body. */
 function refusal(text: string): string | undefined {
   try {
     native.checkQuery(Buffer.from(text));
@@ -20,7 +20,7 @@ function refusal(text: string): string | undefined {
   }
 }
 
-/** What the schema finds wrong with a body; undefined when it takes it. */
+/** The schema's error for a body; undefined if it accepts the body. */
 function mismatch(text: string): string | undefined {
   const body: Json = JSON.parse(text);
   const found = Value.Errors(queryRequest, [], body).First();
@@ -30,7 +30,10 @@ function mismatch(text: string): string | undefined {
     .find(Boolean);
 }
 
-/** What schemas cannot say: of two members of one text query, or of two that may each be empty. */
+/**
+ * Rules that a schema cannot express: between two members of a text query, or two members that may be
+ * empty.
+ */
 function beyondSchema({ multi_match, combined_fields, boolean }: Json): string | undefined {
   for (const one of [multi_match, combined_fields]) {
     const needsAll = one && !one.match_queries && Array.isArray(one.boost);
@@ -40,7 +43,7 @@ function beyondSchema({ multi_match, combined_fields, boolean }: Json): string |
   return clauses?.length === 0 ? "nothing that must or should be" : undefined;
 }
 
-/** Says which side refuses, and why. */
+/** Which side rejects the body, and why. */
 function disagreement(body: unknown): string | undefined {
   const text = JSON.stringify(body);
   const [engine, schema] = [refusal(text), mismatch(text)];

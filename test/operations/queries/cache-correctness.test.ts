@@ -52,7 +52,7 @@ describe("a filter over time", () => {
     await indexed(warm, id);
     const asked = { ...query, columns: ["id"], filter: "due <= to_unixtime(now())" };
     const found = async () => (await warm.client.query(id, asked)).numRows;
-    // Often enough that what can be remembered is.
+    // Often enough to fill every cache.
     for (let time = 0; time < 4; time++) expect(await found()).toBe(0);
     expect(Date.now() / 1_000).toBeLessThan(Number(due));
     await pause(Number(due) * 1_000 - Date.now() + 100);

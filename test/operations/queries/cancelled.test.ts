@@ -8,7 +8,7 @@ import { waitFor } from "../../harness/wait-for.js";
 const joust = setupServer();
 const DIMENSION = 64;
 
-/** Processor time the server has used so far, ms (Linux counts in steps of 10). */
+/** CPU time of the server so far, ms (Linux counts in steps of 10). */
 function processorTime(): number {
   const stat = readFileSync(`/proc/${joust.server.pid}/stat`, "utf8").split(") ")[1] ?? "";
   const [user, system] = stat.split(" ").slice(11, 13);
@@ -29,7 +29,7 @@ it.skipIf(process.platform !== "linux")(
     const before = processorTime();
     expect((await client.post("/v1/table/t/query", body)).status).toBe(200);
     const whole = processorTime() - before;
-    // Enough work for the difference to show.
+    // Enough work to make the difference visible.
     expect(whole).toBeGreaterThan(1000);
 
     const abort = new AbortController();

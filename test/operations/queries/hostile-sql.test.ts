@@ -17,7 +17,7 @@ const nested = (open: string, close: string, times: number, inner = ""): string 
   open.repeat(times) + inner + close.repeat(times);
 const long = (length: number): string => "x".repeat(length);
 
-/** Conditions that ended the process, held a thread for minutes, or took any memory. */
+/** Conditions that ended the process, blocked a thread for minutes or used unlimited memory. */
 const conditions: [string, string][] = [
   ["JSONB a million deep", `jsonb '${nested("[", "]", 1_000_000)}' = jsonb '1'`],
   ["JSONB a thousand deep", `jsonb '${nested("[", "]", 1_000)}' = jsonb '1'`],
@@ -62,7 +62,7 @@ const conditions: [string, string][] = [
   ["something behind it", "id = 3) OR (true"],
 ];
 
-/** The ways to send a condition. */
+/** The operations that take a condition. */
 const places: [string, (sql: string) => Promise<Answer>][] = [
   ["count_rows", (predicate) => joust.client.post("/v1/table/t/count_rows", { predicate })],
   ["query", (filter) => joust.client.post("/v1/table/t/query", { k: 1, filter })],
@@ -140,7 +140,7 @@ describe("SQL that could stop or stall the server", () => {
         source_query: `SELECT id FROM t WHERE ${sql}`,
         output_schema: schema({ id: new Int64() }),
       };
-      // Behind a view's SELECT another query can begin.
+      // A view's SELECT must not be followed by another statement.
       expectFailure(await prompt(create("refused", view)), 400, 13);
       expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
     },

@@ -5,7 +5,7 @@ import { waitForIndex } from "../../harness/indexes.js";
 import { setupServer } from "../../harness/setup-server.js";
 import { textIndex } from "./text/text-tables.js";
 
-/** Of the second, rows of every query are in memory; of the first, none are. */
+/** Query rows are in memory on the second server and never on the first. */
 const lance = setupServer({ args: ["--row-cache", "0", "--maintenance", "off"] });
 const joust = setupServer({ args: ["--row-cache", "256MiB", "--maintenance", "off"] });
 const servers = [
@@ -14,7 +14,7 @@ const servers = [
 ] as const;
 
 const vector = Array(8).fill(0.5);
-/** As the LanceDB SDKs send it. */
+/** Members that the LanceDB SDKs send. */
 const base = { version: null, prefilter: true, k: 10, vector: [] as unknown };
 const filter = "id = 1";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
     await waitForIndex(client, "indexed", "vector_idx");
     await client.insert("indexed", items(20, { from: 300 }));
     await textIndex(client, "t", { column: "name" });
-    // What is asked for again and again is in memory.
+    // Repeated queries load the rows into memory.
     for (let asked = 0; asked < 12; asked++) {
       await client.query("t", { ...base, vector });
       await client.query("indexed", { ...base, vector });
@@ -35,7 +35,7 @@ beforeAll(async () => {
   }
 });
 
-/** Tools look for these words, whoever answers. */
+/** Tools search for these words in the plans of both engines. */
 describe.each(servers)("the plan of a query executed by %s", (name, server) => {
   const explain = (id: string, query: Json): Promise<string> =>
     server.client.ok(`/v1/table/${id}/explain_plan/`, {

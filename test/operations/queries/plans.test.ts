@@ -3,7 +3,7 @@ import { items } from "../../harness/arrow.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
 
-/** Lance's plans; row-cache.test.ts asks for others. */
+/** Plans of Lance; row-cache.test.ts covers the others. */
 const joust = setupServer({ args: ["--row-cache", "0"] });
 const vector = { single_vector: Array(8).fill(0.5) };
 const explain = (body: object) => joust.client.post("/v1/table/t/explain_plan", body);

@@ -6,10 +6,10 @@ import { search, textIndex, words } from "./text/text-tables.js";
 
 const joust = setupServer({ args: ["--maintenance", "off"] });
 
-/** Times that a query is asked: what answers keep asking for comes into memory by use. */
+/** Repetitions of a query that fill the caches. */
 const often = 14;
 
-/** The values of a column in all rows, as the last of many queries gives them, and the column's type. */
+/** The values of a column in all rows after many queries, and the column's type. */
 async function asked(id: string, column: string, query: object = {}): Promise<[string, unknown[]]> {
   let last: [string, unknown[]] = ["", []];
   for (let time = 0; time < often; time++) {
@@ -36,7 +36,7 @@ describe("a column with only null values", () => {
     ] as const) {
       await client.ok("/v1/table/again/add_columns/", emptyStream({ [name]: added }));
       expect(await asked("again", name, { filter: "id >= 0" })).toEqual([written, nulls]);
-      // All of a column is read to compare its values.
+      // Comparing values reads the whole column.
       expect(await asked("again", name, { filter: `${name} IS NULL` })).toEqual([written, nulls]);
       expect(await client.count("again", { predicate: `${name} IS NOT NULL` })).toBe(0);
       await client.ok("/v1/table/again/drop_columns", { columns: [name] });
@@ -72,7 +72,7 @@ describe("columns renamed into each other", () => {
   });
 });
 
-/** `_distance` and `_score` can only come from other tools: see the engine's tests. */
+/** Only other tools can write `_distance` and `_score`: see the engine's tests. */
 describe("a column named `_relevance_score`, like the score of hybrid searches", () => {
   const size = 30;
   const values = Array.from({ length: size }, (_, row) => Math.fround(300 + row / 4));

@@ -37,7 +37,7 @@ describe("the row cache", () => {
     const expected = (await off.client.query("t", query)).toArray().map(String);
     expect(expected.length).toBeGreaterThan(0);
     for (const [, { client }] of settings) {
-      // What is kept comes in by use.
+      // Repeated queries fill the cache.
       for (let asked = 0; asked < 12; asked++) {
         const rows = await client.query("t", query);
         expect(rows.toArray().map(String)).toEqual(expected);

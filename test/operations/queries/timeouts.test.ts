@@ -10,7 +10,7 @@ import { waitFor } from "../../harness/wait-for.js";
 const short = setupServer({ args: ["--query-timeout", "250ms", "--view-timeout", "400ms"] });
 const usual = setupServer();
 const ROWS = 60_000;
-/** True of all rows, after some seconds of work on them. */
+/** A condition that is true for all rows after seconds of computation. */
 const slow = `${slowExpression("name")} IS NOT NULL`;
 
 beforeAll(async () => {
@@ -76,7 +76,7 @@ describe("a view refresh that exceeds --view-timeout", () => {
 });
 
 describe.skipIf(process.platform !== "linux")("query planning", () => {
-  /** Threads of the server that make plans. */
+  /** Planning threads of the server. */
   const threads = (): number =>
     readdirSync(`/proc/${usual.server.pid}/task`).filter(
       (id) =>
@@ -87,7 +87,7 @@ describe.skipIf(process.platform !== "linux")("query planning", () => {
     const { client } = usual;
     const ask = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
     for (let time = 0; time < 12; time++) await ask("id = 7");
-    // Threads without work end after 10 s.
+    // Idle threads end after 10 s.
     await waitFor("no plan is made", () => threads() === 0, { timeoutMs: 30_000 });
     for (let time = 0; time < 50; time++) await ask("id = 7");
     expect(threads()).toBe(0);

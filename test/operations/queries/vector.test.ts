@@ -87,7 +87,7 @@ describe("a vector query", () => {
       lower_bound: 4,
       upper_bound: 16,
     });
-    // Squared distances 4 and 9, on both sides.
+    // Squared distances 4 and 9 on both sides.
     expect(ids(rows).sort()).toEqual([17, 18, 22, 23]);
   });
 

@@ -32,7 +32,7 @@ const values: (Uint8Array | null)[] = [
   large,
 ];
 
-/** A column in Lance's own form for large values. */
+/** A column with Lance's blob type. */
 function blobTable(named = false): Uint8Array {
   const stored = new Struct([
     new Field("data", new LargeBinary(), true),
@@ -96,7 +96,7 @@ describe("a blob column in search results", () => {
     const scanned = await field({ vector: [] });
     const byText = await field({ vector: [], full_text_query: { columns: [], query: "n0" } });
     expect(String(byText.type)).toBe(String(scanned.type));
-    // Where the value lies is not what clients write: it has not the extension type.
+    // The descriptor is not the form that clients write, so it has no extension type.
     expect(byText.metadata.get("ARROW:extension:name")).toBeUndefined();
     expect([...byText.metadata]).toEqual([...scanned.metadata]);
   });
@@ -168,7 +168,7 @@ describe.each(["plain", "blobs"])("blob values of table %s", (id) => {
       const { done, value } = (await reader?.read()) ?? { done: true };
       if (done || !value) break;
       parts.push(value);
-      // The first stop is longer than the time between two looks at the socket.
+      // The first pause is longer than the interval of the socket timeout check.
       if (at < 3) await new Promise((resolve) => setTimeout(resolve, at === 0 ? 5_000 : 100));
     }
     expect(Buffer.compare(Buffer.concat(parts), large)).toBe(0);

@@ -33,7 +33,7 @@ describe.skipIf(s3Missing)("a table whose commits are slower than its inserts", 
     await waitFor("some are refused", () => answered > 0 && proxy.held() > 0, {
       timeoutMs: 60_000,
     });
-    // One table's queue is no other's.
+    // The queue of one table does not affect another table.
     expect((await client.post("/v1/table/other/insert", few)).status).toBe(200);
     proxy.release();
     const answers = await Promise.all(sent);
@@ -45,7 +45,7 @@ describe.skipIf(s3Missing)("a table whose commits are slower than its inserts", 
       expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
     }
     expect(await client.count("t")).toBe(1 + ROWS * (MANY - refused.length));
-    // Room again.
+    // The queue has space again.
     expect((await client.post("/v1/table/t/insert", few)).status).toBe(200);
   });
 });

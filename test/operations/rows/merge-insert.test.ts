@@ -5,7 +5,7 @@ import { setupServer } from "../../harness/setup-server.js";
 
 const joust = setupServer();
 
-/** Rows of id and price; the table's other columns are left out. */
+/** Rows with id and price and without the table's other columns. */
 const rows = (...pairs: [number, number][]) =>
   stream({
     id: [type.i64, pairs.map(([id]) => BigInt(id))],

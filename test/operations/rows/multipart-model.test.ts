@@ -19,7 +19,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("insert" as const), rows }) },
 );
 
-/** What the table must hold: rows by the first id of each batch. */
+/** The expected content of the table: row counts by the first id of each batch. */
 class Model {
   readonly table = new Map<number, number>();
   readonly uploads = [0, 1, 2].map(() => ({

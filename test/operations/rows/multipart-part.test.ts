@@ -4,7 +4,7 @@ import type { Upload } from "../../../src/engine/index.js";
 import { ErrorCode, JoustError } from "../../../src/foundation/errors.js";
 import { writePart } from "../../../src/operations/rows/multipart-part.js";
 
-/** How often the files of a part are removed that could not be kept. */
+/** How often the server removes the files of a part that failed with this error. */
 async function removals(error: Error): Promise<number> {
   let removed = 0;
   const table = {

@@ -178,7 +178,7 @@ describe("a multipart write", () => {
     await joust.client.ok("/v1/table/busy/delete", { predicate: "id < 5" });
     expect((await call("busy", "complete", { upload_id: appended })).status).toBe(200);
     expect(await count("busy")).toBe(12);
-    // Rows of a schema that the table has no more.
+    // Rows with a former schema of the table.
     await joust.client.insert("busy", stream({ n: [type.i64, [1n]] }), { mode: "overwrite" });
     const upload_id = outdated;
     expectFailure(await call("busy", "complete", { upload_id }), 400, 19, /send them again/);
@@ -207,7 +207,7 @@ describe("a multipart write", () => {
     expectFailure(await call("asked", "complete", {}), 400, 13, /upload_id/);
     expectFailure(await call("asked", "complete", { upload_id }), 400, 13, /no parts/);
     expectFailure(await call("missing", "create"), 404, 4);
-    // Another table's upload is not touched.
+    // The multipart write of another table is unaffected.
     expect((await call("other", "abort", { upload_id })).status).toBe(200);
     expect((await part("asked", items(1), { upload_id })).status).toBe(200);
   });
@@ -238,7 +238,7 @@ describe("a multipart write", () => {
       body,
       duplex: "half",
     } as RequestInit);
-    // Begun before the end, and refused after it.
+    // The insert starts before the completion and is rejected after it.
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect((await call("late", "complete", { upload_id })).status).toBe(200);
     goOn();

@@ -20,7 +20,7 @@ const jsonText = new Map([["ARROW:extension:name", "arrow.json"]]);
 const stored = new Map([["ARROW:extension:name", "lance.json"]]);
 const nested = (depth: number, open = "[", close = "]") => open.repeat(depth) + close.repeat(depth);
 
-/** Rows of an id and a column of JSON. */
+/** Rows with an id and a JSON column. */
 function documents(
   values: readonly (string | Uint8Array)[],
   form = jsonText,
@@ -33,7 +33,7 @@ function documents(
   return tableToIPC(new Table(new Schema(fields), columns), "stream");
 }
 
-/** Arrays around one another in Lance's own form: a header, and the length of what is inside. */
+/** Nested arrays in Lance's JSONB: a header and the length of the content for each. */
 function jsonb(depth: number): Uint8Array {
   const bytes = Buffer.alloc(8 * depth - 4);
   for (let level = 0; level < depth; level++) {

@@ -8,7 +8,7 @@ const joust = setupServer();
 const joined = (...parts: Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
 const marker = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
-/** More than the server takes in one piece. */
+/** More than the server accepts as one buffer. */
 const long = items(40_000, { dimension: 32 });
 
 describe("data after the end of an Arrow stream", () => {

@@ -192,7 +192,7 @@ describe("create table", () => {
 });
 
 describe("a failed or unfinished create", () => {
-  // Several batches, so that files are written before the end is missed.
+  // Several batches, so that files are written before the missing end is detected.
   const part = tableFromIPC(items(20_000));
   const inBatches = stream(part.concat(part, part));
   const broken: [string, Uint8Array | string][] = [
@@ -242,7 +242,7 @@ describe("a failed or unfinished create", () => {
       duplex: "half",
       signal: abort.signal,
     } as RequestInit);
-    // While it is written, the name is taken and there is nothing to see.
+    // During the write the name is taken and the table is invisible.
     await waitFor("the name is reserved", async () => {
       const reply = await create("abandoned", items(1), { mode: "exist_ok" });
       return reply.status === 409 && reply.json.code === 14;
@@ -300,7 +300,7 @@ describe("a failed or unfinished create", () => {
     expect(won).toHaveLength(1);
     for (const reply of replies) {
       if (reply.status === 200) continue;
-      // Conflict while the winner's is not there yet.
+      // A conflict until the winner's table exists.
       expectFailure(reply, 409, reply.json.code === 14 ? 14 : 5);
     }
     expect(await joust.client.count("contested")).toBe(

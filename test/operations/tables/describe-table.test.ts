@@ -60,7 +60,7 @@ describe("describe table", () => {
       is_only_declared: false,
       version: 3,
     });
-    // And not when it is not: the forms are kept apart.
+    // Without the flag the detail is absent: the two forms are cached separately.
     const plain = (await describeTable("ns$t")).json;
     expect(plain).not.toHaveProperty("table_uri");
     expect(plain).not.toHaveProperty("is_only_declared");
@@ -86,7 +86,7 @@ describe("describe table", () => {
       }
       await client.insert("changing", items(1, { from: version }));
     }
-    // Known by now, so that only the catalog's change can tell that it is out of date.
+    // The table is cached now, so only the change in the catalog shows that the cache is stale.
     expect((await describeTable("changing")).json).toMatchObject({ table: "changing" });
     await client.ok("/v1/table/changing/rename", { new_table_name: "changed" });
     expect((await describeTable("changed")).json).toMatchObject({ table: "changed", version: 20 });

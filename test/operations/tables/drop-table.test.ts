@@ -71,7 +71,7 @@ describe("drop table", () => {
       duplex: "half",
     } as RequestInit);
     upload.enqueue(rows.slice(0, rows.length - 1000));
-    // Enough for the upload to be on its way; were it not, the outcome would have to be the same.
+    // Usually long enough for the upload to be in progress; otherwise the result is the same.
     await sleep(300);
     expect((await client.post("/v1/table/busy/drop")).status).toBe(200);
     expect(existsSync(location)).toBe(false);

@@ -12,7 +12,7 @@ const lost = new JoustError(ErrorCode.ServiceUnavailable, "the catalog's answer 
 
 describe("a new table whose publication fails in the catalog", () => {
   describeOnEachDatabase((newCatalog) => {
-    /** A create during which `publish` takes the place of the last step. */
+    /** Runs a create with `publish` in place of the last step. */
     async function create(publish: (done: () => Promise<void>) => Promise<void>) {
       const { catalog } = await newCatalog().open();
       const engine = new Engine();

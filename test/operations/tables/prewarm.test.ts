@@ -50,7 +50,7 @@ async function withServer(args: string[], work: (server: Server) => Promise<void
 const ready = (server: Server) =>
   waitFor("the server is ready", async () => (await server.client.get("/readyz")).status === 200);
 
-/** Bytes that the process has read with system calls, from files for the most part. */
+/** Bytes that the process has read with system calls, mostly from files. */
 const bytesRead = ({ pid }: Server): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
 
@@ -71,14 +71,14 @@ describe.runIf(process.platform === "linux")("a table named by --prewarm", () =>
       for (const [name, args] of Object.entries({ cold: [], warm: ["--prewarm", "t"] })) {
         await withServer(args, async (server) => {
           await ready(server);
-          // What the server itself reads at its first answer is no part of it.
+          // Reads of the first response are not counted.
           await server.client.ok("/v1/table/t/describe");
           const before = bytesRead(server);
           await server.client.query("t", query);
           read[name] = bytesRead(server) - before;
         });
       }
-      // Counted are also wake-ups of threads, 8 bytes each.
+      // Wake-ups of threads count 8 bytes each.
       expect(read.warm).toBeLessThan(2_048);
       expect(read.cold).toBeGreaterThan(8 * 1_024);
     },

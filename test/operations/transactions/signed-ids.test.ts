@@ -6,7 +6,7 @@ import { timedId } from "../../../src/foundation/timed-id.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 const ids = new SignedIds(randomBytes(32));
-/** Bytes of an id's text besides its properties. */
+/** Bytes of an id besides its properties. */
 const AROUND = JSON.stringify([timedId(), ""]).length - 2;
 const LIMIT = 1_000 - AROUND;
 

@@ -77,7 +77,7 @@ describe("a transaction", () => {
       expect((await alter(id, set("a", "b"))).json.properties).toMatchObject({ object, a: "b" });
       expect((await describeTransaction(id)).json.properties.a).toBe("b");
     }
-    // The longest ones are told by a row.
+    // The longest ones are stored in the catalog.
     expect([Math.max(...lengths) > 1_200, lengths.at(-1)]).toEqual([true, 36]);
   });
 
@@ -144,7 +144,7 @@ describe("altering a transaction", () => {
     const { client } = joust;
     await client.createTable("large", items(40_000, { dimension: 32 }));
     const wanted = { column: "vector", index_type: "IVF_HNSW_FLAT", name: "slow", replace: true };
-    // A build may be done before it is canceled: then the next one is.
+    // A build may end before it is canceled: then the test tries the next one.
     const canceled = await waitFor(
       "a build is canceled while it runs",
       async () => {
@@ -164,7 +164,7 @@ describe("altering a transaction", () => {
     const job = await client.ok("/v1/jobs/describe", { job_id: canceled.id });
     expect(job.job_state).toBe("CANCELLED");
     expect((await describeTransaction(canceled.id)).json.status).toBe("Canceled");
-    // What was canceled makes no index.
+    // A canceled build creates no index.
     const { indexes } = await client.ok("/v1/table/large/index/list");
     expect(indexes.filter(({ status }: { status: string }) => status === "Building")).toEqual([]);
     expectFailure(await alter(canceled.id, status("Running")), 409, 14, /ended as Canceled/);

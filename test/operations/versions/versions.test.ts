@@ -8,7 +8,7 @@ const joust = setupServer();
 const post = (id: string, operation: string, body?: object, params?: Record<string, string>) =>
   joust.client.post(`/v1/table/${id}/${operation}`, body, params);
 
-/** A table of that many versions, version v having v rows. */
+/** A table with this many versions; version v has v rows. */
 async function grown(id: string, versions: number): Promise<void> {
   await joust.client.createTable(id, items(1));
   for (let at = 1; at < versions; at++) await joust.client.insert(id, items(1, { from: at }));

@@ -32,7 +32,7 @@ describe("a view refresh", () => {
       const { job_state } = await joust.client.ok("/v1/jobs/describe", first);
       return job_state === "IN_PROGRESS";
     });
-    // It has opened the table by then.
+    // The first refresh has opened the table by then.
     await new Promise((resolve) => setTimeout(resolve, 200));
     await joust.client.insert("growing", items(1, { from: 60_000 }));
     const answers = await Promise.all(Array.from({ length: 5 }, () => refresh("late")));
@@ -53,7 +53,7 @@ describe("a view refresh", () => {
       failure: { message: expect.stringContaining("doomed"), retryable: false },
     });
     expect(await joust.client.count("orphan")).toBe(10);
-    // Another table of that name is as good.
+    // A new table with that name is used.
     await joust.client.createTable("doomed", items(3));
     await refreshed("orphan");
     expect(await joust.client.count("orphan")).toBe(3);

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await joust.client.createTable("ns$Items", items(50));
 });
 
-/** A query that makes its column anew eight times. */
+/** A query that repeats its column eight times per level. */
 const nested = (item: string): string =>
   Array(8)
     .fill(item)
@@ -119,7 +119,7 @@ describe("an invalid view is rejected", () => {
     expectFailure(sdk, 400, 5, /already exists/);
     expectFailure(await create("nowhere$view", { query: "SELECT 1 AS x" }), 404, 1);
     expectFailure(await create("$", { query: "SELECT 1 AS x" }), 400, 13);
-    // Whatever it reads: no table of that name would make it right.
+    // The name is invalid whatever tables exist.
     for (const name of ["_joust", "__manifest", "ns$..", "x".repeat(200)]) {
       expectFailure(await create(name, { query: "SELECT id FROM nowhere" }), 400, 13, /name/);
     }

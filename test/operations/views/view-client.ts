@@ -4,7 +4,7 @@ import type { Answer, Json } from "../../harness/client.js";
 import { waitForJobResult } from "../../harness/jobs.js";
 import type { TestServer } from "../../harness/setup-server.js";
 
-/** An Arrow schema as `output_schema` has it. */
+/** An Arrow schema encoded as `output_schema`. */
 export function schema(fields: Record<string, DataType>): string {
   const writer = new RecordBatchStreamWriter();
   const entries = Object.entries(fields);
@@ -13,7 +13,7 @@ export function schema(fields: Record<string, DataType>): string {
   return Buffer.from(writer.toUint8Array(true)).toString("base64");
 }
 
-/** What tests do with views of a server. */
+/** Requests of the view tests. */
 export function viewClient(joust: TestServer) {
   const create = (id: string, body: object): Promise<Answer> =>
     joust.client.post(`/v1/materialized_view/${id}/create`, body);

@@ -99,7 +99,7 @@ describe("a materialized view", () => {
     const ids = (await column("mirror", "id")) as number[];
     expect(ids.sort((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
     expect(await joust.client.count("mirror", { predicate: "price = 1000" })).toBe(1);
-    // One version holds all of it.
+    // A refresh creates one version.
     const after = (await joust.client.ok("/v1/table/mirror/version/list")).versions.length;
     expect(after).toBe(versions + 1);
     await joust.client.ok("/v1/table/source/delete", { predicate: "true" });

@@ -2,7 +2,7 @@ import type { Json } from "../../../harness/client.js";
 import { waitForJobResult } from "../../../harness/jobs.js";
 import type { TestServer } from "../../../harness/setup-server.js";
 
-/** What the tests of backfills ask of a server. */
+/** Requests of the backfill tests. */
 export function backfillClient(joust: TestServer) {
   const compute = (id: string, name: string, computed: string) =>
     joust.client.ok(`/v1/table/${id}/add_columns`, { new_columns: [{ name, computed }] });
@@ -16,7 +16,7 @@ export function backfillClient(joust: TestServer) {
     return waitForJobResult(joust.client, job_id);
   }
 
-  /** A column's values by id. */
+  /** The values of a column by id. */
   async function values(id: string, column: string): Promise<Map<number, unknown>> {
     const rows = await joust.client.query(id, {
       vector: {},

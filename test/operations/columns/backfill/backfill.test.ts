@@ -59,7 +59,7 @@ describe("a backfill", () => {
     await joust.client.createTable("need", items(10));
     await joust.client.insert("need", items(10, { from: 10 }));
     await compute("need", "c", "nullif(id, 3)");
-    // The row that the expression gives null for holds it already.
+    // The expression is null for this row, so it is already correct.
     expect(await fill("need", "c")).toMatchObject({ rows_assigned: 19, rows_remaining: 0 });
     const before = await version("need");
     const files = readdirSync(join(joust.root, "need.lance", "data")).length;
@@ -81,7 +81,7 @@ describe("a backfill", () => {
     await compute("some", "c", "id");
     expect(await fill("some", "c", { where: "id < 30" })).toMatchObject({ rows_assigned: 30 });
     expect(await joust.client.count("some", { predicate: "c is null" })).toBe(70);
-    // Only what is not filled yet.
+    // Only rows without a value.
     expect(await fill("some", "c", { where: "c IS NULL AND id < 60" })).toMatchObject({
       rows_assigned: 30,
     });

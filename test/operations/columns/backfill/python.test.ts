@@ -13,7 +13,7 @@ describe("a column computed by a Python function", () => {
   it("cannot be backfilled, and its payload is never executed", async () => {
     await joust.client.createTable("python", items(10));
     const marker = join(joust.root, "unpickled");
-    // Unpickling this would make the file.
+    // Unpickling this payload would create the file.
     const pickle = `cos\nsystem\n(S'touch ${marker}'\ntR.`;
     await joust.client.ok("/v1/table/python/add_columns", {
       new_columns: [

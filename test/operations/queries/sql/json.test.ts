@@ -7,7 +7,7 @@ import { sqlClient } from "./sql-client.js";
 const joust = setupServer();
 const { answered, arrow, ask, rows } = sqlClient(joust);
 
-/** SQL of a value, the value in JSON, and as CSV has it. */
+/** An SQL expression, its JSON value and its CSV text. */
 const values: [string, unknown, string][] = [
   ["NULL", null, ""],
   ["true", true, "true"],
@@ -92,7 +92,7 @@ describe("a value", () => {
       { texts: [], n: String(2n ** 60n) },
       { texts: ["b", null], n: -1 },
     ]);
-    // Lists that begin behind the first value of their array.
+    // Lists with an offset into their values array.
     expect(await rows("SELECT texts FROM lists ORDER BY id LIMIT 2 OFFSET 2")).toEqual([
       { texts: [] },
       { texts: ["b", null] },

@@ -25,7 +25,7 @@ const takenByQueries = async ({ client }: TestServer): Promise<number> => {
 const memoryIsGivenBack = (joust: TestServer) =>
   waitFor("the memory is given back", async () => (await takenByQueries(joust)) === 0);
 
-/** Work of minutes. */
+/** Statements that run for minutes. */
 const endless = [
   "SELECT count(*) AS n FROM t a CROSS JOIN t b CROSS JOIN t c WHERE a.price + b.price < c.price",
   "SELECT a.id FROM t a, t b, t c WHERE a.id + b.id + c.id = -1",
@@ -97,7 +97,7 @@ describe("a large result", () => {
       bytes += value.length;
       if (bytes < next) continue;
       next += 200 * MIB;
-      // Nobody reads for a moment.
+      // The client pauses.
       await sleep(500);
       most = Math.max(most, server.rss());
     }

@@ -16,7 +16,7 @@ interface Row {
 const maybe = fc.option(fc.integer({ min: -5, max: 5 }), { nil: null });
 const table = fc.array(fc.record({ k: maybe, v: maybe }), { maxLength: 30 });
 
-/** SQL's order of small rows, so that answers can be compared. */
+/** SQL's sort order of small rows, for comparing results. */
 const sorted = <T>(values: T[]): T[] =>
   [...values].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 
@@ -41,7 +41,7 @@ function grouped(from: Row[]) {
   });
 }
 
-/** What each statement gives, computed here. */
+/** The expected result of each statement, computed here. */
 const model: Record<string, (a: Row[], b: Row[]) => object[]> = {
   "SELECT k, count(*) AS n, count(v) AS vs, count(DISTINCT v) AS ds, sum(v) AS s, min(v) AS lo, max(v) AS hi FROM a GROUP BY k":
     grouped,

@@ -2,7 +2,7 @@ import { type Table, tableFromIPC } from "apache-arrow";
 import { type Answer, ARROW_STREAM, type Client, type Json } from "../../../harness/client.js";
 import type { TestServer } from "../../../harness/setup-server.js";
 
-/** What tests ask in SQL. */
+/** SQL requests of the tests. */
 export function sqlClient(joust: TestServer) {
   const ask = (
     body: object | string | Uint8Array,

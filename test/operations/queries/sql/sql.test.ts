@@ -296,7 +296,7 @@ describe("an SQL plan", () => {
     );
     const verbose = await rows("EXPLAIN VERBOSE SELECT id FROM indexed");
     expect(verbose[1].plan).toContain("id:Int64");
-    // Of a join, each side.
+    // Both sides of a join.
     const joined = await plan(
       "SELECT a.name FROM indexed a JOIN t ON a.id = t.id WHERE a.id = 7 AND t.price > 1",
     );

@@ -3,7 +3,7 @@ import { setupServer } from "../../../harness/setup-server.js";
 import { backfillClient } from "../../columns/backfill/backfill-client.js";
 import { rows, search, textIndex, words } from "./text-tables.js";
 
-// Without upkeep the rows that are written stay in no segment.
+// Without maintenance the written rows stay unindexed.
 const joust = setupServer({ args: ["--maintenance", "off"] });
 const { compute, fill } = backfillClient(joust);
 
@@ -18,7 +18,7 @@ it("a text search finds backfilled values in rows without index coverage", async
   await fill("t", "loud");
   await textIndex(client, "t", { column: "loud" });
   await client.insert("t", rows([1, 2].map((id) => ({ id, title: "new", body: null }))));
-  // The rows that are new have no such text yet.
+  // The new rows have no value yet.
   expect(await found("loud")).toEqual([0]);
   await fill("t", "loud", { where: "id = 1" });
   expect(await found("loud")).toEqual([0, 1]);

@@ -72,7 +72,7 @@ describe.each(["own", "native"])("a hybrid search (%s)", (table) => {
       expect(plan).toMatch(part);
     const analyzed = await client.ok(`/v1/table/${table}/analyze_plan`, query);
     expect(analyzed).toMatch(/^AnalyzeExec /);
-    // Who finds the texts, joust or Lance, depends on the index.
+    // Either joust or Lance executes the text search, depending on the index.
     for (const step of ["(TextMatch|ProjectionExec)", "KNNVectorDistance"]) {
       expect(analyzed).toMatch(new RegExp(` ${step}: .*, metrics=\\[output_rows=2, elapsed=`));
     }

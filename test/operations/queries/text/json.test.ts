@@ -6,7 +6,7 @@ import { search, structured, textIndex, words } from "./text-tables.js";
 
 const joust = setupServer();
 
-/** Documents as a body of create and insert: a column of JSON beside an id. */
+/** Documents for create and insert: an id and a JSON column. */
 function documents(all: readonly (readonly [id: number, document: unknown])[]): Uint8Array {
   const json = new Map([["ARROW:extension:name", "arrow.json"]]);
   const schema = new Schema([

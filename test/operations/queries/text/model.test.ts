@@ -9,7 +9,7 @@ import { waitFor } from "../../../harness/wait-for.js";
 import { type Query, search, structure, type Text } from "./oracle.js";
 import { structured, textIndex } from "./text-tables.js";
 
-/** Rows of one write that make the index be caught up, and how many there may be at all. */
+/** Number of unindexed rows that triggers index maintenance, and the maximum number of rows. */
 const many = 300;
 const most = 2_000;
 
@@ -24,13 +24,13 @@ afterAll(async () => {
   removeDir(root);
 });
 
-/** Kills the server in the middle of whatever it does, and starts it again. */
+/** Kills the server at any point and restarts it. */
 async function crash(): Promise<void> {
   await server.kill();
   server = await startServer({ root });
 }
 
-/** Texts are indexed word by word, as the oracle takes them. */
+/** The index splits texts at spaces, like the model. */
 const plainly = {
   base_tokenizer: "whitespace",
   lower_case: false,
@@ -43,7 +43,7 @@ const plainly = {
 const seconds = Number(process.env.JOUST_MODEL_SECONDS ?? 20);
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 
-/** A line of versions: `undefined` is the main branch. Rows are never changed, only replaced. */
+/** The versions of a branch; `undefined` is main. Rows are never changed, only replaced. */
 interface Branch {
   readonly name: string | undefined;
   readonly versions: Map<number, readonly Text[]>;
@@ -95,7 +95,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     branch.versions.delete(await version(branch));
     branch.versions.set(await version(branch), rows);
   };
-  // The versions before the index are searched with other words.
+  // Versions before the index exists are searched with another query.
   await textIndex(client, id, { column: "text", ...plainly });
   await keep(branches[0] as Branch, first);
 
@@ -139,7 +139,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
         if (branch.name !== undefined || rows.length > most) return rows;
         const more = Array.from({ length: many }, fresh);
         await client.insert(id, body(more));
-        // Upkeep begins some seconds after the last write.
+        // Maintenance starts some seconds after the last write.
         await sleep(2_900 + below(1_600));
         await crashed();
         return [...rows, ...more];

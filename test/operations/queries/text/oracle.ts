@@ -1,11 +1,11 @@
-/** Full-text search computed plainly: BM25 over the rows of one state of a table. */
+/** A simple full-text search: BM25 over the rows of one table state. */
 
 export interface Text {
   readonly id: number;
   readonly text: string | null;
 }
 
-/** What is asked; words are split at spaces and nothing else is done to them. */
+/** A query; words are split at spaces without further analysis. */
 export type Query =
   | { readonly kind: "match"; readonly words: string[]; readonly all: boolean }
   | { readonly kind: "phrase"; readonly words: string[] }
@@ -18,7 +18,7 @@ export type Query =
 
 type Scores = Map<number, number>;
 
-/** Every row that is found, with its score. */
+/** Every matching row with its score. */
 export function search(rows: readonly Text[], query: Query): Scores {
   const documents = new Map<number, string[]>();
   for (const { id, text } of rows) {
@@ -77,7 +77,7 @@ function sum(all: Scores[]): Scores {
 const keep = (scores: Scores, wanted: (id: number) => boolean): Scores =>
   new Map([...scores].filter(([id]) => wanted(id)));
 
-/** The wire form. */
+/** The request form of a query. */
 export function structure(column: string, query: Query): object {
   const terms = query.kind === "boolean" ? "" : query.words.join(" ");
   switch (query.kind) {

@@ -8,7 +8,7 @@ const find = (body: object) => search(joust.client, "t", body);
 const match = (column: string, terms: string, more: object = {}) => ({
   match: { column, terms, fuzziness: 0, ...more },
 });
-/** Says nothing of fuzziness. */
+/** The query has no fuzziness member. */
 const exact = (terms: string, more: object = {}) => ({
   match: { column: "title", terms, ...more },
 });
@@ -281,7 +281,7 @@ describe("text search results follow", () => {
     expect(await search(client, "fresh", words("old"))).toEqual([]);
     expect(await search(client, "fresh", words("dog"))).toEqual([4]);
 
-    // An update of another column moves the row and leaves its text.
+    // An update of another column moves the row and keeps its text.
     await client.ok("/v1/table/fresh/update", { predicate: "id = 3", updates: [["body", "'x'"]] });
     expect(await search(client, "fresh", words("cat"))).toEqual([2, 3]);
 

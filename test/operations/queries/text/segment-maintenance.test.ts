@@ -44,7 +44,7 @@ it("new rows are added to the index as segments, and many segments are merged", 
     expect(entry.num_indexed_rows).toBe(300 * (round + 1));
     expect(await found("grows", "word7")).toHaveLength(30 * (round + 1));
   }
-  // The fourth segment of about one size makes them all one.
+  // The fourth segment of similar size causes a merge of all.
   expect(counts.slice(0, 2)).toEqual([2, 3]);
   await waitFor("the segments are merged", async () => {
     const { num_indices } = await client.ok("/v1/table/grows/index/title_idx/stats", {});

@@ -124,7 +124,7 @@ describe("an FTS index", () => {
     );
     await textIndex(client, "lists", { column: "tags", with_position: true });
     expect(await search(client, "lists", words("blue"))).toEqual([1, 2]);
-    // No phrase spans two elements.
+    // A phrase does not span two list elements.
     expect(await search(client, "lists", words('"green blue"'))).toEqual([2]);
   });
 

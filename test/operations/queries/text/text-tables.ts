@@ -9,7 +9,7 @@ export interface Row {
   readonly body: string | null;
 }
 
-/** Rows as a body of create and insert. */
+/** Rows as an Arrow stream. */
 export const rows = (rows: readonly Row[]): Uint8Array =>
   stream({
     id: [type.i64, rows.map((row) => BigInt(row.id))],
@@ -17,7 +17,7 @@ export const rows = (rows: readonly Row[]): Uint8Array =>
     body: [type.text, rows.map((row) => row.body)],
   });
 
-/** Builds an FTS index and waits for it: its entry in the listing. */
+/** Builds an FTS index, waits for it and returns its entry in the listing. */
 export async function textIndex(
   client: Client,
   id: string,
@@ -28,7 +28,7 @@ export async function textIndex(
   return waitForIndex(client, id, request.name ?? `${request.column}_idx`);
 }
 
-/** Ids of the rows that a text query finds, best first. */
+/** Ids of the rows that match a text query, best first. */
 export async function search(client: Client, id: string, body: object): Promise<number[]> {
   const found = await client.query(id, { vector: {}, columns: { column_names: ["id"] }, ...body });
   return found.toArray().map((row) => Number(row.id));

@@ -125,9 +125,9 @@ describe("a declared table", () => {
     const merge = (on: string, more: Record<string, string>, rows = items(5)) =>
       client.post(path, rows, { on, ...more });
     const inserts = { when_not_matched_insert_all: "true" };
-    // One that inserts nothing has no columns to make.
+    // A merge without inserts has no columns to create.
     expectFailure(await merge("id", { when_matched_update_all: "true" }), 404, 4, /declared/);
-    // What a merge into a table would refuse makes none.
+    // A merge that a table would reject creates no version.
     expectFailure(await merge("nothing", inserts), 404, 12, /nothing/);
     const filter = { when_matched_update_all_filt: "source.no = = 1" };
     expectFailure(await merge("id", { ...inserts, ...filter }), 400, 13);

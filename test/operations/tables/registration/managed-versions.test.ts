@@ -15,13 +15,13 @@ const versionsOf = async (id: string) =>
     (one: { version: number }) => one.version,
   );
 
-/** Manifest of a version, by its V2 name. */
+/** Manifest name of a version in the V2 scheme. */
 const manifestName = (version: number) =>
   `${(2n ** 64n - 1n - BigInt(version)).toString().padStart(20, "0")}.manifest`;
 
 /**
- * A table with `rows` rows in version 1, and a staged manifest of version 2 with one row more: a
- * copy of the table that went on, whose new files are put into the first.
+ * A table with `rows` rows in version 1, and a staged manifest of version 2 with one more row. The
+ * manifest and its files come from a copy of the table with an additional insert.
  */
 async function staged(id: string, rows = 3): Promise<{ location: string; manifest_path: string }> {
   const { client, root } = joust;
@@ -72,7 +72,7 @@ describe("create version", () => {
     expect(await joust.client.count(id)).toBe(4);
     expect(await joust.client.count(id, { version: 1 })).toBe(3);
     expect(existsSync(manifest_path)).toBe(false);
-    // A client that did not see the answer sends again.
+    // A client without a response retries.
     expect((await createVersion(id, { version: 2, manifest_path })).status).toBe(200);
   });
 
@@ -189,7 +189,7 @@ describe("create versions of several tables", () => {
     expectFailure(await batch(good, { ...bad, version: 3 }), 400, 13);
     expectFailure(await batch(good, good), 400, 13, /twice/);
     expectFailure(await batch(), 400, 13, /entries/);
-    // A version that exists, with a manifest of another version.
+    // An existing version with the manifest of another version.
     expectFailure(await batch(good, { ...good, version: 1 }), 409, 14, /version 1/);
     expectFailure(await batch({ ...bad, version: 1 }, good), 409, 14, /version 1/);
     expect(await versionsOf(id)).toEqual([1]);
@@ -198,7 +198,7 @@ describe("create versions of several tables", () => {
     expectFailure(await batch(good, bad), 409, 14);
     expect(await versionsOf(id)).toEqual([1]);
     expect(await client.count(id)).toBe(3);
-    // The staged manifest is back, so that the client can try again.
+    // The staged manifest is restored, so that the client can retry.
     expect(existsSync(given.manifest_path)).toBe(true);
     expect((await batch(good)).status).toBe(200);
     expect(await client.count(id)).toBe(4);
@@ -268,7 +268,7 @@ describe("a commit to several tables", () => {
       [deletion(0, -1), 409, 19],
       [deletion(0, 2, "nobody"), 404, 4],
       [{ create_table_version: { id: [`${id}-b`], version: 2, manifest_path: "/x" } }, 400, 13],
-      // The same manifest for a version that exists.
+      // The same manifest for an existing version.
       [
         { create_table_version: { id: [id], version: 1, manifest_path: given.manifest_path } },
         409,

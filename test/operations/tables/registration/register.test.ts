@@ -12,7 +12,7 @@ const register = (id: string, body: object) => joust.client.post(`/v1/table/${id
 const deregister = (id: string) => joust.client.post(`/v1/table/${id}/deregister`);
 const describeTable = (id: string) => joust.client.post(`/v1/table/${id}/describe`);
 
-/** A Lance table in the root that has no name yet. */
+/** A Lance table in the root without a name. */
 async function unnamed(name: string, rows: number): Promise<string> {
   const { location } = await joust.client.createTable(`source-${name}`, items(rows));
   cpSync(location, join(joust.root, "loose", name), { recursive: true });
@@ -33,7 +33,7 @@ describe("deregister table", () => {
       properties: {},
     });
     expect(existsSync(location)).toBe(true);
-    // Longer than a listing trusts the last look at the root.
+    // Longer than the interval between two scans of the root.
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect((await client.get("/v1/table")).json.tables).not.toContain("kept");
     expectFailure(await describeTable("kept"), 404, 4);
