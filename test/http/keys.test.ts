@@ -61,9 +61,9 @@ describe("a request", () => {
 
   it.each([
     ["an unknown key", bearer(newKey())],
-    ["a text that is no key", bearer("joust_")],
+    ["a text that is not a key", bearer("joust_")],
     ["another scheme", { authorization: "Basic am91c3Q6am91c3Q=" }],
-    ["nothing in the header", { authorization: "" }],
+    ["an empty header", { authorization: "" }],
     ["part of a key", bearer(outside.slice(0, -1))],
     ["more than a key", bearer(`${outside}A`)],
   ])("gets 401 with %s", async (_, headers) => {

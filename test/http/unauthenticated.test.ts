@@ -97,10 +97,16 @@ describe("an unauthenticated caller", () => {
 
   it.each<[string, string, string, Record<string, string>, string?]>([
     ["a broken body", "/v1/thing/a/json", "POST", json, "{"],
-    ["a body that is no object", "/v1/thing/a/json", "POST", json, "[]"],
+    ["a body that is not an object", "/v1/thing/a/json", "POST", json, "[]"],
     ["a body that is nested too deeply", "/v1/thing/a/json", "POST", json, '{"a":'.repeat(1000)],
-    ["a body of the wrong shape", "/v1/thing/a/json", "POST", json, '{"text": 1}'],
-    ["an identity of the wrong shape", "/v1/thing/a/json", "POST", json, '{"identity": 7}'],
+    ["a body that does not match the schema", "/v1/thing/a/json", "POST", json, '{"text": 1}'],
+    [
+      "an identity that does not match the schema",
+      "/v1/thing/a/json",
+      "POST",
+      json,
+      '{"identity": 7}',
+    ],
     ["a key of the wrong type", "/v1/thing/a/json", "POST", json, '{"identity": {"api_key": 7}}'],
     ["a body that is too large", "/v1/thing/a/json", "POST", json, " ".repeat(3 * MIB)],
     [
@@ -122,7 +128,7 @@ describe("an unauthenticated caller", () => {
     ["an id that is not UTF-8", "/v1/thing/%FF/json", "POST", json, "{}"],
     ["a query string that is not UTF-8", "/v1/thing/a/json?a=%FF", "POST", json, "{}"],
     ["an invalid idempotency key", "/v1/thing/a/arrow", "POST", { "idempotency-key": "" }, "x"],
-    ["a method that the path does not take", "/v1/thing/a/json", "DELETE", {}],
+    ["a method that the path does not allow", "/v1/thing/a/json", "DELETE", {}],
     ["an OPTIONS request", "/v1/thing/a/json", "OPTIONS", {}],
     ["an unknown path", "/v1/other", "GET", {}],
     ["an unknown path and a body", "/v1/other", "POST", json, "{"],

@@ -49,9 +49,12 @@ describe("a vector search with the settings of an SDK version", () => {
     ["unbounded", { ...older, maximum_nprobes: 0 }],
     ["0.41: none", {}],
     ["0.41: nprobes", { nprobes: 20 }],
-    ["0.41: a minimum, which wins over nprobes", { nprobes: 1, minimum_nprobes: 20 }],
-    ["0.41: no effort and all partitions at least", { search_effort: 0, minimum_nprobes: 20 }],
-    ["0.41: full effort, which overrides nprobes", { nprobes: 1, search_effort: 1 }],
+    ["0.41: a minimum overrides nprobes", { nprobes: 1, minimum_nprobes: 20 }],
+    [
+      "0.41: search_effort 0 with all partitions as minimum",
+      { search_effort: 0, minimum_nprobes: 20 },
+    ],
+    ["0.41: search_effort 1 overrides nprobes", { nprobes: 1, search_effort: 1 }],
     ["approx_mode fast", { approx_mode: "fast", nprobes: 20 }],
     ["approx_mode accurate", { approx_mode: "accurate", nprobes: 20 }],
     ["refined", { ...older, refine_factor: 2 }],
@@ -248,13 +251,13 @@ describe("a text query of an SDK version", () => {
     ["before 0.3.0: words in one column", { columns: ["title"], query: "night" }, [0, 2]],
     ["before 0.3.0: a phrase", { columns: ["title"], query: '"night watch"' }, [2]],
     ["match", { query: match("night", "title") }, [0, 2]],
-    ["match in whatever is indexed", { query: match("fox") }, [0, 1]],
-    ["match whose fuzziness is left open", { query: open("nigt", null) }, [0, 2]],
+    ["match in all indexed columns", { query: match("fox") }, [0, 1]],
+    ["match with null fuzziness", { query: open("nigt", null) }, [0, 2]],
     ["match with two edits", { query: open("nihgt", 2) }, [0, 2]],
     ["match with three edits and a prefix", { query: open("nightcap", 3, 5) }, [0, 2]],
-    ["match that is exact", { query: open("nigt", 0) }, []],
+    ["exact match", { query: open("nigt", 0) }, []],
     [
-      "0.41: multi_match whose fuzziness is left open",
+      "0.41: multi_match with null fuzziness",
       { query: { multi_match: { match_queries: [open("nigt", null).match] } } },
       [0, 2],
     ],
@@ -265,7 +268,7 @@ describe("a text query of an SDK version", () => {
       [0, 1],
     ],
     [
-      "0.41: multi_match of both forms, of which match_queries counts",
+      "0.41: multi_match of both forms, match_queries takes precedence",
       {
         query: {
           multi_match: {
@@ -279,7 +282,7 @@ describe("a text query of an SDK version", () => {
       [3],
     ],
     [
-      "boolean, with an older multi_match inside",
+      "boolean with an older multi_match inside",
       {
         query: {
           boolean: {

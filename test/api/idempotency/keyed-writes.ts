@@ -69,7 +69,7 @@ export const writes: readonly Write[] = [
     after: [13, 5],
   },
   {
-    name: "merge that also deletes",
+    name: "merge with delete",
     path: (table) => `/v1/table/${table}/merge_insert`,
     params: {
       on: "id",
@@ -82,7 +82,7 @@ export const writes: readonly Write[] = [
     after: [8, 3],
   },
   {
-    name: "merge that only inserts",
+    name: "insert-only merge",
     path: (table) => `/v1/table/${table}/merge_insert`,
     params: { on: "id", when_not_matched_insert_all: "true" },
     body: () => rowsOf(9, 10, 11),

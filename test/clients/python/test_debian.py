@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from data import read_ipc_file
+from index_builds import wait_for_indexes
 from joust_server import REPOSITORY
 from lance_namespace_urllib3_client import models
-from index_builds import wait_for_indexes
 
 SOURCE = REPOSITORY.parent / "shared" / "data" / "debian.arrows"
 QUERIES = 100

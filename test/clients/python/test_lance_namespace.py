@@ -3,9 +3,9 @@
 import lance_namespace_urllib3_client as client
 import pytest
 from data import ipc_stream, items, read_ipc_file, vector_of
+from index_builds import wait_for_indexes
 from lance_namespace_urllib3_client import models
 from lance_namespace_urllib3_client.exceptions import ApiException, NotFoundException
-from index_builds import wait_for_indexes
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import lance_namespace as ns
 import pytest
 from data import ipc_stream, items, read_ipc_file, vector_of
-from lance_namespace_urllib3_client import models
 from index_builds import wait_for_indexes
+from lance_namespace_urllib3_client import models
 
 
 @pytest.fixture

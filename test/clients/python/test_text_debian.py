@@ -10,10 +10,10 @@ import lance_namespace as ns
 import pyarrow as pa
 import pytest
 from data import read_ipc_file
+from index_builds import wait_for_indexes
 from joust_server import JoustServer, TemporaryRoot
 from lance_namespace_urllib3_client import models
 from test_debian import SOURCE
-from index_builds import wait_for_indexes
 
 pytestmark = pytest.mark.skipif(not SOURCE.exists(), reason=f"{SOURCE.name} is not here")
 # Words of letters and digits in lower case, which this file can tokenize itself.

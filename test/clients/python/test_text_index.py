@@ -8,9 +8,9 @@ import lancedb
 import pyarrow as pa
 import pytest
 from data import ipc_stream, read_ipc_file
+from index_builds import wait_for_indexes
 from joust_server import JoustServer, TemporaryRoot
 from lance_namespace_urllib3_client import models
-from index_builds import wait_for_indexes
 
 
 @pytest.fixture

@@ -30,24 +30,24 @@ describe("the checker accepts a history", () => {
   it.each<[string, Call[]]>([
     ["nothing happens", []],
     ["each operation sees the one before", [put(0, 1, 5), get(2, 3, 5)]],
-    ["a read overlaps a write and sees what was before", [put(0, 9, 5), get(1, 2, 0)]],
+    ["a read overlaps a write and sees the former value", [put(0, 9, 5), get(1, 2, 0)]],
     ["a read overlaps a write and sees it", [put(0, 9, 5), get(1, 2, 5)]],
     [
       "two reads overlap a write, and only the second one sees it",
       [put(0, 9, 5), get(1, 2, 0), get(3, 4, 5)],
     ],
     [
-      "overlapping writes take effect in the order that reads tell",
+      "overlapping writes take effect in the order of later reads",
       [put(0, 9, 1), put(0, 9, 2), get(1, 2, 2), get(3, 4, 1)],
     ],
-    ["operations end and begin at one moment", [put(0, 1, 5), get(1, 2, 0)]],
+    ["an operation begins when another one ends", [put(0, 1, 5), get(1, 2, 0)]],
     [
-      "an operation without an answer took effect late",
+      "an operation without a response takes effect late",
       [call(0, 1, { put: 5 }), get(2, 3, 0), get(4, 5, 5)],
     ],
-    ["an operation without an answer took no effect", [call(0, 1, { put: 5 }), get(2, 9, 0)]],
+    ["an operation without a response has no effect", [call(0, 1, { put: 5 }), get(2, 9, 0)]],
     [
-      "the order of many overlapping operations has to be searched",
+      "many overlapping operations have a valid order",
       [
         ...Array.from({ length: 12 }, (_, n) => call(0, 99, { add: 2 ** n }, "ok")),
         get(1, 98, 2049),
@@ -61,23 +61,20 @@ describe("the checker accepts a history", () => {
 describe("the checker rejects a history", () => {
   it.each<[string, Call[]]>([
     ["a read misses a write that has ended", [put(0, 1, 5), get(2, 3, 0)]],
-    ["a read sees what nobody wrote", [put(0, 9, 5), get(1, 2, 6)]],
+    ["a read sees a value that was never written", [put(0, 9, 5), get(1, 2, 6)]],
     ["a read sees a write that has not begun", [get(0, 1, 5), put(2, 3, 5)]],
-    ["a read goes back behind what another one saw", [put(0, 9, 5), get(1, 2, 5), get(3, 4, 0)]],
-    [
-      "a write that was written over comes back",
-      [put(0, 1, 1), put(2, 3, 2), get(4, 5, 2), get(6, 7, 1)],
-    ],
+    ["a read sees an older value than an earlier read", [put(0, 9, 5), get(1, 2, 5), get(3, 4, 0)]],
+    ["an overwritten value reappears", [put(0, 1, 1), put(2, 3, 2), get(4, 5, 2), get(6, 7, 1)]],
     [
       "two readers see overlapping writes in different orders",
       [put(0, 20, 1), put(0, 20, 2), get(1, 2, 1), get(3, 4, 2), get(5, 6, 1)],
     ],
     [
-      "an operation without an answer takes effect and is undone",
+      "an operation without a response takes effect and is undone",
       [call(0, 1, { put: 5 }), get(2, 3, 5), get(4, 5, 0)],
     ],
     [
-      "an operation without an answer takes effect before it has begun",
+      "an operation without a response takes effect before it begins",
       [get(0, 1, 5), call(2, 3, { put: 5 })],
     ],
     [

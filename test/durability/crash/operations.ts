@@ -141,7 +141,7 @@ export const operations: readonly CrashingOperation[] = [
       Object.keys((await client.ok(`${path("t")}/tags/list`)).tags ?? {}).length,
   },
   {
-    name: "make a branch",
+    name: "create a branch",
     act: (client) => client.ok(`${path("t")}/branches/create`, { name: "made", from_version: 1 }),
     state: branchState,
   },

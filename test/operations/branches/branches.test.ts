@@ -77,9 +77,9 @@ describe("branches", () => {
   });
 
   it.each<[string, string, object, number, number, RegExp]>([
-    ["a name that is taken", "create", { name: "dev" }, 409, 23, /dev/],
+    ["a taken name", "create", { name: "dev" }, 409, 23, /dev/],
     ["the main branch's name", "create", { name: "main" }, 400, 13, /main/],
-    ["a name that leaves the table", "create", { name: "../../x" }, 400, 13, /./],
+    ["a name that leads out of the table", "create", { name: "../../x" }, 400, 13, /./],
     ["a name with spaces", "create", { name: "a b" }, 400, 13, /./],
     ["an empty name", "create", { name: "" }, 400, 13, /name/],
     ["no name", "create", {}, 400, 13, /name/],

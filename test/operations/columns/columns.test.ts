@@ -60,19 +60,13 @@ describe("add_columns", () => {
       /expression/,
     ],
     [
-      "an expression that goes on",
+      "an expression with trailing text",
       { new_columns: [{ name: "a", expression: "1; x" }] },
       400,
       13,
       /./,
     ],
-    [
-      "a name that is taken",
-      { new_columns: [{ name: "price", expression: "1" }] },
-      400,
-      13,
-      /price/,
-    ],
+    ["a taken name", { new_columns: [{ name: "price", expression: "1" }] }, 400, 13, /price/],
     [
       "a name twice",
       {
@@ -86,9 +80,9 @@ describe("add_columns", () => {
       /`a`/,
     ],
     ["a name with a dot", { new_columns: [{ name: "a.b", expression: "1" }] }, 400, 13, /dot/],
-    ["no content", { new_columns: [{ name: "a" }] }, 400, 13, /exactly one/],
+    ["a column without a definition", { new_columns: [{ name: "a" }] }, 400, 13, /exactly one/],
     [
-      "two contents",
+      "a column with two definitions",
       { new_columns: [{ name: "a", expression: "1", computed: "2" }] },
       400,
       13,
@@ -138,9 +132,9 @@ describe("alter_columns", () => {
 
   it.each<[string, object, number, number, RegExp]>([
     ["an unknown column", { path: "nope", rename: "a" }, 404, 12, /nope/],
-    ["a name that is taken", { path: "price", rename: "name" }, 400, 13, /`name` already/],
+    ["a taken name", { path: "price", rename: "name" }, 400, 13, /`name` already/],
     ["an unknown type", { path: "price", data_type: { type: "money" } }, 400, 13, /money/],
-    ["a type it cannot become", { path: "name", data_type: { type: "int64" } }, 400, 13, /name/],
+    ["an impossible cast", { path: "name", data_type: { type: "int64" } }, 400, 13, /name/],
     ["nothing to change", { path: "price" }, 400, 13, /nothing/],
     ["no path", { rename: "a" }, 400, 13, /path/],
   ])("returns an error for %s", async (_, alteration, status, code, detail) => {
@@ -186,7 +180,7 @@ describe("drop_columns", () => {
     ["all columns", { columns: Object.keys(before) }, 400, 13, /./],
     ["no columns", { columns: [] }, 400, 13, /columns/],
     ["nothing", {}, 400, 13, /columns/],
-    ["a name alone", { columns: "price" }, 400, 13, /columns/],
+    ["a plain name instead of a list", { columns: "price" }, 400, 13, /columns/],
     ["an unknown branch", { columns: ["price"], branch: "dev" }, 404, 22, /dev/],
   ])("fails for %s", async (_, body, status, code, detail) => {
     expectFailure(await post("refusing", "drop_columns", body), status, code, detail);

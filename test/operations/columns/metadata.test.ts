@@ -46,7 +46,7 @@ describe("update_field_metadata", () => {
   it.each<[string, object, number, number, RegExp]>([
     ["an unknown field", { updates: [{ path: "nope", metadata: { a: "1" } }] }, 404, 12, /nope/],
     [
-      "a value that is no string",
+      "a value that is not a string",
       { updates: [{ path: "id", metadata: { a: 1 } }] },
       400,
       13,

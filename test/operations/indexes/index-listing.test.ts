@@ -221,7 +221,7 @@ describe("create index", () => {
     ["a vector index on text", { column: "name", index_type: "IVF_PQ" }, 400, 13, /name/],
     ["a scalar index on vectors", { column: "vector", index_type: "BTREE" }, 400, 13, /vector/],
     [
-      "labels of a column that is no list",
+      "LABEL_LIST on a column that is not a list",
       { column: "name", index_type: "LABEL_LIST" },
       400,
       13,
@@ -249,21 +249,21 @@ describe("create index", () => {
       /num_partitions/,
     ],
     [
-      "partitions as text",
+      "partitions as a string",
       { column: "vector", index_type: "IVF_FLAT", num_partitions: "4" },
       400,
       13,
       /num_partitions/,
     ],
     [
-      "sub-vectors that do not divide",
+      "sub-vectors that do not divide the dimension",
       { column: "vector", index_type: "IVF_PQ", num_sub_vectors: 3 },
       400,
       13,
       /num_sub_vectors/,
     ],
     [
-      "bits that PQ has not",
+      "a number of bits that PQ does not support",
       { column: "vector", index_type: "IVF_PQ", num_bits: 5 },
       400,
       13,

@@ -97,12 +97,12 @@ describe("create namespace", () => {
 
   it.each([
     ["an unknown mode", { mode: "upsert" }, /create, exist_ok, overwrite/],
-    ["a mode that is no string", { mode: 1 }, /mode/],
-    ["properties that are no map", { properties: "a" }, /properties/],
-    ["a property that is no string", { properties: { a: 1 } }, /properties/],
+    ["a mode that is not a string", { mode: 1 }, /mode/],
+    ["properties that are not a map", { properties: "a" }, /properties/],
+    ["a property that is not a string", { properties: { a: 1 } }, /properties/],
     ["an id that differs from the path", { id: ["other"] }, /id/],
-    ["a body that is no object", "[]", /object/],
-    ["a body that is no JSON", "{", /JSON/],
+    ["a body that is not an object", "[]", /object/],
+    ["a body that is not JSON", "{", /JSON/],
   ])("rejects %s", async (_, body, detail) => {
     expectFailure(await create("refused", body), 400, 13, detail);
     expectFailure(await joust.client.post("/v1/namespace/refused/exists"), 404, 1);
@@ -116,7 +116,7 @@ describe("create namespace", () => {
     ["too many characters", "x".repeat(129)],
     ["too many bytes", encodeURIComponent("\u{1f600}".repeat(64))],
     ["an empty component", "a%24"],
-    ["a reserved beginning", "_joust"],
+    ["a reserved prefix", "_joust"],
     ["the manifest's name", "__manifest"],
   ])("rejects a name with %s", async (_, segment) => {
     expectFailure(await joust.client.post(`/v1/namespace/${segment}/create`), 400, 13);

@@ -34,7 +34,7 @@ describe("explain_plan", () => {
   it.each([
     ["no query", {}, 400, 13, /query/],
     ["a query without k", { query: { vector } }, 400, 13, /k/],
-    ["a flag that is text", { query: { k: 1, vector }, verbose: "yes" }, 400, 13, /verbose/],
+    ["a flag that is a string", { query: { k: 1, vector }, verbose: "yes" }, 400, 13, /verbose/],
     ["broken SQL", { query: { k: 1, vector, filter: "id = = 1" } }, 400, 13, /./],
     ["an unknown column", { query: { k: 1, vector, filter: "nope = 1" } }, 404, 12, /nope/],
     ["an unknown version", { query: { k: 1, vector, version: 99 } }, 404, 11, /99/],

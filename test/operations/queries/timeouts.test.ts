@@ -40,9 +40,9 @@ describe("a query that exceeds --query-timeout", () => {
   it.each<[string, string, Json]>([
     ["a query", "query", asked],
     ["a sorted query", "query", { ...asked, order_by: [{ column_name: "price" }] }],
-    ["a search by vector", "query", { k: 5, vector: { single_vector: [1, 1] }, filter: slow }],
+    ["a vector search", "query", { k: 5, vector: { single_vector: [1, 1] }, filter: slow }],
     ["a count", "count_rows", { predicate: slow }],
-    ["an analysis", "analyze_plan", asked],
+    ["an analyze_plan", "analyze_plan", asked],
   ])("ends with an error: %s", async (_, path, body) => {
     const before = await metric("joust_timed_out_total");
     const began = performance.now();

@@ -121,8 +121,8 @@ describe("insert", () => {
   it.each([
     ["an unknown mode", items(1), { mode: "upsert" }, /append, overwrite/],
     ["no body", new Uint8Array(0), {}, /./],
-    ["no Arrow", new TextEncoder().encode("hello hello hello hello"), {}, /./],
-    ["half a stream", items(500).slice(0, 9000), {}, /./],
+    ["a body that is not Arrow", new TextEncoder().encode("hello hello hello hello"), {}, /./],
+    ["a truncated stream", items(500).slice(0, 9000), {}, /./],
   ])("rejects %s and changes nothing", async (_, body, params, detail) => {
     const before = await joust.client.count("refusing");
     expectFailure(await insert("refusing", body, params), 400, 13, detail);
@@ -130,10 +130,10 @@ describe("insert", () => {
   });
 
   it.each([
-    ["a column that the table lacks", stream({ id: [type.i64, [1n]], other: [type.i64, [1n]] })],
-    ["a column of another type", stream({ id: [type.text, ["x"]] })],
+    ["a column missing in the table", stream({ id: [type.i64, [1n]], other: [type.i64, [1n]] })],
+    ["a column with another type", stream({ id: [type.text, ["x"]] })],
     [
-      "vectors of another length",
+      "vectors with another dimension",
       stream({ id: [type.i64, [1n]], vector: [type.vector(3), [[1, 2, 3]]] }),
     ],
   ])("returns an error for %s", async (_, body) => {

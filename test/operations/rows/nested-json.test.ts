@@ -55,9 +55,9 @@ beforeAll(async () => {
 describe("JSON that is too deeply nested", () => {
   it.each<[string, string, Record<string, string>]>([
     ["create", "deep/create", {}],
-    ["create that overwrites", "docs/create", { mode: "overwrite" }],
+    ["overwriting create", "docs/create", { mode: "overwrite" }],
     ["insert", "docs/insert", {}],
-    ["insert that overwrites", "docs/insert", { mode: "overwrite" }],
+    ["overwriting insert", "docs/insert", { mode: "overwrite" }],
     ["merge", "docs/merge_insert", merge],
   ])("is rejected by %s", async (_, path, params) => {
     for (const value of [

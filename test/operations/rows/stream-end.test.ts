@@ -16,9 +16,9 @@ describe("data after the end of an Arrow stream", () => {
     ["another stream", joined(items(3), items(2, { from: 3 }))],
     ["another stream after a long one", joined(long, items(2))],
     ["a long stream", joined(items(2), long)],
-    ["another end", joined(items(3), marker)],
-    ["a byte", joined(items(3), new Uint8Array([0]))],
-    ["rows, where the stream itself has none", joined(emptyStream({ id: type.i64 }), items(1))],
+    ["a second end marker", joined(items(3), marker)],
+    ["a single byte", joined(items(3), new Uint8Array([0]))],
+    ["rows after a stream without rows", joined(emptyStream({ id: type.i64 }), items(1))],
   ])("is rejected and no row is written: %s", async (what, body) => {
     const { client } = joust;
     const id = `after ${what}`.replaceAll(/\W/g, "_");

@@ -126,8 +126,8 @@ describe("update", () => {
     ["a broken value", { updates: [["price", "1 +"]] }, 400, 13, /expression/],
     ["a broken predicate", { updates: [["price", "1"]], predicate: "id >" }, 400, 13, /expression/],
     ["a blank predicate", { updates: [["price", "1"]], predicate: " " }, 400, 13, /blank/],
-    ["a value of another type", { updates: [["price", "'much'"]] }, 400, 13, /much/],
-    ["a value that goes on", { updates: [["price", "1; DROP"]] }, 400, 13, /./],
+    ["a value with another type", { updates: [["price", "'much'"]] }, 400, 13, /much/],
+    ["a value with trailing text", { updates: [["price", "1; DROP"]] }, 400, 13, /./],
     [
       "a field named twice",
       {
@@ -142,9 +142,9 @@ describe("update", () => {
     ],
     ["no updates", {}, 400, 13, /updates/],
     ["an empty list", { updates: [] }, 400, 13, /updates/],
-    ["a pair of one", { updates: [["price"]] }, 400, 13, /updates/],
+    ["a pair with one element", { updates: [["price"]] }, 400, 13, /updates/],
     [
-      "a value that reads a column that is set too",
+      "a value that reads a column set in the same request",
       {
         updates: [
           ["price", "id + 1"],
@@ -155,7 +155,7 @@ describe("update", () => {
       13,
       /two updates/,
     ],
-    ["a number as value", { updates: [["price", 1]] }, 400, 13, /updates/],
+    ["a number as a value", { updates: [["price", 1]] }, 400, 13, /updates/],
     ["a map", { updates: { price: "1" } }, 400, 13, /updates/],
     ["an unknown branch", { updates: [["price", "1"]], branch: "dev" }, 404, 22, /dev/],
   ])("rejects %s", async (_, body, status, code, detail) => {

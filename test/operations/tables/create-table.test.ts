@@ -153,10 +153,10 @@ describe("create table", () => {
 
   it.each([
     ["an unknown mode", { mode: "append" }, /create, exist_ok, overwrite/],
-    ["properties that are no JSON", { properties: "a=b" }, /properties/],
+    ["properties that are not JSON", { properties: "a=b" }, /properties/],
     ["properties that are a list", { properties: "[]" }, /properties/],
     ["a property that is a number", { properties: '{"a":1}' }, /properties/],
-    ["storage options that are no map", { storage_options: "true" }, /storage_options/],
+    ["storage options that are not a map", { storage_options: "true" }, /storage_options/],
   ])("rejects %s", async (_, params, detail) => {
     expectFailure(await create("refused", items(1), params), 400, 13, detail);
     expectFailure(await joust.client.post("/v1/table/refused/exists"), 404, 4);
@@ -197,7 +197,7 @@ describe("a failed or unfinished create", () => {
   const inBatches = stream(part.concat(part, part));
   const broken: [string, Uint8Array | string][] = [
     ["no bytes at all", new Uint8Array(0)],
-    ["no Arrow", new TextEncoder().encode("hello, this is not Arrow at all")],
+    ["a body that is not Arrow", new TextEncoder().encode("hello, this is not Arrow at all")],
     ["a stream cut in its schema", items(5).slice(0, 100)],
     ["a stream cut in its only batch", items(500).slice(0, 9000)],
     ["a stream cut in its last batch", inBatches.slice(0, inBatches.length - 1000)],

@@ -116,7 +116,7 @@ describe("describe table", () => {
   it.each([
     ["version", { version: 99 }, 11],
     ["version 0", { version: 0 }, 11],
-    ["version beyond what is counted exactly", { version: 2 ** 60 }, 11],
+    ["version beyond 2^53", { version: 2 ** 60 }, 11],
     ["tag", { tag: "release" }, 8],
     ["branch", { branch: "dev" }, 22],
   ])("returns 404 for a missing %s", async (_, body, code) => {
@@ -129,12 +129,12 @@ describe("describe table", () => {
 
   it.each([
     ["negative version", { version: -1 }, /version/],
-    ["version beyond all numbers", { version: 1e300 }, /version/],
+    ["version beyond 2^63", { version: 1e300 }, /version/],
     ["version of more than 64 bits", { version: 2 ** 64 }, /version/],
     ["fractional version", { version: 1.5 }, /version/],
-    ["version that is text", { version: "1" }, /version/],
-    ["version beside a tag", { version: 1, tag: "a" }, /version and tag/],
-    ["flag that is text", { with_table_uri: "yes" }, /with_table_uri/],
+    ["version that is a string", { version: "1" }, /version/],
+    ["version together with a tag", { version: 1, tag: "a" }, /version and tag/],
+    ["flag that is a string", { with_table_uri: "yes" }, /with_table_uri/],
     ["id of another table", { id: ["t"] }, /id/],
   ])("rejects a %s", async (_, body, detail) => {
     expectFailure(await describeTable("ns$t", body), 400, 13, detail);

@@ -84,12 +84,12 @@ describe("rename table", () => {
   it.each([
     ["no name", {}, /new_table_name/],
     ["an empty name", { new_table_name: "" }, /new_table_name/],
-    ["a name that is no string", { new_table_name: 7 }, /new_table_name/],
+    ["a name that is not a string", { new_table_name: 7 }, /new_table_name/],
     ["a name with a slash", { new_table_name: "a/b" }, /a\/b/],
     ["a name with the delimiter", { new_table_name: "a$b" }, /delimiter/],
     ["a reserved name", { new_table_name: "__manifest" }, /reserved/],
     [
-      "a namespace that is text",
+      "a namespace that is a string",
       { new_table_name: "a", new_namespace_id: "ns" },
       /new_namespace_id/,
     ],

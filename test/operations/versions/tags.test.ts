@@ -74,21 +74,28 @@ describe("tags", () => {
   });
 
   it.each<[string, string, object, number, number, RegExp]>([
-    ["a name that is taken", "create", { tag: "taken", version: 2 }, 409, 9, /taken/],
+    ["a taken name", "create", { tag: "taken", version: 2 }, 409, 9, /taken/],
     ["an unknown version", "create", { tag: "new", version: 99 }, 404, 11, /99/],
     ["version 0", "create", { tag: "new", version: 0 }, 404, 11, /0/],
     ["an unknown branch", "create", { tag: "new", version: 1, branch: "dev" }, 404, 22, /dev/],
     ["no version", "create", { tag: "new" }, 400, 13, /version/],
     ["no name", "create", { version: 1 }, 400, 13, /tag/],
     ["an empty name", "create", { tag: "", version: 1 }, 400, 13, /tag/],
-    ["a name that leaves the table", "create", { tag: "../../new", version: 1 }, 400, 13, /./],
+    [
+      "a name that leads out of the table",
+      "create",
+      { tag: "../../new", version: 1 },
+      400,
+      13,
+      /./,
+    ],
     ["an unknown tag", "update", { tag: "new", version: 1 }, 404, 8, /new/],
     ["an unknown version", "update", { tag: "taken", version: 99 }, 404, 11, /99/],
     ["an unknown branch", "update", { tag: "taken", version: 1, branch: "dev" }, 404, 22, /dev/],
     ["no version", "update", { tag: "taken" }, 400, 13, /version/],
     ["an unknown tag", "version", { tag: "new" }, 404, 8, /new/],
     ["no tag", "version", {}, 400, 13, /tag/],
-    ["a name that leaves the table", "version", { tag: "../../x" }, 404, 8, /tag/],
+    ["a name that leads out of the table", "version", { tag: "../../x" }, 404, 8, /tag/],
     ["an unknown tag", "delete", { tag: "new" }, 404, 8, /new/],
     ["no tag", "delete", {}, 400, 13, /tag/],
   ])("requests fail for %s in %s", async (_, operation, body, status, code, detail) => {

@@ -106,10 +106,10 @@ describe("version/describe", () => {
   it.each<[string, object, number, number]>([
     ["an unknown version", { version: 99 }, 404, 11],
     ["version 0", { version: 0 }, 404, 11],
-    ["a version beyond what is counted exactly", { version: 2 ** 60 }, 404, 11],
-    ["a version beyond all numbers", { version: 1e300 }, 400, 13],
+    ["a version beyond 2^53", { version: 2 ** 60 }, 404, 11],
+    ["a version beyond 2^63", { version: 1e300 }, 400, 13],
     ["a negative version", { version: -1 }, 400, 13],
-    ["a version that is text", { version: "2" }, 400, 13],
+    ["a version that is a string", { version: "2" }, 400, 13],
     ["an unknown branch", { version: 1, branch: "dev" }, 404, 22],
   ])("returns an error for %s", async (_, body, status, code) => {
     expectFailure(await post("t", "version/describe", body), status, code);
@@ -188,8 +188,8 @@ describe("restore", () => {
 
   it.each<[string, object, number, number]>([
     ["an unknown version", { version: 99 }, 404, 11],
-    ["a version beyond what is counted exactly", { version: 2 ** 60 }, 404, 11],
-    ["a version beyond all numbers", { version: 1e300 }, 400, 13],
+    ["a version beyond 2^53", { version: 2 ** 60 }, 404, 11],
+    ["a version beyond 2^63", { version: 1e300 }, 400, 13],
     ["no version", {}, 400, 13],
     ["a null version", { version: null }, 400, 13],
     ["a negative version", { version: -1 }, 400, 13],

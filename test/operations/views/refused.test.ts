@@ -20,7 +20,7 @@ const nested = (item: string): string =>
     .fill(item)
     .reduce((inner, each) => `SELECT ${each} AS c FROM (${inner})`, "SELECT name AS c FROM t");
 
-describe("an invalid view is rejected", () => {
+describe("an invalid view", () => {
   const valid = {
     kind: "query",
     source_query: "SELECT id FROM t",
@@ -35,13 +35,13 @@ describe("an invalid view is rejected", () => {
     ["with a function", { ...valid, udtf_spec: { kind: "udtf" } }, 400, 13, /udtf_spec/],
     ["without a query", { ...valid, source_query: undefined }, 400, 13, /source_query/],
     ["with an empty query", { ...valid, source_query: " " }, 400, 13, /source_query/],
-    ["with a query that is no text", { ...valid, source_query: 1 }, 400, 13, /source_query/],
+    ["with a query that is not a string", { ...valid, source_query: 1 }, 400, 13, /source_query/],
     ["with broken JSON", { ...valid, source_query: "{" }, 400, 13, /JSON/],
-    ["with JSON of another kind", { ...valid, source_query: '{"kind":"Dedup"}' }, 400, 13, /kind/],
+    ["with JSON of another type", { ...valid, source_query: '{"kind":"Dedup"}' }, 400, 13, /kind/],
     ["with JSON without a query", { ...valid, source_query: '{"table":"t"}' }, 400, 13, /SELECT/],
     ["without a schema", { ...valid, output_schema: undefined }, 400, 13, /output_schema/],
-    ["with a schema that is no base64", { ...valid, output_schema: "%%" }, 400, 13, /base64/],
-    ["with a schema that is none", { ...valid, output_schema: "aGVsbG8=" }, 400, 13, /Arrow/],
+    ["with a schema that is not base64", { ...valid, output_schema: "%%" }, 400, 13, /base64/],
+    ["with a schema that is not Arrow", { ...valid, output_schema: "aGVsbG8=" }, 400, 13, /Arrow/],
     [
       "with the schema of another query",
       { ...valid, output_schema: schema({ id: new Int64(), x: new Int64() }) },
@@ -50,10 +50,10 @@ describe("an invalid view is rejected", () => {
       /columns id, x/,
     ],
     ["with auto_refresh", { ...valid, auto_refresh: true }, 406, 0, /auto_refresh/],
-    ["with with_no_data as text", { ...valid, with_no_data: "yes" }, 400, 13, /with_no_data/],
+    ["with with_no_data as a string", { ...valid, with_no_data: "yes" }, 400, 13, /with_no_data/],
     ["in both forms", { ...valid, query: "SELECT 1 AS one" }, 400, 13, /query/],
     ["in no form", {}, 400, 13, /kind/],
-  ])("for its query: %s", async (_, body, status, code, detail) => {
+  ])("is rejected %s", async (_, body, status, code, detail) => {
     expectFailure(await create("refused", body), status, code, detail);
     expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
@@ -106,12 +106,12 @@ describe("an invalid view is rejected", () => {
     ["SELECT array_agg(id) OVER () AS ids FROM t", 400, 13, /OVER/],
     ["SELECT id FROM t |> SELECT id", 400, 13, /pipe/],
     [`SELECT id FROM t WHERE name = '${"x".repeat(100_000)}'`, 400, 13, /bytes/],
-  ])("for the request %.60s", async (query, status, code, detail) => {
+  ])("is rejected for the query %.60s", async (query, status, code, detail) => {
     expectFailure(await byQuery("refused", query), status, code, detail);
     expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
 
-  it("for a taken or invalid name", async () => {
+  it("is rejected for a taken or invalid name", async () => {
     expectFailure(await create("t", valid), 409, 5);
     const sdk = await joust.client.post("/v1/materialized_view/t/create/", {
       query: "SELECT 1 AS x",

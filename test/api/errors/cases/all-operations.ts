@@ -131,7 +131,14 @@ function malformed(operation: Operation): Case[] {
   if (body.kind === "arrow") {
     const to = path.replace("ns%24t/create", "ns%24new/create");
     return [
-      failure(id, "no Arrow", to, Buffer.from("no arrow"), errors.invalid, /Arrow/i),
+      failure(
+        id,
+        "a body that is not Arrow",
+        to,
+        Buffer.from("no arrow"),
+        errors.invalid,
+        /Arrow/i,
+      ),
       failure(id, "an empty body", to, new Uint8Array(0), errors.invalid, /Arrow|empty|body/i),
       failure(
         id,

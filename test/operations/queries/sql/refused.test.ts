@@ -90,19 +90,19 @@ describe("an invalid statement is rejected", () => {
   });
 
   it.each<[string, string | Uint8Array, RegExp]>([
-    ["no JSON", "SELECT 1", /not JSON/],
-    ["no object", "[1]", /expected an object/],
+    ["a body that is not JSON", "SELECT 1", /not JSON/],
+    ["a body that is not an object", "[1]", /expected an object/],
     ["no query", "{}", /query/],
-    ["a query that is no text", '{"query":1}', /query/],
+    ["a query that is not a string", '{"query":1}', /query/],
     ["a negative limit", '{"query":"SELECT 1","limit":-1}', /limit/],
-    ["a limit that is no number", '{"query":"SELECT 1","limit":"1"}', /limit/],
+    ["a limit that is not a number", '{"query":"SELECT 1","limit":"1"}', /limit/],
     [
-      "no UTF-8",
+      "a body that is not UTF-8",
       Buffer.from([...Buffer.from('{"query":"SELECT \''), 0xff, ...Buffer.from("'\"}")]),
       /UTF-8/,
     ],
     ["deep JSON", `{"query":"SELECT $1","parameters":[${"[".repeat(200)}${"]".repeat(200)}]}`, /./],
-  ])("for a body with %s", async (_, body, detail) => {
+  ])("for the request body: %s", async (_, body, detail) => {
     expectFailure(await ask(body), 400, 13, detail);
   });
 

@@ -59,7 +59,7 @@ describe("highlights", () => {
   it.each<[string, object, RegExp]>([
     ["a column that is not searched", { columns: ["id"] }, /`id`/],
     ["no passages", { fragments: 0 }, /fragments/],
-    ["passages without letters", { max_chars: 0 }, /max_chars/],
+    ["passages of zero length", { max_chars: 0 }, /max_chars/],
     ["a tag that is too long", { pre_tag: "x".repeat(200) }, /pre_tag/],
   ])("are rejected for %s", async (_, highlight, detail) => {
     const body = { k: 1, vector: {}, ...words("run"), highlight };

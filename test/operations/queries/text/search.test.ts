@@ -33,21 +33,21 @@ beforeAll(async () => {
 describe("a text search", () => {
   it.each<[string, object, number[]]>([
     ["words of one column", words("fox", ["title"]), [1]],
-    ["words of every column, each row with its best", words("fox"), [3, 1]],
+    ["words of every column with the best score per row", words("fox"), [3, 1]],
     ["any of the words", words("red bird", ["title"]), [4, 1, 2]],
     ["a phrase in quotes", words('"quick brown"', ["body"]), [1, 4]],
     ["a phrase over every column", words('"red dog"'), [2]],
     ["all of the words", structured(match("title", "red dog", { operator: "And" })), [2]],
-    ["a word that is nearly there", structured(match("title", "falcom", { fuzziness: 1 })), [5]],
+    ["a word with a spelling error", structured(match("title", "falcom", { fuzziness: 1 })), [5]],
     [
-      "fuzzy words, the word itself first",
+      "fuzzy words after the exact word",
       structured(match("title", "falcon", { fuzziness: "auto" })),
       [5, 6],
     ],
-    ["words as they are without fuzziness", structured(exact("falcon")), [5]],
-    ["words as they are where it is null", structured(exact("falcon", { fuzziness: null })), [5]],
+    ["exact words without fuzziness", structured(exact("falcon")), [5]],
+    ["exact words with null fuzziness", structured(exact("falcon", { fuzziness: null })), [5]],
     [
-      "words as they are in several queries",
+      "exact words in several queries",
       structured({ multi_match: { match_queries: [exact("falcon").match, exact("red").match] } }),
       [5, 1, 2],
     ],
@@ -57,15 +57,15 @@ describe("a text search", () => {
       [5],
     ],
     [
-      "a fixed beginning",
+      "a fixed prefix",
       structured(match("title", "falcon", { fuzziness: 2, prefix_length: 4 })),
       [5],
     ],
     ["a phrase", structured(phrase("body", "quick brown")), [1, 4]],
-    ["a phrase whose words are apart", structured(phrase("body", "quick fox", 1)), [1]],
-    ["no phrase whose words are too far apart", structured(phrase("body", "quick fox")), []],
+    ["a phrase with a slop", structured(phrase("body", "quick fox", 1)), [1]],
+    ["no phrase beyond the slop", structured(phrase("body", "quick fox")), []],
     [
-      "several queries, the best counting",
+      "several queries with the best score",
       structured({
         multi_match: {
           match_queries: [
@@ -77,7 +77,7 @@ describe("a text search", () => {
       [2, 3, 1],
     ],
     [
-      "what must and must not be there, in one column",
+      "rows with must and must_not terms in one column",
       structured({
         boolean: {
           must: [match("title", "dog")],
@@ -88,7 +88,7 @@ describe("a text search", () => {
       [2],
     ],
     [
-      "what must and must not be there, in several columns",
+      "rows with must and must_not terms in several columns",
       structured({
         boolean: {
           must: [match("body", "fox")],
@@ -99,14 +99,14 @@ describe("a text search", () => {
       [1],
     ],
     [
-      "what should be there, raising what must",
+      "rows with must terms ranked by should terms",
       structured({
         boolean: { must: [match("title", "dog")], should: [match("body", "fox")], must_not: [] },
       }),
       [3, 2],
     ],
     [
-      "less for what is unwanted",
+      "rows with a negative boost ranked lower",
       structured({
         boost: {
           positive: match("title", "red"),
@@ -117,14 +117,14 @@ describe("a text search", () => {
       [2, 1],
     ],
     [
-      "several columns as one text",
+      "words across several columns as one text",
       structured({
         combined_fields: { query: "blue fox", columns: ["title", "body"], operator: "And" },
       }),
       [3],
     ],
-    ["no word at all", words(""), []],
-    ["stop words only", words("the of"), []],
+    ["nothing for an empty query", words(""), []],
+    ["nothing for stop words only", words("the of"), []],
   ])("finds %s", async (_, query, expected) => {
     expect(await find(query)).toEqual(expected);
   });
@@ -228,14 +228,14 @@ describe("an invalid text search is rejected", () => {
       /one of/,
     ],
     ["an unknown kind", structured({ regex: { terms: "a" } }), /regex/],
-    ["an operator that is none", structured(match("title", "a", { operator: "xor" })), /And or Or/],
+    ["an unknown operator", structured(match("title", "a", { operator: "xor" })), /And or Or/],
     ["too many edits", structured(match("title", "a", { fuzziness: 9 })), /fuzziness/],
     [
-      "nothing that could be found",
+      "a query without a term",
       structured({ boolean: { must: [], should: [], must_not: [] } }),
       /must/,
     ],
-    ["too long a text", words("word ".repeat(10_000)), /bytes/],
+    ["a text that is too long", words("word ".repeat(10_000)), /bytes/],
   ])("for %s", async (_, query, detail) => {
     const reply = await joust.client.post("/v1/table/t/query", { k: 1, vector: {}, ...query });
     expect(reply.json.detail).toMatch(detail);

@@ -149,11 +149,15 @@ describe("an FTS index", () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ["a tokenizer that is not there", { base_tokenizer: "jieba/default" }, /ngram, icu, icu.split/],
+    ["an unknown tokenizer", { base_tokenizer: "jieba/default" }, /ngram, icu, icu.split/],
     ["an unknown language", { language: "Klingon" }, /English/],
-    ["no list of stop words", { language: "Arabic", remove_stop_words: true }, /custom_stop/],
-    ["impossible grams", { min_ngram_length: 4, max_ngram_length: 3 }, /min/],
-    ["grams that are too long", { max_ngram_length: 100 }, /32/],
+    [
+      "a language without a list of stop words",
+      { language: "Arabic", remove_stop_words: true },
+      /custom_stop/,
+    ],
+    ["invalid n-gram lengths", { min_ngram_length: 4, max_ngram_length: 3 }, /min/],
+    ["n-grams that are too long", { max_ngram_length: 100 }, /32/],
     ["a column without text", { column: "id" }, /text/],
   ])("is rejected for %s", async (_, body, detail) => {
     const { client } = joust;
@@ -174,16 +178,16 @@ describe("an FTS index", () => {
 describe("a parameter of an FTS index", () => {
   it.each<[string, object, string, number[]]>([
     ["stems", {}, "pony cafe", [1, 3]],
-    ["no stems", { stem: false }, "pony", []],
+    ["stem off", { stem: false }, "pony", []],
     ["letter case", { lower_case: false, stem: false }, "the dog", [2]],
     ["accents", { ascii_folding: false, stem: false }, "cafes", []],
     ["stop words", {}, "the", []],
     ["no stop words", { remove_stop_words: false }, "the", [1]],
-    ["stop words of one's own", { custom_stop_words: ["dog"] }, "dog the", [1]],
+    ["custom stop words", { custom_stop_words: ["dog"] }, "dog the", [1]],
     ["short words only", { max_token_length: 5, stem: false }, "known dog", [2]],
-    ["no limit, said with other nulls", { max_token_length: null, stem: null }, "pony", [3]],
-    ["words at spaces", { base_tokenizer: "whitespace", stem: false }, "well-known", [3]],
-    ["whole values", { base_tokenizer: "raw" }, "a DOG", [2]],
+    ["a null limit beside other nulls", { max_token_length: null, stem: null }, "pony", [3]],
+    ["whitespace tokenizer", { base_tokenizer: "whitespace", stem: false }, "well-known", [3]],
+    ["raw tokenizer", { base_tokenizer: "raw" }, "a DOG", [2]],
     ["grams", { base_tokenizer: "ngram", min_ngram_length: 2, max_ngram_length: 3 }, "oni", [3]],
     ["beginnings", { base_tokenizer: "ngram", min_ngram_length: 2, prefix_only: true }, "wel", [3]],
     ["another language", { language: "German" }, "dog", [2]],
