@@ -194,13 +194,13 @@ describe("the LanceDB dialect", () => {
   it("serves operations that no other dialect has, at unchanged paths", () => {
     const others = new Set(unserved.map(({ id }) => id));
     const served = lancedbOnly.filter(({ id }) => !others.has(id));
-    const told = served.map(({ id, permission, methods, path }) => [
+    const reported = served.map(({ id, permission, methods, path }) => [
       id,
       permission,
       methods.join(" "),
       path,
     ]);
-    expect(told.sort()).toEqual([...ofLancedb].sort());
+    expect(reported.sort()).toEqual([...ofLancedb].sort());
     for (const { id, dialect } of lancedbOnly) {
       expect([id, dialect, byId.get(id)?.path]).toEqual([id, "lancedb", undefined]);
     }

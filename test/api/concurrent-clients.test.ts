@@ -85,8 +85,8 @@ it(`concurrent clients get only expected errors (TEST_SEED=${seed})`, {
   const left: string[] = (await joust.client.get("/v1/table")).json.tables;
   for (const table of left) {
     const rows = await joust.client.count(table);
-    const found = await joust.client.query(table, { k: 1_000_000, vector: {} });
-    expect([table, found.numRows]).toEqual([table, rows]);
+    const result = await joust.client.query(table, { k: 1_000_000, vector: {} });
+    expect([table, result.numRows]).toEqual([table, rows]);
   }
   await waitFor("the root holds the listed tables only", () => {
     const directories = readdirSync(joust.root).filter((name) => !name.startsWith("."));

@@ -21,7 +21,7 @@ beforeAll(async () => {
 const encoded = (id: string) => encodeURIComponent(id);
 
 /** A request with a valid body kind on a missing table or namespace; only authorization matters. */
-function ask(client: Client, { methods, path, body }: Operation): Promise<Answer> {
+function send(client: Client, { methods, path, body }: Operation): Promise<Answer> {
   const filled = path.replace("{id}", "none").replace(/\{\w+\}/g, "0");
   const method = methods.at(-1) as string;
   const sent =
@@ -34,7 +34,7 @@ describe("every operation", () => {
     "%s returns 403 for roles below its permission and for no other role",
     async (id, operation) => {
       for (const [rank, role] of roles.entries()) {
-        const reply = await ask(as[role], operation);
+        const reply = await send(as[role], operation);
         if (rank >= roles.indexOf(operation.permission)) {
           expect([role, reply.status]).not.toEqual([role, 403]);
           continue;
@@ -50,7 +50,7 @@ describe("every operation", () => {
       const canonical = operations.find(({ id }) => id === translation.operation) as Operation;
       const path = translation.path ?? (canonical.dialect ? canonical.path : `${canonical.path}/`);
       const operation = { ...canonical, path, methods: translation.methods ?? canonical.methods };
-      const reply = await ask(as.read, operation);
+      const reply = await send(as.read, operation);
       const isRefused = canonical.permission !== "read";
       expect([path, reply.status === 403]).toEqual([path, isRefused]);
     }
@@ -60,7 +60,7 @@ describe("every operation", () => {
 const name = "roles";
 const table = `/v1/table/${name}`;
 const virtual_column = { input_columns: ["id"], udf: "AAAA", udf_name: "f", data_type: "int64" };
-const kept = { "joust.keep_versions": "0s" };
+const adminProperties = { "joust.keep_versions": "0s" };
 
 /** Operations of which only some requests need `admin`: those requests, and a similar one that does not. */
 const partly: Record<
@@ -76,11 +76,13 @@ const partly: Record<
     write: ["/v1/namespace/emptied/drop", { behavior: "Restrict" }],
   },
   CreateTable: {
-    admin: [[`/v1/table/steered/create?properties=${encoded(JSON.stringify(kept))}`, items(1)]],
+    admin: [
+      [`/v1/table/steered/create?properties=${encoded(JSON.stringify(adminProperties))}`, items(1)],
+    ],
     write: [`/v1/table/plain/create?properties=${encoded('{"owner":"me"}')}`, items(1)],
   },
   UpdateTable: {
-    admin: [[`${table}/update`, { updates: [["price", "1"]], properties: kept }]],
+    admin: [[`${table}/update`, { updates: [["price", "1"]], properties: adminProperties }]],
     write: [`${table}/update`, { updates: [["price", "1"]], properties: { owner: "me" } }],
   },
   DeclareTable: {
@@ -106,7 +108,7 @@ const partly: Record<
   BatchCommitTables: {
     admin: [
       { declare_table: { id: ["batch"], location: "elsewhere" } },
-      { declare_table: { id: ["batch"], properties: kept } },
+      { declare_table: { id: ["batch"], properties: adminProperties } },
       { deregister_table: { id: [name] } },
       { delete_table_versions: { id: [name], ranges: [{ start_version: 0, end_version: 1 }] } },
     ].map((one) => [
@@ -170,7 +172,7 @@ describe("requests that need admin", () => {
   it("are recognized in both dialects", async () => {
     const body = { new_columns: [{ name: "g", virtual_column }] };
     expectFailure(await as.write.post(`${table}/add_columns/`, body), 403, 15, /admin/);
-    const header = { "x-lance-table-properties": JSON.stringify(kept) };
+    const header = { "x-lance-table-properties": JSON.stringify(adminProperties) };
     const created = await as.write.request("/v1/table/steered/create/", {
       body: items(1),
       headers: header,

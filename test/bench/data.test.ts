@@ -111,12 +111,12 @@ describe("nearest()", () => {
       const source = { ...scaled(some(9)), distance };
       const queries = (some(10).queries ?? []).slice(0, 5);
       const odd = (id: number) => id % 2 === 1;
-      const found = await nearest(source, queries, 10, { all: () => true, odd });
+      const result = await nearest(source, queries, 10, { all: () => true, odd });
       const { vectors } = await all(source);
       queries.forEach((query, i) => {
         const order = sorted(vectors, query, distance);
-        expect(found.all[i]).toEqual(order.slice(0, 10));
-        expect(found.odd[i]).toEqual(order.filter(odd).slice(0, 10));
+        expect(result.all[i]).toEqual(order.slice(0, 10));
+        expect(result.odd[i]).toEqual(order.filter(odd).slice(0, 10));
       });
     },
   );

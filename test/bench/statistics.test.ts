@@ -10,10 +10,10 @@ describe("a percentile", () => {
     fc.assert(
       fc.property(values, fc.double({ min: 0.001, max: 1, noNaN: true }), (some, share) => {
         const sorted = [...some].sort(ascending);
-        const found = percentile(sorted, share);
-        const within = sorted.filter((value) => value <= found).length;
+        const result = percentile(sorted, share);
+        const within = sorted.filter((value) => value <= result).length;
         expect(within).toBeGreaterThanOrEqual(share * sorted.length - 1e-9);
-        const below = sorted.filter((value) => value < found).length;
+        const below = sorted.filter((value) => value < result).length;
         expect(below).toBeLessThan(share * sorted.length + 1e-9);
       }),
     );

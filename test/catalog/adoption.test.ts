@@ -79,11 +79,11 @@ describe("tables written by other tools", () => {
       await store.catalog.renameTable(["moved"], ["elsewhere"]);
       const dropped = await makeTable(store, ["dropped"]);
       await store.catalog.dropTable(["dropped"]);
-      const making = await store.catalog.reserveTable(["making"], {
+      const reserved = await store.catalog.reserveTable(["making"], {
         properties: {},
         storageOptions: {},
       });
-      for (const { id, location } of [known, moved, dropped, making]) {
+      for (const { id, location } of [known, moved, dropped, reserved]) {
         mkdirSync(location);
         root.tables.push({ id, location });
       }
@@ -122,8 +122,8 @@ describe("tables written by other tools", () => {
           return ["t"];
         },
       };
-      const found = { tables: [table], namespaces: [] };
-      const { adopted, refused } = await catalog.adopt(found, async () => "table");
+      const result = { tables: [table], namespaces: [] };
+      const { adopted, refused } = await catalog.adopt(result, async () => "table");
       expect({ adopted, refused }).toEqual({ adopted: [], refused: [] });
       await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
     });

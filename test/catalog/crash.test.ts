@@ -6,7 +6,7 @@ import type { CatalogDatabase } from "../../src/database/database.js";
 import { describeOnEachDatabase, makeTable, quiet } from "./catalog-databases.js";
 
 /** Makes all writes of a catalog fail until it is restored. */
-function away(catalog: SqlCatalog) {
+function failWrites(catalog: SqlCatalog) {
   const db: CatalogDatabase = Reflect.get(catalog, "db");
   return vi.spyOn(db, "write").mockRejectedValue(new Error("the catalog is away"));
 }
@@ -70,10 +70,10 @@ describe("after a server ends", () => {
       await catalog.orphanTable(key);
       await makeTable({ catalog }, ["t"]);
       const removed: string[] = [];
-      let away = true;
+      let failWrites = true;
       const engine = {
         async removeTable(at: string) {
-          if (away) throw new Error("the bucket is away");
+          if (failWrites) throw new Error("the bucket is away");
           removed.push(at);
           return [];
         },
@@ -81,7 +81,7 @@ describe("after a server ends", () => {
       const removal = { catalog, engine, storageOptions: {}, log: quiet };
       await removeOrphanedTables(removal);
       expect(removed).toEqual([]);
-      away = false;
+      failWrites = false;
       await removeOrphanedTables(removal);
       await removeOrphanedTables(removal);
       expect(removed).toEqual([location]);
@@ -90,7 +90,7 @@ describe("after a server ends", () => {
     it("a name that could not be released while the catalog was unavailable is released later", async () => {
       const { catalog } = await newCatalog().open();
       const { key, location } = await catalog.reserveTable(["t"], nothing);
-      const write = away(catalog);
+      const write = failWrites(catalog);
       await catalog.orphanTable(key);
       write.mockRestore();
       await vi.waitFor(() => makeTable({ catalog }, ["t"]), { timeout: 20_000 });
@@ -105,7 +105,7 @@ describe("after a server ends", () => {
       });
       const [{ key }] = declared as [TableRecord];
       expect(await catalog.claimFirstVersion(key)).toBe(true);
-      const write = away(catalog);
+      const write = failWrites(catalog);
       await catalog.releaseFirstVersion(key);
       write.mockRestore();
       await vi.waitFor(async () => expect(await catalog.claimFirstVersion(key)).toBe(true), {

@@ -144,11 +144,11 @@ describe("older and newer clients", () => {
   });
 
   it("can read everything with the largest k", async () => {
-    const found = await joust.client.query("ns$t", {
+    const result = await joust.client.query("ns$t", {
       k: 2_147_483_647,
       vector: { single_vector: [] },
     });
-    expect(found.numRows).toBe(20);
+    expect(result.numRows).toBe(20);
   });
 
   it("can set the number of partitions in each form", async () => {

@@ -41,7 +41,7 @@ async function unknownTable(path: string, rows: number): Promise<string> {
 }
 
 /** Longer than the interval between two scans of the root. */
-const LOOK = 1_200;
+const SCAN_INTERVAL_MS = 1_200;
 
 describe("a location chosen by a client", () => {
   it.each(["declare", "batch-commit"])("must be empty or absent: %s", async (how) => {
@@ -110,7 +110,7 @@ describe("drop", () => {
     expect(existsSync(join(location, "nested.lance", "_versions"))).toBe(true);
     expect(server.output()).toMatch(/"notes\.txt".*entries that are not the table's stay/);
 
-    await sleep(LOOK);
+    await sleep(SCAN_INTERVAL_MS);
     expect((await client.get("/v1/table")).json.tables).not.toContain("shared");
     expectFailure(await post("shared/describe"), 404, 4);
     // The name is free; a new table gets another location.
@@ -207,7 +207,7 @@ describe("a directory named like a table but without a table", () => {
     mkdirSync(inRoot("hollow.lance"));
     foreign("papers.lance/notes.txt");
     foreign("plain.lance");
-    await sleep(LOOK);
+    await sleep(SCAN_INTERVAL_MS);
     const { tables } = (await client.get("/v1/table")).json;
     for (const name of ["hollow", "papers", "plain"]) {
       expect(tables).not.toContain(name);

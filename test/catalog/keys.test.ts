@@ -39,13 +39,13 @@ describe("API keys", () => {
       expect(await server.keys.findByHash(hash)).toBeUndefined();
       const key = await tool.keys.create({ name: "a", role: "read", hash });
       // A key is cached for a millisecond with SQLite and for a second with Postgres.
-      const soon = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
-      const found = async () => (await server.keys.findByHash(hash)) !== undefined;
-      await waitFor("the key is known", found, soon);
+      const timeouts = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
+      const isKnown = async () => (await server.keys.findByHash(hash)) !== undefined;
+      await waitFor("the key is known", isKnown, timeouts);
       expect(server.keys.findByHashSync(hash)).toEqual(key);
       await tool.keys.revoke(key.id);
-      const gone = async () => (await server.keys.findByHash(hash)) === undefined;
-      await waitFor("the key is revoked", gone, soon);
+      const isRevoked = async () => (await server.keys.findByHash(hash)) === undefined;
+      await waitFor("the key is revoked", isRevoked, timeouts);
     });
 
     it("that do not exist cost no query for a while, and new keys are accepted soon after creation", async () => {
@@ -56,8 +56,8 @@ describe("API keys", () => {
       const [own, other] = [hashes[7] as Buffer, hashes[9] as Buffer];
       const began = performance.now();
       for (let round = 0; round < 3; round++) {
-        const found = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
-        expect(found.every((key) => key === undefined)).toBe(true);
+        const isKnown = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
+        expect(isKnown.every((key) => key === undefined)).toBe(true);
       }
       // The negative results are cached: no query runs.
       if (performance.now() - began < 900) {

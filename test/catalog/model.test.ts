@@ -45,8 +45,8 @@ function command(
     toString: () => text,
     check: () => true,
     async run(model, world) {
-      const found = await actual(world).catch((error) => error.code ?? error);
-      expect(found, text).toEqual(expected(model));
+      const result = await actual(world).catch((error) => error.code ?? error);
+      expect(result, text).toEqual(expected(model));
     },
   };
 }

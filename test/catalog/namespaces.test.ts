@@ -51,8 +51,8 @@ describe("namespaces", () => {
       await expect(catalog.createNamespace(["a"], "create", { v: "2" })).rejects.toMatchObject({
         code: ErrorCode.NamespaceAlreadyExists,
       });
-      const kept = await catalog.createNamespace(["a"], "exist_ok", { v: "2" });
-      expect(kept.namespace.properties).toEqual({ v: "1" });
+      const existing = await catalog.createNamespace(["a"], "exist_ok", { v: "2" });
+      expect(existing.namespace.properties).toEqual({ v: "1" });
       const replaced = await catalog.createNamespace(["a"], "overwrite", { w: "3" });
       expect(replaced.namespace.properties).toEqual({ w: "3" });
       expect((await catalog.describeNamespace(["a"])).properties).toEqual({ w: "3" });

@@ -70,8 +70,8 @@ describeOnEachDatabase((newCatalog) => {
     await catalog.changeTables({ deregister: [["t"]] });
     await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
     // Neither adoption nor a new table uses the files.
-    const found = { tables: [{ id: ["t"], location: table.location }], namespaces: [] };
-    expect((await catalog.adopt(found, async () => "table")).adopted).toEqual([]);
+    const result = { tables: [{ id: ["t"], location: table.location }], namespaces: [] };
+    expect((await catalog.adopt(result, async () => "table")).adopted).toEqual([]);
     expect((await makeTable(store, ["t"])).location).not.toBe(table.location);
     await expect(declare(store, ["u"], table.location)).rejects.toMatchObject({ code: 5 });
     const again = { id: ["back"], location: table.location, properties: { a: "b" } };
@@ -125,13 +125,13 @@ describeOnEachDatabase((newCatalog) => {
   it("adoption confirms a declared table when its files appear", async () => {
     const store = await newCatalog().open();
     const declared = await declare(store, ["t"]);
-    const found = {
+    const result = {
       tables: [{ id: ["t"], location: declared?.location as string }],
       namespaces: [],
     };
-    await store.catalog.adopt(found, async () => "other");
+    await store.catalog.adopt(result, async () => "other");
     expect(await store.catalog.table(["t"])).toMatchObject({ declared: true });
-    await store.catalog.adopt(found, async () => "table");
+    await store.catalog.adopt(result, async () => "table");
     expect(await store.catalog.table(["t"])).toMatchObject({ key: declared?.key, declared: false });
   });
 });

@@ -31,7 +31,7 @@ describe("the SQLite connection", () => {
 
   it("continues to commit after a write failed because the file was locked", async () => {
     const db = await openSqlite(path);
-    const rival = new Database(path);
+    const other = new Database(path);
     const create = (name: string) =>
       db.write((t) =>
         t
@@ -39,21 +39,21 @@ describe("the SQLite connection", () => {
           .values({ path: name, parent: "", name, properties: "{}", found: 0, created_at: 1 })
           .execute(),
       );
-    rival.exec("begin immediate");
+    other.exec("begin immediate");
     await expect(create("a")).rejects.toMatchObject({ code: 17 });
     // The same outside of a transaction, as in migrations.
     await expect(sql`update namespaces set name = name`.execute(db.read)).rejects.toMatchObject({
       code: "SQLITE_BUSY",
     });
-    rival.exec("rollback");
+    other.exec("rollback");
     await create("b");
-    expect(rival.prepare("select name from namespaces order by name").all()).toEqual([
+    expect(other.prepare("select name from namespaces order by name").all()).toEqual([
       { name: "" },
       { name: "b" },
     ]);
-    rival.exec("begin immediate");
-    rival.exec("rollback");
-    rival.close();
+    other.exec("begin immediate");
+    other.exec("rollback");
+    other.close();
     await db.close();
   });
 

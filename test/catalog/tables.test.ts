@@ -38,15 +38,19 @@ describe("tables", () => {
     it("that are missing cause an error that distinguishes a missing namespace from a missing table", async () => {
       const { catalog } = await newCatalog().open();
       await catalog.createNamespace(["n"], "create", {});
-      for (const ask of [
+      for (const operation of [
         (id: string[]) => catalog.table(id),
         (id: string[]) => catalog.dropTable(id),
         (id: string[]) => catalog.renameTable(id, ["new"]),
       ]) {
-        await expect(ask(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
-        await expect(ask(["n", "t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
-        await expect(ask(["x", "t"])).rejects.toMatchObject({ code: ErrorCode.NamespaceNotFound });
-        await expect(ask([])).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
+        await expect(operation(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
+        await expect(operation(["n", "t"])).rejects.toMatchObject({
+          code: ErrorCode.TableNotFound,
+        });
+        await expect(operation(["x", "t"])).rejects.toMatchObject({
+          code: ErrorCode.NamespaceNotFound,
+        });
+        await expect(operation([])).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
       }
       await expect(catalog.reserveTable(["x", "t"], nothing)).rejects.toMatchObject({ code: 1 });
       expect(catalog.tableSync(["t"])).toBeUndefined();

@@ -93,9 +93,9 @@ describeOnEachDatabase((newCatalog) => {
     const tool = (await catalog.open("tool")).transactions;
     const ofTool = await tool.record({ properties: { by: "tool" } });
     expect((await next.describe(ofTool)).properties).toEqual({ by: "tool" });
-    const stranger = await newCatalog().open();
-    await expect(stranger.transactions.describe(ofFirst)).rejects.toMatchObject({ code: 10 });
-    await expect(stranger.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });
+    const unrelated = await newCatalog().open();
+    await expect(unrelated.transactions.describe(ofFirst)).rejects.toMatchObject({ code: 10 });
+    await expect(unrelated.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });
   });
 
   it("a transaction is stored for all servers once a property is set on it", async () => {

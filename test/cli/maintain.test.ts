@@ -12,7 +12,11 @@ const maintain = (...args: string[]) => runCli(["maintain", ...args], { timeoutM
 const serve = (root: string) => startServer({ root, args: ["--maintenance", "off"] });
 
 /** One indexed fragment and 20 unindexed ones: compaction does not merge the two kinds. */
-async function worn(server: Server, table: string, properties = "{}"): Promise<void> {
+async function createFragmentedTable(
+  server: Server,
+  table: string,
+  properties = "{}",
+): Promise<void> {
   const { client } = server;
   await client.createTable(table, items(300), { properties });
   await client.ok(`/v1/table/${table}/create_scalar_index`, { column: "id", index_type: "BTREE" });
@@ -39,13 +43,13 @@ describe("joust maintain", () => {
   });
 
   it("maintains one table while a server runs and prints what it did", async () => {
-    await worn(server, "one");
-    await worn(server, "left");
+    await createFragmentedTable(server, "one");
+    await createFragmentedTable(server, "left");
     const before = await stats(server, "one");
     expect(before).toEqual({ fragments: 21, unindexed: 40, rows: 340 });
-    const told = await maintain(root, "--table", "one", "--keep-versions", "0s");
-    expect(told).toMatchObject({ code: 0, err: "" });
-    expect(told.out).toMatch(
+    const reported = await maintain(root, "--table", "one", "--keep-versions", "0s");
+    expect(reported).toMatchObject({ code: 0, err: "" });
+    expect(reported.out).toMatch(
       /^one: 20 fragments became 1; brought up to date: id_idx; removed \d+ old versions, \d+ bytes\n$/,
     );
     expect(await stats(server, "one")).toEqual({ fragments: 2, unindexed: 0, rows: 340 });
@@ -93,13 +97,13 @@ describe("joust maintain", () => {
   });
 
   it("maintains all tables of an unserved root except tables whose property disables it", async () => {
-    await worn(server, "own", '{"joust.maintenance":"off"}');
+    await createFragmentedTable(server, "own", '{"joust.maintenance":"off"}');
     await server.client.createNamespace("space");
-    await worn(server, "space$inner");
+    await createFragmentedTable(server, "space$inner");
     await server.stop();
-    const told = await maintain(root);
-    expect(told).toMatchObject({ code: 0, err: "" });
-    expect(told.out.trim().split("\n").sort()).toEqual([
+    const reported = await maintain(root);
+    expect(reported).toMatchObject({ code: 0, err: "" });
+    expect(reported.out.trim().split("\n").sort()).toEqual([
       "left: 20 fragments became 1; brought up to date: id_idx",
       "one: nothing to do",
       "own: left alone, as its property joust.maintenance says",
@@ -114,8 +118,8 @@ describe("joust maintain", () => {
   });
 
   it("prints an error if the table does not exist", async () => {
-    const told = await maintain(root, "--table", "none");
-    expect(told).toMatchObject({ code: 1, out: "" });
-    expect(told.err).toMatch(/^joust: [^\n]*none[^\n]*\n$/);
+    const reported = await maintain(root, "--table", "none");
+    expect(reported).toMatchObject({ code: 1, out: "" });
+    expect(reported.err).toMatch(/^joust: [^\n]*none[^\n]*\n$/);
   });
 });

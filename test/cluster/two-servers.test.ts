@@ -25,9 +25,9 @@ describeOnSharedRoots((root) => {
   }, 60_000);
 
   /** Sends requests to both servers at once, several times each. */
-  const both = (times: number, ask: (client: Client, index: number) => Promise<Answer>) =>
+  const both = (times: number, send: (client: Client, index: number) => Promise<Answer>) =>
     Promise.all(
-      Array.from({ length: 2 * times }, (_, index) => ask(clients[index % 2] as Client, index)),
+      Array.from({ length: 2 * times }, (_, index) => send(clients[index % 2] as Client, index)),
     );
 
   it("each server sees the other's writes at once", async () => {
@@ -167,8 +167,8 @@ describeOnSharedRoots((root) => {
     for (let round = 1; round <= 5; round++) {
       await first.ok("/v1/table/again/drop");
       await first.createTable("again", stream({ other: [type.i32, [round]] }));
-      const found = await second.query("again", { columns: ["other"] });
-      expect([...(found.getChild("other") ?? [])]).toEqual([round]);
+      const result = await second.query("again", { columns: ["other"] });
+      expect([...(result.getChild("other") ?? [])]).toEqual([round]);
       await first.ok("/v1/table/again/drop");
       await first.createTable("again", rows(0, 1));
     }

@@ -19,13 +19,13 @@ async function keepBusy({ client }: Server): Promise<void> {
   const spec = { column: "v", index_type: "IVF_FLAT", num_partitions: 16 };
   await client.ok("/v1/table/points/create_index", spec);
   await waitForIndex(client, "points", "v_idx");
-  const ask = {
+  const query = {
     vector: { single_vector: [1, 2, 3, 4] },
     nprobes: 16,
     columns: { column_names: [] },
   };
   for (let round = 0; round < 20; round++) {
-    await Promise.all(Array.from({ length: 32 }, () => client.query("points", ask)));
+    await Promise.all(Array.from({ length: 32 }, () => client.query("points", query)));
   }
 }
 

@@ -44,7 +44,7 @@ async function expectUnchanged({ client, root }: Server): Promise<void> {
 }
 
 /** Every change succeeds after the disk works again. */
-async function expectWell(server: Server): Promise<void> {
+async function expectChangesSucceed(server: Server): Promise<void> {
   for (const [name, change] of Object.entries(changes)) {
     const answer = await change(server);
     expect([name, answer.status, answer.status < 300 ? "" : answer.text]).toEqual([
@@ -96,7 +96,7 @@ describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
     await expectFailures(server, /^the storage is full/);
     await expectUnchanged(server);
     small.empty();
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 
   it("loses nothing if the full disk also contains the catalog", async () => {
@@ -106,7 +106,7 @@ describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
     await expectFailures(server, /^the storage is full|^the catalog database .* has no space/);
     await expectUnchanged(server);
     small.empty();
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 
   it("removes what a failed insert wrote when the insert fills the disk", async () => {
@@ -128,7 +128,7 @@ describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
     await waitFor("its space is free", () => small.free > before - MiB / 2);
     small.empty();
     await expectUnchanged(server);
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 
   it("rejects changes with the cause while the disk is read-only and works again afterwards", async () => {
@@ -138,7 +138,7 @@ describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
     await expectFailures(server, /^the storage is read-only/);
     await expectUnchanged(server);
     small.setReadOnly(false);
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 });
 
@@ -154,7 +154,7 @@ describe.skipIf(!hasFaults)("a server on a disk that returns errors", () => {
       await expectFailures(server, /^the storage reports an input or output error|^the catalog/);
       await expectUnchanged(server);
       faults.failWith(0);
-      await expectWell(server);
+      await expectChangesSucceed(server);
     },
     60_000,
   );

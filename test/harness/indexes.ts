@@ -12,12 +12,12 @@ export async function waitForIndex(client: Client, id: string, name: string): Pr
   const entry = await waitFor(
     `index ${name} is ready`,
     async () => {
-      const found = (await listIndexes(client, id)).find((index) => index.index_name === name);
-      if (found?.status === "Failed") {
-        failed = found;
+      const result = (await listIndexes(client, id)).find((index) => index.index_name === name);
+      if (result?.status === "Failed") {
+        failed = result;
         return true;
       }
-      return found?.status === "Ready" && found;
+      return result?.status === "Ready" && result;
     },
     { timeoutMs: 60_000 },
   );

@@ -21,13 +21,13 @@ export async function startInterceptingProxy(target: string): Promise<Intercepti
   const { hostname, port } = new URL(target);
   let matches = (_method: string, _path: string): boolean => false;
   let waiting: (() => void)[] = [];
-  let loses: typeof matches | undefined;
+  let drops: typeof matches | undefined;
   let lost = 0;
 
   const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const { method, url: path, headers } = incoming;
-    const loseThis = loses?.(method ?? "", path ?? "") ?? false;
-    if (loseThis) loses = undefined;
+    const loseThis = drops?.(method ?? "", path ?? "") ?? false;
+    if (loseThis) drops = undefined;
     const onward = request({ hostname, port, method, path, headers }, (answer) => {
       if (loseThis) {
         lost++;
@@ -59,7 +59,7 @@ export async function startInterceptingProxy(target: string): Promise<Intercepti
     },
     held: () => waiting.length,
     dropResponse(which) {
-      loses = which;
+      drops = which;
     },
     droppedResponses: () => lost,
     release,

@@ -24,8 +24,8 @@ const long = [
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification): number => {
-      const found = long.findIndex((name) => moduleId.endsWith(`test/${name}.test.ts`));
-      return found < 0 ? long.length : found;
+      const result = long.findIndex((name) => moduleId.endsWith(`test/${name}.test.ts`));
+      return result < 0 ? long.length : result;
     };
     return (await super.sort(files)).sort((a, b) => place(a) - place(b));
   }

@@ -48,11 +48,11 @@ export async function startProcess<T>(
       fail(`was not ready within ${timeoutMs} ms`);
     }, timeoutMs);
     notice = () => {
-      const found = ready(output);
-      if (found === undefined) return;
+      const result = ready(output);
+      if (result === undefined) return;
       clearTimeout(timer);
       notice = () => {};
-      resolve(found);
+      resolve(result);
     };
     exited.then(
       (code) => {

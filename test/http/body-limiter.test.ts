@@ -29,7 +29,7 @@ const send = (length: number, signal?: AbortSignal) =>
     body: { text: "x".repeat(length) },
     ...(signal && { signal }),
   });
-const letGo = async () => {
+const finishHandlers = async () => {
   await waitFor("a request is handled", () => waiting.length > 0);
   for (const go of waiting.splice(0)) go();
 };
@@ -43,7 +43,7 @@ it("a body that does not fit beside the bodies in progress gets 429", async () =
   expect(second.json).toMatchObject({ code: 21 });
   const short = send(1_000);
   await waitFor("a short one is handled", () => waiting.length === 2);
-  await letGo();
+  await finishHandlers();
   expect([(await first).json, (await short).json]).toEqual([50_000, 1_000]);
 });
 
@@ -54,8 +54,8 @@ it("memory for a body is released after a response, a failure and a disconnect",
   await waitFor("it is handled", () => waiting.length === 1);
   leaving.abort();
   await left;
-  await letGo();
+  await finishHandlers();
   const answered = send(60_000);
-  await letGo();
+  await finishHandlers();
   expect((await answered).json).toBe(60_000);
 });

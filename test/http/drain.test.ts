@@ -13,7 +13,7 @@ interface Reply {
 }
 
 /** Sends one request over an agent. */
-function ask(server: Server, agent: Agent, path: string, body?: Uint8Array): Promise<Reply> {
+function send(server: Server, agent: Agent, path: string, body?: Uint8Array): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const type = { "content-type": "application/vnd.apache.arrow.stream" };
     const headers = { authorization: `Bearer ${server.key}`, ...(body && type) };
@@ -45,7 +45,7 @@ describe("a stopping server", () => {
     const failures: unknown[] = [];
     const clients = agents.map(async (agent) => {
       for (;;) {
-        const reply = await ask(server, agent, "/v1/table");
+        const reply = await send(server, agent, "/v1/table");
         replies.push(reply);
         if (reply.connection === "close") return;
       }
@@ -85,7 +85,7 @@ describe("a stopping server", () => {
     await sleep(200);
     const exit = server.stop();
     await sleep(300);
-    await expect(ask(server, agent, "/readyz"), "new connections are refused").rejects.toThrow();
+    await expect(send(server, agent, "/readyz"), "new connections are refused").rejects.toThrow();
     open.write(head("GET /readyz HTTP/1.1", "Host: x"));
     const ready = await new Promise((resolve) => open.once("data", resolve));
     expect(String(ready)).toMatch(/^HTTP\/1.1 503 .*onnection: close/s);

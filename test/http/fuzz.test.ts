@@ -58,7 +58,7 @@ function bodies(operation: Operation): unknown[] {
   return named.flatMap((name) => values.map((value) => ({ [name]: value })));
 }
 
-function expectSane(answer: Answer, what: string): void {
+function expectWellFormed(answer: Answer, what: string): void {
   expect(answer.status, `${what}: ${answer.text}`).toBeLessThan(500);
   expect(answer.headers.get("phalanx-version"), what).toBe("0.5.0");
   if (answer.status >= 400) expectFailure(answer, answer.status, answer.json.code);
@@ -74,13 +74,13 @@ describe("invalid input", () => {
       const path = (id: string) =>
         operation.path.replace("{id}", id).replaceAll(/\{\w+\}/g, "some%20name");
       for (const id of ids) {
-        expectSane(await joust.client.request(path(id), { method }), `${operation.id} ${id}`);
+        expectWellFormed(await joust.client.request(path(id), { method }), `${operation.id} ${id}`);
       }
       const params = Object.keys((operation.params as TSchema).properties ?? {});
       for (const name of [...params, "delimiter"]) {
         for (const value of ["", "x", "-1", "1e400", "[]", "{}", "%", "\u0000", "$"]) {
           const asked = { method, params: { [name]: value } };
-          expectSane(
+          expectWellFormed(
             await joust.client.request(path(own), asked),
             `${operation.id}?${name}=${value}`,
           );
@@ -92,7 +92,7 @@ describe("invalid input", () => {
         const sent = { body: body as object | string };
         const type = { headers: { "content-type": "application/json" } };
         const answer = await joust.client.request(path(own), { ...sent, ...type });
-        expectSane(answer, `${operation.id} ${JSON.stringify(body).slice(0, 200)}`);
+        expectWellFormed(answer, `${operation.id} ${JSON.stringify(body).slice(0, 200)}`);
       }
     },
     120_000,
@@ -103,7 +103,7 @@ describe("invalid input", () => {
     for (const body of bodies(query) as object[]) {
       for (const rest of [{ k: 1 }, { k: 1, vector: { single_vector: Array(8).fill(0) } }]) {
         const answer = await joust.client.post("/v1/table/t/query", { ...rest, ...body });
-        expectSane(answer, JSON.stringify({ ...rest, ...body }).slice(0, 300));
+        expectWellFormed(answer, JSON.stringify({ ...rest, ...body }).slice(0, 300));
       }
     }
   }, 120_000);

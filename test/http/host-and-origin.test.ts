@@ -68,11 +68,11 @@ describe("a server without keys", () => {
 
   it("accepts requests from its own pages and rejects requests from other origins", async () => {
     await open.client.createTable("t", items(3));
-    const ask = (host: string, origin: string) =>
+    const send = (host: string, origin: string) =>
       status(open, count, [`Host: ${host}`, `Origin: ${origin}`, json], "{}");
-    expect(await ask("127.0.0.1:PORT", "http://127.0.0.1:PORT")).toBe(200);
-    expect(await ask("localhost:PORT", "http://LOCALHOST:PORT")).toBe(200);
-    expect(await ask("localhost", "http://localhost:80")).toBe(200);
+    expect(await send("127.0.0.1:PORT", "http://127.0.0.1:PORT")).toBe(200);
+    expect(await send("localhost:PORT", "http://LOCALHOST:PORT")).toBe(200);
+    expect(await send("localhost", "http://localhost:80")).toBe(200);
     for (const origin of [
       "http://evil.example",
       "https://evil.example:PORT",
@@ -85,7 +85,7 @@ describe("a server without keys", () => {
       "file://",
       "",
     ]) {
-      expect([origin, await ask("127.0.0.1:PORT", origin)]).toEqual([origin, 403]);
+      expect([origin, await send("127.0.0.1:PORT", origin)]).toEqual([origin, 403]);
     }
     // Without body and content type: a request that a browser sends without preflight.
     const drop = ["Host: 127.0.0.1:PORT", "Origin: http://evil.example"];
@@ -126,14 +126,14 @@ describe("a server without keys", () => {
 
   it("accepts the configured host names and their origins", async () => {
     const lines = (host: string, origin: string) => [`Host: ${host}`, `Origin: ${origin}`];
-    const ask = (...given: [string, string]) => status(named, "GET /v1/table", lines(...given));
+    const send = (...given: [string, string]) => status(named, "GET /v1/table", lines(...given));
     expect(await status(named, "GET /v1/table", ["Host: tables.example:8443"])).toBe(200);
     expect(await status(named, "GET /v1/table", ["Host: Tables.Example"])).toBe(200);
     expect(await status(named, "GET /v1/table", ["Host: not.tables.example"])).toBe(403);
     // Behind a proxy that terminates TLS the scheme of the origin differs.
-    expect(await ask("tables.example", "https://tables.example")).toBe(200);
-    expect(await ask("localhost", "https://tables.example:8443")).toBe(200);
-    expect(await ask("tables.example", "https://evil.example")).toBe(403);
+    expect(await send("tables.example", "https://tables.example")).toBe(200);
+    expect(await send("localhost", "https://tables.example:8443")).toBe(200);
+    expect(await send("tables.example", "https://evil.example")).toBe(403);
   });
 });
 

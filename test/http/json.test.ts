@@ -41,13 +41,13 @@ describe("a body that is nested too deeply", () => {
   });
 
   it("gets the same limit if the engine decodes the body", async () => {
-    const ask = (path: string, depth: number) =>
+    const send = (path: string, depth: number) =>
       joust.client.post(path, `{"k": 1, "full_text_query": ${objects(depth - 1)}, "vector": []}`);
-    const allowed = await ask("/v1/table/t/query", MAX_DEPTH);
+    const allowed = await send("/v1/table/t/query", MAX_DEPTH);
     expect(allowed.json.detail).not.toMatch(/recursion/);
-    expectFailure(await ask("/v1/table/t/query", MAX_DEPTH + 1), 400, 13, /recursion limit/);
-    expect((await ask("/v1/table/t/describe", MAX_DEPTH)).status).toBe(200);
-    expectFailure(await ask("/v1/table/t/describe", MAX_DEPTH + 1), 400, 13, /127 levels/);
+    expectFailure(await send("/v1/table/t/query", MAX_DEPTH + 1), 400, 13, /recursion limit/);
+    expect((await send("/v1/table/t/describe", MAX_DEPTH)).status).toBe(200);
+    expectFailure(await send("/v1/table/t/describe", MAX_DEPTH + 1), 400, 13, /127 levels/);
   });
 
   it("gets 400 in JSON parameters", async () => {

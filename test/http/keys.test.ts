@@ -35,28 +35,28 @@ async function stored(role: Role): Promise<{ key: string; id: string }> {
   return { key, id: (await keys.create({ name: `a ${role}`, role, hash: hashKey(key) })).id };
 }
 
-const ask = (path: string, headers: Record<string, string>, body?: object | string) =>
+const send = (path: string, headers: Record<string, string>, body?: object | string) =>
   small.client.request(path, { headers, ...(body !== undefined && { body }) });
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 describe("a request", () => {
   it("requires a key on every path", async () => {
     for (const path of ["/v1/read", "/v1/raw", "/v1/nothing", "/"]) {
-      const reply = await ask(path, {});
+      const reply = await send(path, {});
       expect(reply.status, path).toBe(401);
       expect(reply.json).toMatchObject({ code: 16, type: "urn:joust:error:unauthenticated" });
       expect(reply.headers.get("www-authenticate")).toBe("Bearer");
     }
-    expect((await ask("/healthz", {})).status).toBe(200);
-    expect((await ask("/readyz", {})).status).toBe(200);
+    expect((await send("/healthz", {})).status).toBe(200);
+    expect((await send("/readyz", {})).status).toBe(200);
   });
 
   it("can send the key in either header", async () => {
     const { key } = await stored("read");
-    expect((await ask("/v1/read", bearer(key))).status).toBe(200);
-    expect((await ask("/v1/read", { authorization: `bearer ${key}` })).status).toBe(200);
-    expect((await ask("/v1/read", { "x-api-key": key })).status).toBe(200);
-    expect((await ask("/v1/read", { "x-api-key": outside })).status).toBe(200);
+    expect((await send("/v1/read", bearer(key))).status).toBe(200);
+    expect((await send("/v1/read", { authorization: `bearer ${key}` })).status).toBe(200);
+    expect((await send("/v1/read", { "x-api-key": key })).status).toBe(200);
+    expect((await send("/v1/read", { "x-api-key": outside })).status).toBe(200);
   });
 
   it.each([
@@ -67,14 +67,14 @@ describe("a request", () => {
     ["part of a key", bearer(outside.slice(0, -1))],
     ["more than a key", bearer(`${outside}A`)],
   ])("gets 401 with %s", async (_, headers) => {
-    expect((await ask("/v1/read", headers)).status).toBe(401);
+    expect((await send("/v1/read", headers)).status).toBe(401);
   });
 
   it("gets 401 with a revoked key", async () => {
     const { key, id } = await stored("admin");
-    expect((await ask("/v1/admin", bearer(key))).status).toBe(200);
+    expect((await send("/v1/admin", bearer(key))).status).toBe(200);
     await keys.revoke(id);
-    expect((await ask("/v1/admin", bearer(key))).status).toBe(401);
+    expect((await send("/v1/admin", bearer(key))).status).toBe(401);
   });
 
   it("may do what the role of its key allows", async () => {
@@ -82,12 +82,12 @@ describe("a request", () => {
     for (const role of ["read", "write", "admin"] as const) {
       const { key } = await stored(role);
       const replies = await Promise.all(
-        ["/v1/read", "/v1/write", "/v1/admin"].map((path) => ask(path, bearer(key))),
+        ["/v1/read", "/v1/write", "/v1/admin"].map((path) => send(path, bearer(key))),
       );
       expect(replies.map((reply) => reply.status)).toEqual(allowed[role]);
     }
     const { key } = await stored("read");
-    const refused = await ask("/v1/write", bearer(key));
+    const refused = await send("/v1/write", bearer(key));
     expect(refused.json).toMatchObject({
       code: 15,
       detail: "the key `a read` has the role read; Write needs write",
@@ -98,20 +98,20 @@ describe("a request", () => {
 describe("an identity in the request body", () => {
   it("is used if the request has no key header", async () => {
     const { key } = await stored("read");
-    expect((await ask("/v1/read", {}, { identity: { api_key: key } })).status).toBe(200);
-    expect((await ask("/v1/read", {}, { identity: { auth_token: key } })).status).toBe(200);
+    expect((await send("/v1/read", {}, { identity: { api_key: key } })).status).toBe(200);
+    expect((await send("/v1/read", {}, { identity: { auth_token: key } })).status).toBe(200);
     const body = JSON.stringify({ identity: { api_key: key }, k: 1 });
-    expect((await ask("/v1/raw", {}, body)).json).toBe(body.length);
-    expect((await ask("/v1/read", {}, { identity: { api_key: newKey() } })).status).toBe(401);
-    expect((await ask("/v1/read", {}, { identity: null })).status).toBe(401);
-    expect((await ask("/v1/read", {}, { identity: { api_key: 7 } })).status).toBe(401);
+    expect((await send("/v1/raw", {}, body)).json).toBe(body.length);
+    expect((await send("/v1/read", {}, { identity: { api_key: newKey() } })).status).toBe(401);
+    expect((await send("/v1/read", {}, { identity: null })).status).toBe(401);
+    expect((await send("/v1/read", {}, { identity: { api_key: 7 } })).status).toBe(401);
   });
 
   it("is ignored if the request has a key header", async () => {
     const { key } = await stored("read");
-    const reply = await ask("/v1/read", bearer(newKey()), { identity: { api_key: key } });
+    const reply = await send("/v1/read", bearer(newKey()), { identity: { api_key: key } });
     expect(reply.status).toBe(401);
-    const mine = await ask("/v1/read", bearer(key), { identity: { api_key: "nonsense" } });
+    const mine = await send("/v1/read", bearer(key), { identity: { api_key: "nonsense" } });
     expect(mine.status).toBe(200);
   });
 });

@@ -17,9 +17,9 @@ const sending = (caller: string, held: number, seconds: number): Sending => ({
 });
 
 describe("the memory limit for responses to slow clients", () => {
-  const room = new ReplyLimiter(100, 250);
+  const limiter = new ReplyLimiter(100, 250);
   const cut = (all: ReturnType<typeof sending>[]) =>
-    room.excess(all).map(({ caller, slowMs }) => `${caller}${slowMs / 1_000}`);
+    limiter.excess(all).map(({ caller, slowMs }) => `${caller}${slowMs / 1_000}`);
 
   it("cuts off a caller's slowest responses until the rest fits", () => {
     const all = [sending("a", 60, 9), sending("a", 60, 30), sending("a", 60, 20)];

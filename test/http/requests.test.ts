@@ -232,21 +232,21 @@ describe("the request context", () => {
   });
 
   it("contains the minimum timestamp and the minimum version of a read", async () => {
-    const ask = async (headers: Record<string, string>) =>
+    const send = async (headers: Record<string, string>) =>
       (await small.client.request("/v1/thing/a/echo", { headers })).json;
-    expect((await ask({})).fresh).toEqual({});
+    expect((await send({})).fresh).toEqual({});
     const time = { "x-lancedb-min-timestamp": "2026-01-31T12:00:00+02:00" };
     const minTimestampMillis = Date.UTC(2026, 0, 31, 10);
-    expect((await ask(time)).fresh).toEqual({ minTimestampMillis });
+    expect((await send(time)).fresh).toEqual({ minTimestampMillis });
     const versions = { "x-lancedb-min-version": "3", "x-lancedb-min-read-version": "12" };
-    expect((await ask({ ...time, ...versions })).fresh).toEqual({
+    expect((await send({ ...time, ...versions })).fresh).toEqual({
       minTimestampMillis,
       minVersion: 12,
     });
-    expect(await ask({ "x-lancedb-min-timestamp": "yesterday" })).toMatchObject({ code: 13 });
+    expect(await send({ "x-lancedb-min-timestamp": "yesterday" })).toMatchObject({ code: 13 });
     for (const version of ["x", "-1", "1.5", "1e3", "99999999999999999999"]) {
       for (const name of Object.keys(versions)) {
-        const { code, detail } = await ask({ [name]: version });
+        const { code, detail } = await send({ [name]: version });
         expect([code, detail]).toEqual([13, expect.stringContaining(name)]);
       }
     }

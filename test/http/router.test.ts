@@ -17,42 +17,42 @@ const router = new Router([
   route("/v1/namespace/{id}/table/list", "GET"),
 ]);
 
-const found = (path: string, method = "POST") => {
+const findRoute = (path: string, method = "POST") => {
   const match = router.find(path);
   return match && { path: match.routes.get(method)?.path, segments: match.segments };
 };
 
 describe("the router", () => {
   it("finds the route of a path and returns the encoded segments", () => {
-    expect(found("/v1/table/a%24b/describe")).toEqual({
+    expect(findRoute("/v1/table/a%24b/describe")).toEqual({
       path: "/v1/table/{id}/describe",
       segments: { id: "a%24b" },
     });
-    expect(found("/v1/table/t/index/my%20idx/stats")?.segments).toEqual({
+    expect(findRoute("/v1/table/t/index/my%20idx/stats")?.segments).toEqual({
       id: "t",
       index_name: "my%20idx",
     });
-    expect(found("/v1/table/t/count_rows", "GET")?.path).toBe("/v1/table/{id}/count_rows");
+    expect(findRoute("/v1/table/t/count_rows", "GET")?.path).toBe("/v1/table/{id}/count_rows");
   });
 
   it("distinguishes a path with a trailing slash", () => {
-    expect(found("/v1/table/t/describe/")?.path).toBe("/v1/table/{id}/describe/");
-    expect(found("/v1/table/", "GET")?.path).toBe("/v1/table/");
-    expect(found("/v1/table", "GET")?.path).toBe("/v1/table");
-    expect(found("/v1/table/t/index/list/")).toBeUndefined();
+    expect(findRoute("/v1/table/t/describe/")?.path).toBe("/v1/table/{id}/describe/");
+    expect(findRoute("/v1/table/", "GET")?.path).toBe("/v1/table/");
+    expect(findRoute("/v1/table", "GET")?.path).toBe("/v1/table");
+    expect(findRoute("/v1/table/t/index/list/")).toBeUndefined();
   });
 
   it("matches names that equal literal segments of other paths", () => {
-    expect(found("/v1/table/version/describe")).toEqual({
+    expect(findRoute("/v1/table/version/describe")).toEqual({
       path: "/v1/table/{id}/describe",
       segments: { id: "version" },
     });
-    expect(found("/v1/table/version/batch-create")?.segments).toEqual({});
-    expect(found("/v1/table/t/index/list/stats")?.segments).toEqual({
+    expect(findRoute("/v1/table/version/batch-create")?.segments).toEqual({});
+    expect(findRoute("/v1/table/t/index/list/stats")?.segments).toEqual({
       id: "t",
       index_name: "list",
     });
-    expect(found("/v1/namespace/table/table/list", "GET")?.segments).toEqual({ id: "table" });
+    expect(findRoute("/v1/namespace/table/table/list", "GET")?.segments).toEqual({ id: "table" });
   });
 
   it("finds no route if a segment is missing, empty or additional", () => {
@@ -63,7 +63,7 @@ describe("the router", () => {
       "/v1/table/t",
       "/v1/table/t/describe/x",
     ]) {
-      expect(found(path), path).toBeUndefined();
+      expect(findRoute(path), path).toBeUndefined();
     }
   });
 

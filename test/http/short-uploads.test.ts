@@ -120,12 +120,12 @@ describe("the handler of a short upload over the size limit", () => {
 });
 
 describe("the handler of an upload whose caller is looked up asynchronously", () => {
-  type Somebody = { id: string; name: string; role: "write" };
-  let tell: ((somebody: Somebody) => void) | undefined;
+  type Caller = { id: string; name: string; role: "write" };
+  let resolveCaller: ((caller: Caller) => void) | undefined;
   const authenticator = {
     identify: () =>
-      new Promise<Somebody>((resolve) => {
-        tell = resolve;
+      new Promise<Caller>((resolve) => {
+        resolveCaller = resolve;
       }),
   };
   const small = setupSmallServer({ operations, authenticator });
@@ -134,9 +134,9 @@ describe("the handler of an upload whose caller is looked up asynchronously", ()
     for (const name of ["known last", "whole last"]) {
       const path = encodeURIComponent(name);
       const request = await begin(small.url, path, length(4));
-      await waitFor("somebody is looked up", async () => tell !== undefined);
+      await waitFor("somebody is looked up", async () => resolveCaller !== undefined);
       const parts = [
-        () => tell?.({ id: "1", name: "somebody", role: "write" }),
+        () => resolveCaller?.({ id: "1", name: "somebody", role: "write" }),
         () => request.send("all."),
       ];
       if (name === "known last") parts.reverse();
@@ -144,7 +144,7 @@ describe("the handler of an upload whose caller is looked up asynchronously", ()
       await doesNotBegin(name);
       parts[1]?.();
       await request.answered(200);
-      tell = undefined;
+      resolveCaller = undefined;
       expect(begun.filter((own) => own === name)).toHaveLength(1);
     }
   });

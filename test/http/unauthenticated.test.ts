@@ -82,13 +82,13 @@ function begin(
 }
 
 describe("an unauthenticated caller", () => {
-  const room = counter();
+  const limiter = counter();
   const unknown = counter();
   const small = setupSmallServer({
     operations,
     authenticator: known,
     config: { maxJsonBytes: 16 * MIB, maxUploadBytes: 100 },
-    bodyLimiter: new BodyLimiter(16 * MIB, room),
+    bodyLimiter: new BodyLimiter(16 * MIB, limiter),
     unauthenticatedBodyLimiter: new BodyLimiter(2 * MIB, unknown),
   });
   const json = { "content-type": "application/json" };
@@ -138,7 +138,7 @@ describe("an unauthenticated caller", () => {
       expect([answer.status, answer.json.code]).toEqual([401, 16]);
     }
     expect(handled).toBe(0);
-    expect([room.taken, unknown.taken]).toEqual([0, 0]);
+    expect([limiter.taken, unknown.taken]).toEqual([0, 0]);
   });
 
   it("uses no memory of authenticated callers and little of its own", async () => {
@@ -155,7 +155,7 @@ describe("an unauthenticated caller", () => {
       () => unknown.taken > MIB && small.server.inFlight.size === 20,
     );
     expect(unknown.taken).toBeLessThanOrEqual(2 * MIB);
-    expect(room.taken).toBe(0);
+    expect(limiter.taken).toBe(0);
     const own = await ask(
       "/v1/thing/a/json",
       "POST",
@@ -193,7 +193,7 @@ describe("an unauthenticated caller", () => {
     const text = "x".repeat(MIB / 2);
     const body = JSON.stringify({ identity: { api_key: KEY }, text });
     expect((await ask("/v1/thing/a/json", "POST", json, body)).json).toBe(text.length);
-    expect([room.taken, unknown.taken]).toEqual([0, 0]);
+    expect([limiter.taken, unknown.taken]).toEqual([0, 0]);
     handled = 0;
   });
 });

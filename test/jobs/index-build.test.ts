@@ -36,15 +36,15 @@ async function startSlowBuild(server: Server): Promise<void> {
 
 /** The nice values of the index build threads: 0 is normal, 19 the lowest priority. */
 function nicenesses(pid: number): number[] {
-  const found = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+  const result = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
     // The name, in brackets, may hold spaces; the niceness is the 19th field.
     const end = stat.lastIndexOf(")");
     const name = stat.slice(stat.indexOf("(") + 1, end);
     return name.startsWith("joust-build") ? [Number(stat.slice(end + 2).split(" ")[16])] : [];
   });
-  expect(found.length).toBeGreaterThan(0);
-  return found;
+  expect(result.length).toBeGreaterThan(0);
+  return result;
 }
 
 const statuses = async ({ client }: Server, id = "t"): Promise<string[]> =>

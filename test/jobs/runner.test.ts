@@ -48,7 +48,7 @@ function start(store: OpenCatalog, work: JobKind = new Work()): Jobs {
   return jobs;
 }
 
-const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
+const waitForState = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
   waitFor(`job is ${state}`, async () => {
     const job = await jobs.describe(id);
     return job.state === state && job;
@@ -76,7 +76,7 @@ describe("a job", () => {
       const jobs = start(store);
       const job = await jobs.enqueue(request("quick"));
       expect(job).toMatchObject({ kind: "test", table: table.key, name: "i", state: "QUEUED" });
-      const done = await reaches(jobs, job.id, "DONE");
+      const done = await waitForState(jobs, job.id, "DONE");
       expect(done.error).toBeUndefined();
       expect(await jobs.list(table.key)).toEqual([done]);
       await expect(jobs.describe("none")).rejects.toMatchObject({ code: 10 });
@@ -86,18 +86,18 @@ describe("a job", () => {
     it("that fails keeps a reason that is safe for clients", async () => {
       const { store, request } = await setUp();
       const jobs = start(store);
-      const told = await jobs.enqueue(request("fail", "a"));
+      const reported = await jobs.enqueue(request("fail", "a"));
       const hidden = await jobs.enqueue(request("crash", "b"));
-      expect((await reaches(jobs, told.id, "FAILED")).error).toEqual({
+      expect((await waitForState(jobs, reported.id, "FAILED")).error).toEqual({
         code: 12,
         message: 'column "x" does not exist',
       });
-      const { error } = await reaches(jobs, hidden.id, "FAILED");
+      const { error } = await waitForState(jobs, hidden.id, "FAILED");
       expect(error?.code).toBe(18);
       expect(error?.message).not.toContain("/secret");
       const again = await jobs.enqueue(request("quick", "a"));
-      await reaches(jobs, again.id, "DONE");
-      const states = (await jobs.list(told.table)).map(({ name, state }) => [name, state]);
+      await waitForState(jobs, again.id, "DONE");
+      const states = (await jobs.list(reported.table)).map(({ name, state }) => [name, state]);
       expect(states).toEqual([
         ["b", "FAILED"],
         ["a", "DONE"],
@@ -108,12 +108,12 @@ describe("a job", () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const quick = await jobs.enqueue(request("quick", "a"));
-      const told = await jobs.enqueue(request("tell", "b"));
-      expect((await reaches(jobs, quick.id, "DONE")).result).toBeUndefined();
-      const done = await reaches(jobs, told.id, "DONE");
+      const reported = await jobs.enqueue(request("tell", "b"));
+      expect((await waitForState(jobs, quick.id, "DONE")).result).toBeUndefined();
+      const done = await waitForState(jobs, reported.id, "DONE");
       expect(done.result).toEqual({ rows: 3 });
       expect(await jobs.errors(table.key)).toEqual([{ job: done, ...rowErrors }]);
-      expect(await jobs.errors(table.key, told.id)).toHaveLength(1);
+      expect(await jobs.errors(table.key, reported.id)).toHaveLength(1);
       expect(await jobs.errors(table.key, quick.id)).toEqual([]);
       expect(await jobs.errors("other")).toEqual([]);
     });
@@ -132,7 +132,7 @@ describe("a job", () => {
       });
       await waitFor("it runs", () => work.active.size === 1);
       work.finish("t:wait");
-      await reaches(jobs, (same[0] as JobRecord).id, "DONE");
+      await waitForState(jobs, (same[0] as JobRecord).id, "DONE");
       const next = await jobs.enqueue(request("wait"));
       expect(next.id).not.toBe(same[0]?.id);
     });
@@ -143,7 +143,7 @@ describe("a job", () => {
       const newest: JobRecord[] = [];
       for (const name of ["b", "a", "b", "c", "a"]) {
         const { id } = await jobs.enqueue(request("quick", name));
-        newest.push(await reaches(jobs, id, "DONE"));
+        newest.push(await waitForState(jobs, id, "DONE"));
       }
       expect(await jobs.list(table.key)).toEqual(newest.slice(2));
       expect(await jobs.list("other")).toEqual([]);
@@ -154,7 +154,7 @@ describe("a job", () => {
       const jobs = start(store);
       const quick = async (name: string, more: Pick<JobRequest, "kept"> = {}) => {
         const { id } = await jobs.enqueue({ ...request("quick", name), ...more });
-        return reaches(jobs, id, "DONE");
+        return waitForState(jobs, id, "DONE");
       };
       const other = await quick("other");
       const recorded = await quick("chore");
@@ -163,9 +163,9 @@ describe("a job", () => {
       for (let n = 0; n < 6; n++) chores.push(await quick("chore", { kept: 3 }));
       const { items } = await jobs.listAll({});
       // Jobs that ended before the last one was queued count.
-      const kept = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();
-      expect(items.map(({ job }) => job.id)).toEqual(kept);
-      expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, kept[0]]);
+      const expected = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();
+      expect(items.map(({ job }) => job.id)).toEqual(expected);
+      expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, expected[0]]);
     });
 
     it("runs alone on its table, and two run at the same time in total", async () => {
@@ -224,7 +224,7 @@ describe("a job", () => {
       const second = await jobs.enqueue(request("quick", "b"));
       await store.catalog.renameTable(["t"], ["new"]);
       work.finish("t:wait");
-      await reaches(jobs, second.id, "DONE");
+      await waitForState(jobs, second.id, "DONE");
       expect(work.ran).toEqual(["t:wait", "new:quick"]);
     });
 
@@ -242,7 +242,7 @@ describe("a job", () => {
       await settled();
       expect(work.ran).toEqual(["t:wait"]);
       const after = await jobs.enqueue(request("quick", "c"));
-      await reaches(jobs, after.id, "DONE");
+      await waitForState(jobs, after.id, "DONE");
     });
 
     it("is cancelled when its table is dropped", async () => {
@@ -266,7 +266,7 @@ describe("a job", () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const failed = await jobs.enqueue(request("fail", "a"));
-      await reaches(jobs, failed.id, "FAILED");
+      await waitForState(jobs, failed.id, "FAILED");
       await jobs.enqueue(request("wait", "b"));
       await jobs.discard(table.key, "a");
       expect((await jobs.list(table.key)).map((job) => job.name)).toEqual(["b"]);
@@ -345,7 +345,7 @@ describe("a job", () => {
           ["a", "b"].map((name) => (runners[i % 3] as Jobs).enqueue(request("quick", name, key))),
         ),
       );
-      for (const job of queued) await reaches(runners[0] as Jobs, job.id, "DONE");
+      for (const job of queued) await waitForState(runners[0] as Jobs, job.id, "DONE");
       const ran = works.flatMap((work) => work.ran);
       expect(ran).toHaveLength(60);
       expect(new Set(ran).size).toBe(30);

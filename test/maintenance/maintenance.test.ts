@@ -9,7 +9,7 @@ import { setupServer } from "../harness/setup-server.js";
 import { waitFor } from "../harness/wait-for.js";
 
 const joust = setupServer({ args: ["--keep-versions", "1s"] });
-const patience = { timeoutMs: 25_000 };
+const slow = { timeoutMs: 25_000 };
 
 async function insertMany(client: Client, table: string, times: number): Promise<void> {
   for (let n = 0; n < times; n++) await client.insert(table, items(20, { from: 1000 + 20 * n }));
@@ -33,7 +33,7 @@ test("maintenance merges small fragments and indexes new rows without a request"
       const stats = await client.ok("/v1/table/busy/index/id_idx/stats");
       return fragment_stats.num_fragments < 16 && stats.num_unindexed_rows === 0;
     },
-    patience,
+    slow,
   );
   expect(await client.count("busy")).toBe(300 + 800);
   expect(await client.count("busy", { predicate: "id = 1799" })).toBe(1);
@@ -51,7 +51,7 @@ test("version clean-up removes old versions except tagged ones and the newest", 
   await waitFor(
     "old versions are gone",
     async () => (await versionsOf(client, "old")).sort().join() === "3,6",
-    patience,
+    slow,
   );
   expect(await client.count("old", { version: 3 })).toBe(10 + 2 * 20);
   expect(await client.count("old")).toBe(10 + 5 * 20);
@@ -71,7 +71,7 @@ test("a table whose property disables maintenance is left unchanged", async () =
       const { fragment_stats } = await client.ok("/v1/table/other/stats");
       return fragment_stats.num_fragments < 16;
     },
-    patience,
+    slow,
   );
   const { fragment_stats } = await client.ok("/v1/table/alone/stats");
   expect(fragment_stats.num_fragments).toBe(21);
@@ -89,7 +89,7 @@ test("maintenance removes deleted rows from the data files", async () => {
       const { num_rows, num_deleted_rows } = await client.ok("/v1/table/holes/stats/");
       return num_rows === 500 && num_deleted_rows === 0;
     },
-    patience,
+    slow,
   );
 });
 
@@ -123,9 +123,9 @@ test("the base version of a running insert is not cleaned up, and if it is remov
   const body = stream(rows(1_000_000).concat(rows(100_000)));
   const most = body.length - 1_000;
   await client.createTable("outlasted", stream(rows(10)));
-  let goOn = () => {};
+  let resume = () => {};
   const cleaned = new Promise<void>((resolve) => {
-    goOn = resolve;
+    resume = resolve;
   });
   const sent = new ReadableStream<Uint8Array>({
     async start(controller) {
@@ -155,11 +155,11 @@ test("the base version of a running insert is not cleaned up, and if it is remov
           job.table === "outlasted" && job.job_type === "clean_up" && job.state === "DONE",
       );
     },
-    patience,
+    slow,
   );
   expect((await versionsOf(client, "outlasted")).sort()).toEqual([1, 2, 3, 4]);
   await removeFirst(client, "outlasted");
-  goOn();
+  resume();
   const reply = await insert;
   expect([reply.status, ((await reply.json()) as Json).code]).toEqual([400, 19]);
   expect(await client.count("outlasted")).toBe(10 + 3 * 20);

@@ -12,7 +12,7 @@ import { waitFor } from "../harness/wait-for.js";
 
 const joust = setupServer();
 /** How long a table without writes may have unindexed rows, ms. */
-const soon = { timeoutMs: 10_000, intervalMs: 100 };
+const timeouts = { timeoutMs: 10_000, intervalMs: 100 };
 
 const indexes: [string, string, object][] = [
   [
@@ -44,8 +44,8 @@ async function indexed(table: string, rows: number): Promise<void> {
 }
 
 async function isCovered(table: string, rows: number): Promise<boolean> {
-  const found = await covered(table);
-  return indexes.every(([name]) => found[name]?.join() === `${rows},0`);
+  const result = await covered(table);
+  return indexes.every(([name]) => result[name]?.join() === `${rows},0`);
 }
 
 const all = (rows: number) => Object.fromEntries(indexes.map(([name]) => [name, [rows, 0]]));
@@ -58,13 +58,13 @@ it("a few new rows of a table without further writes are indexed within 10 s", {
   expect(await covered("quiet")).toEqual(all(2_000));
   await client.insert("quiet", items(30, { from: 2_000 }));
   expect((await covered("quiet")).id_idx).toEqual([2_000, 30]);
-  await waitFor("all indexes cover the new rows", () => isCovered("quiet", 2_030), soon);
+  await waitFor("all indexes cover the new rows", () => isCovered("quiet", 2_030), timeouts);
   expect(await client.count("quiet", { predicate: "id = 2029" })).toBe(1);
   const { maintenance } = await client.ok("/v1/table/quiet/stats");
   expect(maintenance).toMatchObject({ num_unindexed_rows: 0 });
   // The same for a single row.
   await client.insert("quiet", items(1, { from: 3_000 }));
-  await waitFor("all indexes cover the last row", () => isCovered("quiet", 2_031), soon);
+  await waitFor("all indexes cover the last row", () => isCovered("quiet", 2_031), timeouts);
 });
 
 it("rows that arrive during an index build are indexed soon after it", {
@@ -77,7 +77,7 @@ it("rows that arrive during an index build are indexed soon after it", {
     await client.insert("building", items(5, { from: 2_000 }));
   }
   for (const [name] of indexes) await waitForIndex(client, "building", name);
-  await waitFor("all indexes cover all rows", () => isCovered("building", 2_020), soon);
+  await waitFor("all indexes cover all rows", () => isCovered("building", 2_020), timeouts);
 });
 
 it("a few new rows of a table with continuous writes are indexed after more rows or a pause", async () => {
@@ -108,6 +108,6 @@ it("a few new rows of a table with continuous writes are indexed after more rows
   queued.length = 0;
   due.worthIndexing = false;
   clearInterval(writes);
-  await waitFor("the last rows are indexed", () => queued.includes("maintenance"), soon);
+  await waitFor("the last rows are indexed", () => queued.includes("maintenance"), timeouts);
   await maintenance.stop();
 });

@@ -66,11 +66,11 @@ test("a table that cannot be read is tried again and delays no other table", asy
   const going = new Set<string>();
   const { all, answers, giveUp } = surroundings(going);
   const stop = await watchVersionCleanUps(all);
-  let goOn = () => {};
+  let resume = () => {};
   giveUp.mockRejectedValueOnce(new Error("the store is away"));
   giveUp.mockImplementationOnce(async () => {
     await new Promise<void>((resolve) => {
-      goOn = resolve;
+      resume = resolve;
     });
     return { kept: [1], end: () => {} };
   });
@@ -79,7 +79,7 @@ test("a table that cannot be read is tried again and delays no other table", asy
   going.add("other");
   await waitFor("the other is answered", async () => answers.length === 1);
   expect(answers).toEqual([["other", [2]]]);
-  goOn();
+  resume();
   await waitFor("both are answered", async () => answers.length === 2);
   expect(answers[1]).toEqual(["slow", [1]]);
   await stop();

@@ -185,11 +185,11 @@ describe.skipIf(process.platform !== "linux")(
       const growth = await memoryGrowth(server, async () => {
         // A column that fits would be cached after this many queries.
         for (let time = 0; time < 24; time++) {
-          const found = await server.client.query("texts", {
+          const result = await server.client.query("texts", {
             vector: { single_vector: [] },
             filter: `id < ${20 + (time % 3)}`,
           });
-          expect(found.getChild("text")?.get(9)).toHaveLength(64 * 1024);
+          expect(result.getChild("text")?.get(9)).toHaveLength(64 * 1024);
         }
         // A column is loaded in the background.
         await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);

@@ -43,22 +43,22 @@ describe.skipIf(process.platform !== "linux")("an expression with long text resu
     [
       "a query",
       async () => {
-        const found = await server.client.query("t", { vector: {}, k: ROWS, filter: long });
-        return found.numRows;
+        const result = await server.client.query("t", { vector: {}, k: ROWS, filter: long });
+        return result.numRows;
       },
     ],
     [
       "a column of a query",
       async () => {
         const columns = { column_aliases: { n: "length(repeat(s, 60))" } };
-        const found = await server.client.query("t", { vector: {}, k: ROWS, columns });
-        return found.numRows;
+        const result = await server.client.query("t", { vector: {}, k: ROWS, columns });
+        return result.numRows;
       },
     ],
-  ] as const)("is evaluated on few rows at once in %s", async (_, ask) => {
+  ] as const)("is evaluated on few rows at once in %s", async (_, send) => {
     let rows = 0;
     const growth = await memoryGrowth(server, async () => {
-      rows = await ask();
+      rows = await send();
     });
     expect(rows).toBe(ROWS);
     expect(growth).toBeLessThan(ALLOWED);

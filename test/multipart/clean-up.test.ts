@@ -22,7 +22,7 @@ function edit(sql: string): void {
 }
 
 /** The stored fragments of the only part of a multipart write. */
-function kept(upload_id: string): string {
+function storedPart(upload_id: string): string {
   const database = new Database(join(root, ".joust", "catalog.db"), { readonly: true });
   const part = database
     .prepare("select contents from upload_parts where upload_id = ?")
@@ -90,7 +90,7 @@ describe("a starting server", () => {
     const write = "/v1/table/gone/multipart_write";
     const upload_id = (await first.client.ok(`${write}/create`)).upload_id;
     await first.client.ok("/v1/table/gone/insert/", items(2, { from: 100 }), { upload_id });
-    const parts = kept(upload_id);
+    const parts = storedPart(upload_id);
     const { version } = await first.client.ok(`${write}/complete`, undefined, { upload_id });
     await first.client.insert("gone", items(1, { from: 200 }));
     const forget = (server: Server, from: number) =>

@@ -35,14 +35,14 @@ describe("a multipart write in the catalog", () => {
       await first.close();
 
       const { multipart } = await catalog.open();
-      const found = await multipart.complete(name);
-      if ("version" in found) throw new Error("it was not complete");
-      expect(found).toMatchObject({
+      const result = await multipart.complete(name);
+      if ("version" in result) throw new Error("it was not complete");
+      expect(result).toMatchObject({
         upload: { ...name, version: 3 },
         overwrite: false,
         retried: false,
       });
-      expect(texts(found.parts)).toEqual(["b", "new"]);
+      expect(texts(result.parts)).toEqual(["b", "new"]);
       await multipart.committed(name.id, 9);
       expect(await multipart.complete(name)).toEqual({ version: 9 });
       // The replaced part is still to be removed, whatever the outcome of the multipart write.
@@ -100,8 +100,8 @@ describe("a multipart write in the catalog", () => {
       // The server ends without a result: the next one must determine the outcome.
       await first.close();
       const second = await catalog.open();
-      const found = await second.multipart.complete(name);
-      expect(found).toMatchObject({ retried: true, parts: [Buffer.from("a")] });
+      const result = await second.multipart.complete(name);
+      expect(result).toMatchObject({ retried: true, parts: [Buffer.from("a")] });
     });
 
     it("that is aborted lists its files until they are removed", async () => {
@@ -133,8 +133,8 @@ describe("a multipart write in the catalog", () => {
       await multipart.recordPart(busy.id, part("b"));
       vi.setSystemTime(now + 25 * HOUR);
       const left = await multipart.orphanedParts();
-      const told = left.map(({ upload, doubtful }) => [upload.id, doubtful]);
-      expect(told.sort()).toEqual(
+      const reported = left.map(({ upload, doubtful }) => [upload.id, doubtful]);
+      expect(reported.sort()).toEqual(
         [
           [idle.id, false],
           [stuck.id, true],

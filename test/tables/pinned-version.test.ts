@@ -28,7 +28,7 @@ const reads: Record<
   [
     path: string,
     body: object,
-    tells: (answer: Answer) => unknown,
+    observe: (answer: Answer) => unknown,
     expected: (version: number) => unknown,
   ]
 > = {
@@ -78,11 +78,11 @@ describe("a version named in a request", () => {
     [1, 2, 3, 4, 5].map((version) => [operation, version, read] as const),
   );
 
-  it.each(cases)("is what %s reads: %i", async (_, version, [path, body, tells, expected]) => {
+  it.each(cases)("is what %s reads: %i", async (_, version, [path, body, observe, expected]) => {
     for (const slash of ["", "/"]) {
       const answer = await joust.client.post(`/v1/table/t/${path}${slash}`, { ...body, version });
       // The SDKs' listing shows ready indexes only, which are all indexes here.
-      expect(tells(answer)).toEqual(expected(version));
+      expect(observe(answer)).toEqual(expected(version));
     }
   });
 

@@ -72,14 +72,14 @@ describe("a completed change", () => {
         apply(rows);
         const expected = [...rows].sort(([a], [b]) => a - b);
         await everywhere(async (slash) => {
-          const [count, found, stats, described, versions] = await Promise.all([
+          const [count, result, stats, described, versions] = await Promise.all([
             on("rows", `count_rows${slash}`),
             joust.client.query("rows", { k: 100, vector: {} }),
             on("rows", `stats${slash}`),
             on("rows", `describe${slash}`),
             on("rows", `version/list${slash}`),
           ]);
-          const seen = found.toArray().map(({ id, price }) => [Number(id), price]);
+          const seen = result.toArray().map(({ id, price }) => [Number(id), price]);
           expect(seen.sort(([a], [b]) => a - b)).toEqual(expected);
           expect([count, stats.num_rows]).toEqual([rows.size, rows.size]);
           // An operation without a matching row creates no version.

@@ -13,7 +13,7 @@ const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
 const reads: [
   operation: string,
   body: object,
-  tells: (answer: Answer) => unknown,
+  observe: (answer: Answer) => unknown,
   of: (version: number) => unknown,
 ][] = [
   ["describe", {}, ({ json }) => json.version, (version) => version],
@@ -63,33 +63,33 @@ describe.skipIf(s3Missing)("a server with --staleness 3600s", () => {
     await other.client.insert(id, items(10, { from: 10 }));
   });
 
-  const ask = ([operation, body]: (typeof reads)[number], headers = {}, more = {}) =>
+  const send = ([operation, body]: (typeof reads)[number], headers = {}, more = {}) =>
     stale.client.request(`/v1/table/${id}/${operation}`, { body: { ...body, ...more }, headers });
   const newer = { "x-lancedb-min-timestamp": new Date(Date.now() + 600_000).toISOString() };
 
   it.each(reads)("may answer from its cached version: %s", async (...read) => {
-    const [operation, , tells, of] = read;
+    const [operation, , observe, of] = read;
     // Version listings always read the store.
     if (operation === "version/describe") return;
-    expect(tells(await ask(read))).toEqual(of(1));
+    expect(observe(await send(read))).toEqual(of(1));
   });
 
   it.each(reads)("reads the latest version for a minimum timestamp: %s", async (...read) => {
-    const [, , tells, of] = read;
-    expect(tells(await ask(read, newer))).toEqual(of(2));
+    const [, , observe, of] = read;
+    expect(observe(await send(read, newer))).toEqual(of(2));
   });
 
   it.each(reads)("reads the latest version for a minimum version: %s", async (...read) => {
-    const [operation, , tells, of] = read;
+    const [operation, , observe, of] = read;
     const names = ["x-lancedb-min-version", "x-lancedb-min-read-version"];
     for (const [at, name] of names.entries()) {
       const version = 2 + at;
       if (at > 0) await other.client.insert(id, items(10, { from: 20 }));
-      const known = tells(await ask(read, { [name]: String(version - 1) }));
+      const known = observe(await send(read, { [name]: String(version - 1) }));
       if (operation !== "version/describe") expect(known).toEqual(of(version - 1));
-      expect(tells(await ask(read, { [name]: String(version) }))).toEqual(of(version));
+      expect(observe(await send(read, { [name]: String(version) }))).toEqual(of(version));
       // Without such a version the latest one is returned.
-      expect(tells(await ask(read, { [name]: "99" }))).toEqual(of(version));
+      expect(observe(await send(read, { [name]: "99" }))).toEqual(of(version));
     }
   });
 
@@ -97,18 +97,18 @@ describe.skipIf(s3Missing)("a server with --staleness 3600s", () => {
   const pinned = reads.filter(([operation]) => operation !== "stats");
 
   it.each(pinned)("finds an explicitly requested newer version: %s", async (...read) => {
-    const [, , tells, of] = read;
-    expect(tells(await ask(read, {}, { version: 2 }))).toEqual(of(2));
-    expect(tells(await ask(read, {}, { version: 1 }))).toEqual(of(1));
-    expectFailure(await ask(read, {}, { version: 3 }), 404, 11);
+    const [, , observe, of] = read;
+    expect(observe(await send(read, {}, { version: 2 }))).toEqual(of(2));
+    expect(observe(await send(read, {}, { version: 1 }))).toEqual(of(1));
+    expectFailure(await send(read, {}, { version: 3 }), 404, 11);
   });
 
   it("sees its own writes at once, on top of other servers' writes", async () => {
     const { version } = await stale.client.insert(id, items(10, { from: 20 }));
     expect(version).toBe(3);
     for (const read of reads) {
-      const [, , tells, of] = read;
-      expect(tells(await ask(read))).toEqual(of(3));
+      const [, , observe, of] = read;
+      expect(observe(await send(read))).toEqual(of(3));
     }
   });
 

@@ -137,7 +137,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
 
   it("returns the same errors on every thread", async () => {
     const replies = await expectAll("/v1/namespace/none/describe", 404);
-    const told = replies.map(({ json }) => `${json.code} ${json.detail}`);
-    expect(new Set(told)).toEqual(new Set(['1 namespace "none" does not exist']));
+    const reported = replies.map(({ json }) => `${json.code} ${json.detail}`);
+    expect(new Set(reported)).toEqual(new Set(['1 namespace "none" does not exist']));
   });
 });

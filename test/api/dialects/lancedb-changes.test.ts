@@ -9,16 +9,16 @@ const post = (path: string, body?: object | Uint8Array, params?: Record<string, 
   joust.client.post(`/v1/table/${path}/`, body, params);
 
 /** A table of three versions. */
-async function grown(id: string): Promise<void> {
+async function createThreeVersions(id: string): Promise<void> {
   await post(`${id}/create`, items(3));
   for (const from of [3, 4]) await post(`${id}/insert`, items(1, { from }));
 }
 
-beforeAll(() => grown("t"));
+beforeAll(() => createThreeVersions("t"));
 
 describe("row, column and version changes in the LanceDB dialect", () => {
   it("update reports the number of rows as rows_updated only", async () => {
-    await grown("updated");
+    await createThreeVersions("updated");
     const updates = [["price", "price + 1"]];
     const reply = await post("updated/update", { updates, predicate: null });
     expect(reply.json).toMatchObject({ rows_updated: 5, version: 4 });
@@ -30,7 +30,7 @@ describe("row, column and version changes in the LanceDB dialect", () => {
   });
 
   it("merge accepts repeated on keys and takes its timeout from a header", async () => {
-    await grown("merged");
+    await createThreeVersions("merged");
     const query =
       "on=id&on=name&when_matched_update_all=false&when_not_matched_insert_all=true&when_not_matched_by_source_delete=false";
     const reply = await joust.client.request(`/v1/table/merged/merge_insert/?${query}`, {
@@ -48,7 +48,7 @@ describe("row, column and version changes in the LanceDB dialect", () => {
   });
 
   it("column operations change columns and their metadata", async () => {
-    await grown("columns");
+    await createThreeVersions("columns");
     const added = await post("columns/add_columns", {
       new_columns: [{ name: "twice", expression: "price * 2" }],
     });
@@ -76,7 +76,7 @@ describe("row, column and version changes in the LanceDB dialect", () => {
   });
 
   it("update_field_metadata sets the primary key", async () => {
-    await grown("keyed");
+    await createThreeVersions("keyed");
     const required = { alterations: [{ path: "id", nullable: false }] };
     expect((await post("keyed/alter_columns", required)).status).toBe(200);
     const position = "lance-schema:unenforced-primary-key:position";
@@ -97,7 +97,7 @@ describe("row, column and version changes in the LanceDB dialect", () => {
   });
 
   it("restore accepts a request without a version", async () => {
-    await grown("restored");
+    await createThreeVersions("restored");
     expect((await post("restored/restore", { version: 1 })).json.version).toBe(4);
     expect((await post("restored/count_rows", { version: null })).text).toBe("3");
     expect((await post("restored/restore", { version: null })).status).toBe(200);
@@ -131,7 +131,7 @@ describe("tags in the LanceDB dialect", () => {
   });
 
   it("return statuses that the SDKs do not retry when a retry cannot succeed", async () => {
-    await grown("held");
+    await createThreeVersions("held");
     await post("held/tags/create", { tag: "release", version: 1 });
     const again = await post("held/tags/create", { tag: "release", version: 1 });
     expectFailure(again, 400, 9, /already/);
@@ -143,7 +143,7 @@ describe("tags in the LanceDB dialect", () => {
 
 describe("branches in the LanceDB dialect", () => {
   it("can be created, listed, read, written and deleted", async () => {
-    await grown("forked");
+    await createThreeVersions("forked");
     expect((await post("forked/branches/create", { name: "dev" })).status).toBe(200);
     expectFailure(await post("forked/branches/create", { name: "dev" }), 409, 23, /dev/);
     expectFailure(await post("forked/branches/create", { name: "a b" }), 400, 13);

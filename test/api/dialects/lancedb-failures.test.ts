@@ -43,23 +43,24 @@ describe("an impossible request in the LanceDB dialect", () => {
       await joust.client.createTable(id, items(5));
       const filled = (table: string) =>
         path.replace("{id}", table).replaceAll(/\{\w+\}/g, "some%20name");
-      const ask = async (table: string, rest: object) =>
+      const send = async (table: string, rest: object) =>
         expectLasting(
           await joust.client.request(filled(table), { method, ...rest }),
           `${method} ${filled(table)} ${JSON.stringify(rest).slice(0, 200)}`,
         );
       for (const table of ["missing", "no$such$namespace", "$", "a$$b", "%00", "x".repeat(300)]) {
-        await ask(table, {});
+        await send(table, {});
       }
       for (const name of ["branch", "version", "mode", "upload_id", "limit", "page_token"]) {
-        for (const value of ["none", "-1", "x y", ""]) await ask(id, { params: { [name]: value } });
+        for (const value of ["none", "-1", "x y", ""])
+          await send(id, { params: { [name]: value } });
       }
       if (method === "GET") return;
       for (const body of bodies(operation)) {
-        await ask(id, { body, headers: { "content-type": "application/json" } });
+        await send(id, { body, headers: { "content-type": "application/json" } });
       }
       const arrow = [items(2), stream({ n: [type.i64, [1n]] }), new Uint8Array([1, 2, 3])];
-      for (const body of arrow) await ask(id, { body });
+      for (const body of arrow) await send(id, { body });
     },
     60_000,
   );

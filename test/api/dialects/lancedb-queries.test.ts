@@ -6,11 +6,11 @@ import { waitForIndex } from "../../harness/indexes.js";
 import { setupServer } from "../../harness/setup-server.js";
 
 const joust = setupServer();
-const ask = (id: string, body: object) => joust.client.post(`/v1/table/${id}/query/`, body);
+const send = (id: string, body: object) => joust.client.post(`/v1/table/${id}/query/`, body);
 /** Members that every SDK sends. */
 const base = { version: null, prefilter: true, k: 10, vector: [] };
 async function rows(id: string, body: object): Promise<Table> {
-  const reply = await ask(id, { ...base, ...body });
+  const reply = await send(id, { ...base, ...body });
   expect([reply.status, reply.status === 200 ? "" : reply.text]).toEqual([200, ""]);
   return tableFromIPC(reply.bytes);
 }
@@ -60,8 +60,8 @@ describe("a vector search with the settings of an SDK version", () => {
     ["refined", { ...older, refine_factor: 2 }],
     ["without the index", { ...older, nprobes: 1, bypass_vector_index: true }],
   ])("returns the nearest rows: %s", async (_, settings) => {
-    const found = await rows("line", { k, vector: [995.2, 0], ...settings });
-    expect(ids(found)).toEqual(near);
+    const result = await rows("line", { k, vector: [995.2, 0], ...settings });
+    expect(ids(result)).toEqual(near);
   });
 
   it("searches the requested number of partitions", async () => {
@@ -91,7 +91,7 @@ describe("a vector search with the settings of an SDK version", () => {
       [{ nprobes: -1 }, /nprobes/],
     ];
     for (const [settings, detail] of wrong) {
-      expectFailure(await ask("line", { ...base, vector, ...settings }), 400, 13, detail);
+      expectFailure(await send("line", { ...base, vector, ...settings }), 400, 13, detail);
     }
   });
 
@@ -100,13 +100,13 @@ describe("a vector search with the settings of an SDK version", () => {
       [10, 0],
       [500, 0],
     ];
-    const found = await rows("line", { k: 2, offset: 1, vector, ...older });
+    const result = await rows("line", { k: 2, offset: 1, vector, ...older });
     const byQuery = (index: number) =>
-      [...found]
+      [...result]
         .filter((row) => row.query_index === index)
         .map((row) => Number(row.id))
         .sort((a, b) => a - b);
-    expect(found.numRows).toBe(4);
+    expect(result.numRows).toBe(4);
     expect([byQuery(0), byQuery(1)]).toEqual([
       [9, 11],
       [499, 501],
@@ -129,9 +129,9 @@ describe("a vector column with another element type", () => {
       ],
     });
     await joust.client.createTable("bits", table);
-    const found = await rows("bits", { k: 3, vector: [255, 1], distance_type: "hamming" });
-    expect(ids(found)).toEqual([1, 2, 0]);
-    expect([...found].map((row) => row._distance)).toEqual([1, 7, 9]);
+    const result = await rows("bits", { k: 3, vector: [255, 1], distance_type: "hamming" });
+    expect(ids(result)).toEqual([1, 2, 0]);
+    expect([...result].map((row) => row._distance)).toEqual([1, 7, 9]);
   });
 
   it("is searched with several query vectors as one multivector query with one limit and one offset", async () => {
@@ -154,11 +154,11 @@ describe("a vector column with another element type", () => {
       ],
       distance_type: "cosine",
     };
-    const found = await rows("many", { k: 4, ...query });
-    expect(found.schema.names).not.toContain("query_index");
-    expect(found.numRows).toBe(4);
+    const result = await rows("many", { k: 4, ...query });
+    expect(result.schema.names).not.toContain("query_index");
+    expect(result.numRows).toBe(4);
     const rest = await rows("many", { k: 2, offset: 2, ...query });
-    expect(ids(rest)).toEqual(ids(found).slice(2));
+    expect(ids(rest)).toEqual(ids(result).slice(2));
   });
 });
 
@@ -182,7 +182,7 @@ describe("a plain query in the LanceDB dialect", () => {
     expect(ids(last)).toEqual([6, 13]);
     expect(last.schema.names).toEqual(["id"]);
     const unknown = { ...base, order_by: [{ column_name: "none", ascending: true }] };
-    expectFailure(await ask("line", unknown), 400, 12, /none/);
+    expectFailure(await send("line", unknown), 400, 12, /none/);
   });
 
   it("takes rows by id, by offset and under column aliases", async () => {
@@ -322,14 +322,14 @@ describe("a text query of an SDK version", () => {
       [0],
     ],
   ])("finds the matching rows: %s", async (_, query, expected) => {
-    const found = await text(query);
-    expect(ids(found).sort()).toEqual(expected);
-    expect(found.schema.names).toEqual(["id", "_score"]);
+    const result = await text(query);
+    expect(ids(result).sort()).toEqual(expected);
+    expect(result.schema.names).toEqual(["id", "_score"]);
   });
 
   it("returns scores and row ids as the text part of a hybrid search", async () => {
-    const found = await text({ query: match("night") }, { with_row_id: true });
-    expect(found.schema.names.sort()).toEqual(["_rowid", "_score", "id"]);
+    const result = await text({ query: match("night") }, { with_row_id: true });
+    expect(result.schema.names.sort()).toEqual(["_rowid", "_score", "id"]);
   });
 
   it("returns 400 without a searchable term", async () => {
@@ -342,7 +342,7 @@ describe("a text query of an SDK version", () => {
       {},
     ];
     for (const full_text_query of wrong) {
-      const reply = await ask("films", { ...base, full_text_query });
+      const reply = await send("films", { ...base, full_text_query });
       expect([JSON.stringify(full_text_query), reply.status]).toEqual([
         JSON.stringify(full_text_query),
         400,
@@ -366,9 +366,9 @@ describe("a read with the freshness headers of the SDKs", () => {
         client.request(`/v1/table/fresh/${call}/`, { body, headers });
       expect((await request("count_rows", { version: null })).text).toBe(String(version));
       expect((await request("describe", {})).json.version).toBe(version);
-      const found = await request("query", { ...base, k: 100 });
-      expect(tableFromIPC(found.bytes).numRows).toBe(version);
-      expect(found.headers.get("x-lancedb-version")).toBe(String(version));
+      const result = await request("query", { ...base, k: 100 });
+      expect(tableFromIPC(result.bytes).numRows).toBe(version);
+      expect(result.headers.get("x-lancedb-version")).toBe(String(version));
       expect((await request("stats", {})).json.num_rows).toBe(version);
     }
   });

@@ -138,10 +138,10 @@ describe("rows and queries in the LanceDB dialect", () => {
     const vector = Array(8).fill(0.5);
     const nulls = '"lower_bound":null,"upper_bound":null,"ef":null,"refine_factor":null';
     const body = `{"version":null,"prefilter":true,"k":3,"vector":${JSON.stringify(vector)},${nulls},"nprobes":20,"minimum_nprobes":20,"maximum_nprobes":20}`;
-    const found = await post("/v1/table/a/query/", body);
-    expect(found.status).toBe(200);
-    expect(found.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
-    expect(tableFromIPC(found.bytes).numRows).toBe(3);
+    const result = await post("/v1/table/a/query/", body);
+    expect(result.status).toBe(200);
+    expect(result.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
+    expect(tableFromIPC(result.bytes).numRows).toBe(3);
 
     const all = await post(
       "/v1/table/a/query/",

@@ -9,7 +9,7 @@ import { ARROW_STREAM, type Json, type RequestOptions } from "../../harness/clie
 import { mutated } from "../../harness/mutated-values.js";
 import { valuesOf } from "../../harness/schema-values.js";
 import { setupServer } from "../../harness/setup-server.js";
-import { enough } from "./cases/all-operations.js";
+import { minimalBodies } from "./cases/all-operations.js";
 import { makeFixture } from "./fixture.js";
 import { minimal } from "./wrong-values.js";
 
@@ -101,7 +101,7 @@ function bodies(operation: Operation): fc.Arbitrary<Uint8Array> {
   const rows = fc.oneof(damaged(fc.constant(items(3))), anyBytes);
   if (body.kind === "arrow") return rows;
   const right = fc.oneof(
-    fc.constant<Json>(enough[id] ?? minimal(body.schema)),
+    fc.constant<Json>(minimalBodies[id] ?? minimal(body.schema)),
     fc.constant<Json>(minimal(body.schema)),
     valuesOf(body.schema) as fc.Arbitrary<Json>,
   );

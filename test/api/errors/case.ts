@@ -17,7 +17,7 @@ export interface Case extends RequestOptions {
   readonly detail: RegExp;
 }
 
-export const ask = (client: Client, { path, ...options }: Case): Promise<Answer> =>
+export const send = (client: Client, { path, ...options }: Case): Promise<Answer> =>
   client.request(path, options);
 
 /** Builds a case: operation, cause, path, body, status and code, message. */

@@ -7,8 +7,8 @@ import { createKey } from "../../harness/cli.js";
 import type { Json } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
-import { ask, type Case } from "./case.js";
-import { enough, everyOperation, pathOf } from "./cases/all-operations.js";
+import { type Case, send } from "./case.js";
+import { everyOperation, minimalBodies, pathOf } from "./cases/all-operations.js";
 import { columns } from "./cases/columns.js";
 import { indexes } from "./cases/indexes.js";
 import { work } from "./cases/jobs.js";
@@ -31,7 +31,13 @@ beforeAll(async () => {
 });
 
 /** Placeholder names for titles; the cases run with the names of the real fixture. */
-const unmade: Fixture = { transaction: "x", job: "x", staged: "x", location: "x", unnamed: "x" };
+const placeholders: Fixture = {
+  transaction: "x",
+  job: "x",
+  staged: "x",
+  location: "x",
+  unnamed: "x",
+};
 const allCases = (known: Fixture): Case[] => [
   ...everyOperation(),
   ...namespaces,
@@ -47,11 +53,13 @@ const allCases = (known: Fixture): Case[] => [
 ];
 
 describe("a failing request", () => {
-  const titles = allCases(unmade).map(({ operation, why }, at) => [operation, why, at] as const);
+  const titles = allCases(placeholders).map(
+    ({ operation, why }, at) => [operation, why, at] as const,
+  );
 
   it.each(titles)("of %s returns its status, code and detail: %s", async (_, __, at) => {
     const one = cases[at] as Case;
-    expectFailure(await ask(joust.client, one), one.status, one.code, one.detail);
+    expectFailure(await send(joust.client, one), one.status, one.code, one.detail);
   });
 
   /** The LanceDB SDKs retry on 409, 429 and 5xx and then hide the message. */
@@ -61,7 +69,7 @@ describe("a failing request", () => {
       const one = cases[at] as Case;
       const [path, query] = one.path.split("?");
       const slashed = { ...one, path: `${path}/${query === undefined ? "" : `?${query}`}` };
-      const answer = await ask(joust.client, slashed);
+      const answer = await send(joust.client, slashed);
       // Operations without a route in the SDKs return 404 like any unknown path.
       expect(answer.status, answer.text).toBeLessThan(500);
       if (operation === "CreateTableBranch" && one.code === 23) expect(answer.status).toBe(409);
@@ -72,7 +80,7 @@ describe("a failing request", () => {
 });
 
 it("the error cases cover every operation", () => {
-  const tested = new Set(allCases(unmade).map(({ operation }) => operation));
+  const tested = new Set(allCases(placeholders).map(({ operation }) => operation));
   expect(contract.map(({ id }) => id).filter((id) => !tested.has(id))).toEqual([]);
 });
 
@@ -81,7 +89,7 @@ describe("a caller without permission", () => {
 
   it.each(operations)("gets 401 from %s without a valid key", async (id, operation) => {
     const [method = "POST"] = operation.methods;
-    const request = { method, ...(method === "POST" && { body: enough[id] ?? {} }) };
+    const request = { method, ...(method === "POST" && { body: minimalBodies[id] ?? {} }) };
     for (const key of ["", "joust_wrong"]) {
       const answer = await joust.client.withKey(key).request(pathOf(operation), request);
       expectFailure(answer, 401, 16);
@@ -94,7 +102,7 @@ describe("a caller without permission", () => {
     async (id, operation) => {
       const [method = "POST"] = operation.methods;
       const json = operation.body.kind !== "arrow" && method === "POST";
-      const request = { method, ...(json && { body: enough[id] ?? {} }) };
+      const request = { method, ...(json && { body: minimalBodies[id] ?? {} }) };
       const answer = await joust.client.withKey(reader).request(pathOf(operation), request);
       if (operation.permission === "read") expect(answer.status).not.toBe(403);
       else expectFailure(answer, 403, 15, new RegExp(`read; ${id} needs ${operation.permission}`));
@@ -117,7 +125,7 @@ describe.skipIf(!existsSync(file))(
   () => {
     const served = new Map(contract.map((operation) => [operation.id, operation]));
     const tested = new Set([
-      ...allCases(unmade).map(({ operation, status }) => `${operation} ${status}`),
+      ...allCases(placeholders).map(({ operation, status }) => `${operation} ${status}`),
       ...contract.map(({ id }) => `${id} 401`),
       ...contract.filter(({ permission }) => permission !== "read").map(({ id }) => `${id} 403`),
     ]);

@@ -48,6 +48,6 @@ export async function makeFixture({ client, root }: Server): Promise<Fixture> {
 }
 
 async function manifest(client: Client, id: string, version: number): Promise<string> {
-  const found: Json = await client.ok(`/v1/table/${id}/version/describe`, { version });
-  return `/${found.version.manifest_path.replace(/^\//, "")}`;
+  const result: Json = await client.ok(`/v1/table/${id}/version/describe`, { version });
+  return `/${result.version.manifest_path.replace(/^\//, "")}`;
 }

@@ -7,7 +7,7 @@ import { items } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
-import { enough, pathOf } from "./cases/all-operations.js";
+import { minimalBodies, pathOf } from "./cases/all-operations.js";
 import { makeFixture } from "./fixture.js";
 import { minimal, type Wrong, wrongValues } from "./wrong-values.js";
 
@@ -33,7 +33,7 @@ function wrongBodies({ body }: Operation): Wrong[] {
   const properties = { ...commonMembers, ...schema.properties };
   const required: readonly string[] = schema.required ?? [];
   const base = minimal(schema);
-  const found = Object.entries<TSchema>(properties).flatMap(([name, member]) =>
+  const result = Object.entries<TSchema>(properties).flatMap(([name, member]) =>
     wrongValues(member)
       // Null means absent.
       .filter(({ value, path }) => path.length > 0 || value !== null || required.includes(name))
@@ -43,7 +43,7 @@ function wrongBodies({ body }: Operation): Wrong[] {
     const { [name]: _, ...value } = base;
     return { value, path: [name] };
   });
-  return [...found, ...missing];
+  return [...result, ...missing];
 }
 
 /** Values of one query parameter with the wrong type or out of range. */
@@ -76,7 +76,8 @@ function wrongParams({ params }: Operation): { query: string; name: string }[] {
   });
 }
 
-const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : (enough[id] ?? {}));
+const bodyOf = ({ id, body }: Operation) =>
+  body.kind === "arrow" ? items(1) : (minimalBodies[id] ?? {});
 
 /** Sends every invalid request of an operation to one of its paths. */
 async function send(

@@ -4,7 +4,7 @@ import { items } from "../../harness/arrow.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { type Postgres, postgresMissing, startPostgres } from "../../harness/postgres.js";
 import { type Server, startServer } from "../../harness/server.js";
-import { enough, pathOf } from "./cases/all-operations.js";
+import { minimalBodies, pathOf } from "./cases/all-operations.js";
 
 /** The catalog holds all names: without it every operation fails. */
 describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
@@ -16,7 +16,7 @@ describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
     server = await startServer({ args: ["--catalog", postgres.createDatabase()] });
     await server.client.createNamespace("ns");
     // Without an object the request would fail before the catalog lookup.
-    enough.RegisterTable = await server.client.createTable("ns$t", items(20));
+    minimalBodies.RegisterTable = await server.client.createTable("ns$t", items(20));
     await postgres.stop();
   });
   afterAll(async () => {
@@ -28,7 +28,8 @@ describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
     async (id, operation) => {
       const [method = "POST"] = operation.methods;
       const params = id === "MergeInsertIntoTable" ? "?on=id&when_not_matched_insert_all=true" : "";
-      const body = operation.body.kind === "arrow" ? items(1) : (enough[id] ?? { job_id: "x" });
+      const body =
+        operation.body.kind === "arrow" ? items(1) : (minimalBodies[id] ?? { job_id: "x" });
       const answer = await server.client.request(pathOf(operation) + params, {
         method,
         ...(method === "POST" && { body }),

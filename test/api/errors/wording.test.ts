@@ -22,7 +22,7 @@ const internals =
   /[{}]|Some\(|None\b|\bOk\(|Err\(|encoding|dict_id|metadata:|Field\b|Schema\b|DataType|LanceError|DataFusion|[A-Z]\w+ error:|\.rs\b|::\w|\/tmp\//;
 
 /** The error message contains no engine internals. */
-function expectWords(answer: Answer): void {
+function expectClientMessage(answer: Answer): void {
   expect(answer.status, answer.text).toBeGreaterThanOrEqual(400);
   expect(answer.status, answer.text).toBeLessThan(500);
   expect(answer.json.detail).not.toMatch(internals);
@@ -77,7 +77,7 @@ describe("a schema with two columns of the same name", () => {
     ] as const) {
       const answer = await joust.client.post(`/v1/table/${path}`, body, params);
       expectFailure(answer, 400, 20, wording);
-      expectWords(answer);
+      expectClientMessage(answer);
     }
     expect(await joust.client.count("t")).toBe(20);
   });
@@ -144,8 +144,8 @@ describe("a request that the engine rejects", () => {
       "a scalar index on a vector",
       post("t/create_scalar_index", { column: "vector", index_type: "BTREE" }),
     ],
-  ])("gets a message in joust's words: %s", async (_, ask) => {
-    expectWords(await ask());
+  ])("gets a message in joust's words: %s", async (_, send) => {
+    expectClientMessage(await send());
   });
 
   it("gets a message in joust's words: invalid JSON text in a JSON column", async () => {
@@ -156,6 +156,6 @@ describe("a request that the engine rejects", () => {
       body: tableToIPC(broken, "stream"),
       headers: { "content-type": ARROW_STREAM },
     });
-    expectWords(answer);
+    expectClientMessage(answer);
   });
 });

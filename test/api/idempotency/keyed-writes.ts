@@ -92,8 +92,8 @@ export const writes: readonly Write[] = [
 
 /** Row count of a table and sum of n. */
 export async function rowsAndSum(client: Client, table: string): Promise<[number, number]> {
-  const found = await client.query(table, { k: 1_000, columns: ["n"] });
-  const values = [...(found.getChild("n") ?? [])] as number[];
+  const result = await client.query(table, { k: 1_000, columns: ["n"] });
+  const values = [...(result.getChild("n") ?? [])] as number[];
   return [values.length, values.reduce((sum, n) => sum + n, 0)];
 }
 

@@ -227,7 +227,7 @@ it(`every request takes effect once although the server is killed at random time
   let sent = 0;
   let stop = false;
   /** Retries through kills until a response arrives. */
-  const surely = async (path: string, body: object | Uint8Array) => {
+  const retryUntilAnswered = async (path: string, body: object | Uint8Array) => {
     const key = newKey();
     for (;;) {
       const { client } = server;
@@ -245,12 +245,12 @@ it(`every request takes effect once although the server is killed at random time
   };
   let updates = 0;
   const inserting = async () => {
-    while (!stop) await surely("/v1/table/rows/insert", rowsOf(sent++));
+    while (!stop) await retryUntilAnswered("/v1/table/rows/insert", rowsOf(sent++));
   };
   const updating = async () => {
     while (!stop) {
       updates++;
-      await surely("/v1/table/counter/update", { updates: [["n", "n + 1"]] });
+      await retryUntilAnswered("/v1/table/counter/update", { updates: [["n", "n + 1"]] });
     }
   };
   const working = Promise.all([...Array.from({ length: 6 }, inserting), updating(), updating()]);

@@ -20,8 +20,8 @@ export const byBytes = (a: string, b: string): boolean =>
   Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
 /** Names spread over the sort order, so that temporary items sort before, between and after them. */
-export const standing = Array.from({ length: 9 }, (_, at) => `${"bdfhjlnpr"[at]}-stays`);
+export const permanentNames = Array.from({ length: 9 }, (_, at) => `${"bdfhjlnpr"[at]}-stays`);
 
 /** A name that sorts anywhere among the permanent ones. */
-export const passing = (number: number): string =>
+export const temporaryName = (number: number): string =>
   `${String.fromCharCode(97 + (number % 20))}-${number}`;

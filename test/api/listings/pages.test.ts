@@ -62,9 +62,9 @@ async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]
 describe.each(listings.map((listing) => [listing.name, listing] as const))(
   `the listing of %s (TEST_SEED=${seed})`,
   (_, listing) => {
-    let standing: string[];
+    let permanentNames: string[];
     beforeAll(async () => {
-      standing = await listing.prepare(joust.client);
+      permanentNames = await listing.prepare(joust.client);
     }, 120_000);
 
     it("neither skips nor repeats an item that exists throughout and keeps its order during concurrent changes", async () => {
@@ -72,7 +72,7 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
         fc.asyncProperty(steps, async (plan) => {
           const listed = (await walk(listing, plan)).flat();
           expect(new Set(listed).size).toBe(listed.length);
-          expect(listed).toEqual(expect.arrayContaining(standing));
+          expect(listed).toEqual(expect.arrayContaining(permanentNames));
           for (const [at, item] of listed.entries()) {
             const before = listed[at - 1];
             if (before !== undefined)

@@ -31,9 +31,9 @@ describe("@lancedb/lancedb 0.39: clones and blobs", () => {
     ];
     const table = await remote.database.createTable("album", rows, { schema });
     expect(await table.blobColumns()).toEqual(["image"]);
-    const found = await table.query().select(["id"]).withRowId().toArray();
-    const rowIds = found.map(({ _rowid }) => _rowid as bigint);
-    const one = found.findIndex(({ id }) => Number(id) === 1);
+    const result = await table.query().select(["id"]).withRowId().toArray();
+    const rowIds = result.map(({ _rowid }) => _rowid as bigint);
+    const one = result.findIndex(({ id }) => Number(id) === 1);
     const blobs = await table.fetchBlobs("image", rowIds);
     expect(blobs[one]?.equals(image)).toBe(true);
     expect(blobs[1 - one]).toBeNull();

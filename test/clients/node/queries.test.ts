@@ -9,7 +9,7 @@ describe("@lancedb/lancedb 0.39: queries", () => {
   const remote = setupDatabase();
   let table: Table;
   const near = (id: number) => table.vectorSearch(vectorOf(id)).nprobes(8);
-  const found = async (query: { toArray(): Promise<{ id: number }[]> }) =>
+  const result = async (query: { toArray(): Promise<{ id: number }[]> }) =>
     (await query.toArray()).map(({ id }) => id);
 
   /** 500 rows in an index of 8 partitions and 100 unindexed rows. */
@@ -23,7 +23,7 @@ describe("@lancedb/lancedb 0.39: queries", () => {
   });
 
   it("the client finds the nearest rows", async () => {
-    expect(await found(near(42).limit(5))).toEqual(nearest(ALL, 42, 5));
+    expect(await result(near(42).limit(5))).toEqual(nearest(ALL, 42, 5));
     const [first] = await near(42).limit(1).toArray();
     expect(first._distance).toBeCloseTo(0, 5);
     expect(await table.vectorSearch(vectorOf(42)).toArray()).toHaveLength(10);
@@ -31,20 +31,20 @@ describe("@lancedb/lancedb 0.39: queries", () => {
 
   it("the client filters before and after a vector search", async () => {
     const c1 = ALL.filter(({ id }) => id % 5 === 1);
-    expect(await found(near(42).where("category = 'c1'").limit(4))).toEqual(nearest(c1, 42, 4));
-    const after = await found(near(42).where("category = 'c1'").postfilter().limit(30));
+    expect(await result(near(42).where("category = 'c1'").limit(4))).toEqual(nearest(c1, 42, 4));
+    const after = await result(near(42).where("category = 'c1'").postfilter().limit(30));
     expect(after).toEqual(nearest(ALL, 42, 30).filter((id) => id % 5 === 1));
   });
 
   it("the client can use every option of a vector search", async () => {
     const exact = nearest(ALL, 42, 5);
-    expect(await found(near(42).bypassVectorIndex().limit(5))).toEqual(exact);
-    expect(await found(near(42).refineFactor(3).limit(5))).toEqual(exact);
-    expect(await found(near(42).column("vector").limit(5))).toEqual(exact);
-    expect(await found(near(42).limit(3).offset(2))).toEqual(exact.slice(2));
+    expect(await result(near(42).bypassVectorIndex().limit(5))).toEqual(exact);
+    expect(await result(near(42).refineFactor(3).limit(5))).toEqual(exact);
+    expect(await result(near(42).column("vector").limit(5))).toEqual(exact);
+    expect(await result(near(42).limit(3).offset(2))).toEqual(exact.slice(2));
     const probes = table.vectorSearch(vectorOf(42)).minimumNprobes(1).maximumNprobes(8);
-    expect((await found(probes.limit(5)))[0]).toBe(42);
-    expect(await found(near(550).fastSearch().limit(3))).toEqual(
+    expect((await result(probes.limit(5)))[0]).toBe(42);
+    expect(await result(near(550).fastSearch().limit(3))).toEqual(
       nearest(ALL.slice(0, 500), 550, 3),
     );
     const cosine = await near(42).distanceType("cosine").limit(2).toArray();
@@ -86,7 +86,7 @@ describe("@lancedb/lancedb 0.39: queries", () => {
         { columnName: "category", ascending: false },
         { columnName: "id", ascending: true },
       ]);
-    expect(await found(ordered)).toEqual([4, 9, 3, 8, 2, 7, 1, 6, 0, 5]);
+    expect(await result(ordered)).toEqual([4, 9, 3, 8, 2, 7, 1, 6, 0, 5]);
   });
 
   it("the client takes rows by id and by offset", async () => {

@@ -24,7 +24,7 @@ const STORIES = [
 describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
   const remote = setupDatabase();
   let table: Table;
-  const found = async (query: { toArray(): Promise<{ id: number }[]> }) =>
+  const result = async (query: { toArray(): Promise<{ id: number }[]> }) =>
     (await query.toArray()).map(({ id }) => id).sort();
 
   beforeAll(async () => {
@@ -37,21 +37,21 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
   });
 
   it("the client finds words", async () => {
-    expect(await found(table.query().fullTextSearch("fox", { columns: "title" }))).toEqual([0, 4]);
-    expect(await found(table.search("bread", "fts"))).toEqual([2]);
+    expect(await result(table.query().fullTextSearch("fox", { columns: "title" }))).toEqual([0, 4]);
+    expect(await result(table.search("bread", "fts"))).toEqual([2]);
     const [row] = await table.query().nearestToText("dog", ["title"]).toArray();
     expect(row).toMatchObject({ id: 3 });
     expect(row._score).toBeGreaterThan(0);
     const both = table.query().fullTextSearch("bread dog", { columns: ["title", "body"] });
-    expect(await found(both)).toEqual([0, 1, 2, 3]);
+    expect(await result(both)).toEqual([0, 1, 2, 3]);
     const filtered = table.query().fullTextSearch("dog").where("id > 0").select(["id"]).limit(5);
-    expect(await found(filtered)).toEqual([1, 3]);
+    expect(await result(filtered)).toEqual([1, 3]);
   });
 
   it("the client sends structured queries", async () => {
     const match = (words: string, options = {}) => new MatchQuery(words, "body", options);
     const search = (query: MatchQuery | PhraseQuery | BoostQuery | BooleanQuery) =>
-      found(table.query().fullTextSearch(query));
+      result(table.query().fullTextSearch(query));
     expect(await search(match("fox dog"))).toEqual([0, 1, 4]);
     expect(await search(match("fox dog", { operator: Operator.And }))).toEqual([0]);
     expect(await search(match("sumer"))).toEqual([]);

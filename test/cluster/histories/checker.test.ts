@@ -95,13 +95,13 @@ describe("the checker rejects a history", () => {
 });
 
 /** Tries every order of a few operations. */
-function byForce(history: readonly Call[], state = 0): boolean {
+function bruteForce(history: readonly Call[], state = 0): boolean {
   if (history.length === 0) return true;
   const firstEnd = Math.min(...history.map(({ ended }) => ended));
   return history.some((one, index) => {
     if (one.begun > firstEnd) return false;
     const [given, after] = register.outcomes(state, one.input)[0] as readonly [Output, number];
-    return given === one.output && byForce(history.toSpliced(index, 1), after);
+    return given === one.output && bruteForce(history.toSpliced(index, 1), after);
   });
 }
 
@@ -116,7 +116,7 @@ it("the checker agrees with a brute-force search on short histories", () => {
   const verdicts = { true: 0, false: 0 };
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 6 }), (history) => {
-      const expected = byForce(history);
+      const expected = bruteForce(history);
       verdicts[`${expected}`]++;
       expect(isLinearizable(...history)).toBe(expected);
     }),

@@ -12,20 +12,20 @@ export async function checkRows({ client }: Server, batches: readonly Batch[]): 
     vector: {},
     columns: { column_names: ["batch", "row"] },
   });
-  const found = new Map<number, Set<number>>();
+  const result = new Map<number, Set<number>>();
   for (const line of answer) {
     const number = Number(line.batch);
-    const rows = found.get(number) ?? new Set();
+    const rows = result.get(number) ?? new Set();
     expect(rows.has(line.row), `row ${line.row} of batch ${number} is there twice`).toBe(false);
-    found.set(number, rows.add(line.row));
+    result.set(number, rows.add(line.row));
   }
   for (const { number, rows, answered } of batches) {
-    const stored = found.get(number)?.size ?? 0;
+    const stored = result.get(number)?.size ?? 0;
     if (answered) expect(stored, `acknowledged batch ${number}`).toBe(rows);
     else expect([0, rows], `unacknowledged batch ${number}`).toContain(stored);
-    found.delete(number);
+    result.delete(number);
   }
-  expect([...found.keys()], "batches that nobody sent").toEqual([]);
+  expect([...result.keys()], "batches that nobody sent").toEqual([]);
 }
 
 /** The index on `batch` returns the same rows as a scan. */

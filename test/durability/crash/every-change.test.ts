@@ -22,7 +22,7 @@ afterAll(() => removeDir(dir));
 const root = join(dir, "root");
 /** The initial state of all operations, and the effect of one of them. */
 const common = join(dir, "common");
-const kept = join(dir, "kept");
+const initial = join(dir, "kept");
 
 function replace(target: string, source: string): void {
   rmSync(target, { recursive: true, force: true });
@@ -30,7 +30,7 @@ function replace(target: string, source: string): void {
 }
 
 /** The initial state of every attempt. */
-const restore = (): void => replace(root, kept);
+const restore = (): void => replace(root, initial);
 
 /** Creates the root and a copy of it. */
 async function make(copy: string, work: (client: Client) => Promise<unknown>): Promise<void> {
@@ -42,8 +42,8 @@ async function make(copy: string, work: (client: Client) => Promise<unknown>): P
 
 async function prepare(operation: CrashingOperation): Promise<void> {
   replace(root, common);
-  if (operation.prepare) await make(kept, operation.prepare);
-  else replace(kept, common);
+  if (operation.prepare) await make(initial, operation.prepare);
+  else replace(initial, common);
 }
 
 /** The number of changes the operation makes in the root, and the observed state before and after it. */

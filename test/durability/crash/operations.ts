@@ -52,8 +52,8 @@ const index = (name: string, body: object, kind = "create_index"): CrashingOpera
     await waitForIndex(client, "t", "made");
   },
   async state(client) {
-    const found = await listIndexes(client, "t");
-    return found.map((one) => [one.status, one.num_indexed_rows, one.num_unindexed_rows]);
+    const result = await listIndexes(client, "t");
+    return result.map((one) => [one.status, one.num_indexed_rows, one.num_unindexed_rows]);
   },
 });
 

@@ -9,7 +9,7 @@ import { Minutes } from "./minutes.js";
 const minutes = Number(process.env.JOUST_TEST_STEADY_MINUTES ?? 0.1);
 const MINUTE = 60_000;
 /** Samples per minute; maintenance makes the values vary. */
-const LOOKS = 12;
+const SAMPLES_PER_MINUTE = 12;
 const MiB = 1024 * 1024;
 /** Minutes until caches are full and the first old versions are removed. */
 const warmUp = Math.min(3, Math.floor(minutes / 4));
@@ -43,8 +43,8 @@ test(`a table under writes and searches for ${minutes} minutes keeps its size an
     onQuery: (_kind, ms) => seen.add(ms),
   });
   for (let minute = 1; minute <= Math.max(1, minutes); minute++) {
-    for (let look = 0; look < LOOKS; look++) {
-      await Promise.race([sleep((Math.min(minutes, 1) * MINUTE) / LOOKS), load]);
+    for (let look = 0; look < SAMPLES_PER_MINUTE; look++) {
+      await Promise.race([sleep((Math.min(minutes, 1) * MINUTE) / SAMPLES_PER_MINUTE), load]);
       await seen.sample(server);
     }
     const { p50, p95, queries, disk, fragments, rss } = seen.cut();
@@ -57,8 +57,8 @@ test(`a table under writes and searches for ${minutes} minutes keeps its size an
   await load;
   console.log(`${content.updates} updates, ${content.conflicts} conflicts`);
   expect(await client.count("t")).toBe(content.end - content.first);
-  const found = await client.query("t", { k: 1, vector: {}, filter: `id = ${content.end - 1}` });
-  expect(found.numRows).toBe(1);
+  const result = await client.query("t", { k: 1, vector: {}, filter: `id = ${content.end - 1}` });
+  expect(result.numRows).toBe(1);
   if (window === 0) return;
   const grown = seen.grown(warmUp, window);
   console.log(grown.length === 0 ? "flat" : `not flat: ${grown.join("; ")}`);

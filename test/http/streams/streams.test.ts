@@ -77,10 +77,10 @@ describe.skipIf(process.platform !== "linux")("a body of any size", () => {
       body: { vector: { multi_vector: vectors }, k: 10, bypass_vector_index: true },
       signal: leaving.signal,
     });
-    const gone = expect(asked).rejects.toThrow(/abort/i);
+    const aborted = expect(asked).rejects.toThrow(/abort/i);
     await waitFor("the search runs", async () => (await cpuShare(server, 200)) > 0.5);
     leaving.abort();
-    await gone;
+    await aborted;
     await waitFor("the server rests", async () => (await cpuShare(server, 500)) < 0.1);
   }, 60_000);
 
@@ -88,11 +88,11 @@ describe.skipIf(process.platform !== "linux")("a body of any size", () => {
     const leaving = new AbortController();
     const half = new BigStream(GB).chunks();
     const sending = upload(server, "/v1/table/half/create", half, leaving.signal);
-    const gone = expect(sending).rejects.toThrow(/abort/i);
+    const aborted = expect(sending).rejects.toThrow(/abort/i);
     const location = join(server.root, "half.lance");
     await waitFor("files are being written", () => existsSync(location));
     leaving.abort();
-    await gone;
+    await aborted;
     await waitFor("the files are gone", () => !existsSync(location));
     expect((await server.client.post("/v1/table/half/describe")).status).toBe(404);
   }, 60_000);

@@ -6,10 +6,10 @@ import { waitForIndex } from "../../harness/indexes.js";
 import { setupServer } from "../../harness/setup-server.js";
 
 const joust = setupServer();
-const ask = (id: string, call: string, body: object) =>
+const send = (id: string, call: string, body: object) =>
   joust.client.post(`/v1/table/${id}/branches/${call}/`, body);
 const diff = async (id: string, from_branch = "dev"): Promise<Json> => {
-  const reply = await ask(id, "diff", { from_branch });
+  const reply = await send(id, "diff", { from_branch });
   expect(reply.status, reply.text).toBe(200);
   return reply.json;
 };
@@ -57,15 +57,15 @@ describe("comparing a branch with main", () => {
     await client.ok("/v1/table/rows/delete", { predicate: "id < 2", branch: "dev" });
     await client.ok("/v1/table/rows/delete", { predicate: "id = 2" });
     await client.ok("/v1/table/rows/update", { updates: [["price", "1"]], predicate: "id = 5" });
-    const found = await diff("rows");
-    expect(found).toMatchObject({
+    const result = await diff("rows");
+    expect(result).toMatchObject({
       baseMoved: true,
       rowCountMain: 22,
       rowCountBranch: 23,
       // Of the 20 common rows, 3 are deleted on one side and one is updated.
       rowSummary: { unchanged: 16, newOnBase: 3, newOnBranch: 5, inputsChanged: 1 },
     });
-    expect(codes(found)).toEqual([
+    expect(codes(result)).toEqual([
       "baseMoved",
       "rowCountMismatch",
       "rowsChanged",
@@ -86,40 +86,40 @@ describe("comparing a branch with main", () => {
     });
     await client.ok("/v1/table/columns/create_index", { column: "id", index_type: "BTREE" });
     await waitForIndex(client, "columns", "id_idx");
-    const found = await diff("columns");
+    const result = await diff("columns");
     const double = { dataType: "double", nullable: true };
-    expect(found.addedColumns).toEqual([{ name: "twice", ...double }]);
-    expect(found.removedColumns).toEqual([
+    expect(result.addedColumns).toEqual([{ name: "twice", ...double }]);
+    expect(result.removedColumns).toEqual([
       { name: "category", dataType: "string", nullable: true },
     ]);
-    expect(found.changedColumns).toEqual([
+    expect(result.changedColumns).toEqual([
       {
         name: "price",
         main: { name: "price", ...double },
         branch: { name: "price", dataType: "float", nullable: true },
       },
     ]);
-    expect(found.addedIndexes).toEqual([]);
-    expect(found.removedIndexes).toEqual([
+    expect(result.addedIndexes).toEqual([]);
+    expect(result.removedIndexes).toEqual([
       { indexName: "id_idx", columns: ["id"], indexType: "BTREE", status: "Ready" },
     ]);
-    expect(codes(found)).toContain("columnRemoved");
-    expect(codes(found)).toContain("columnChanged");
+    expect(codes(result)).toContain("columnRemoved");
+    expect(codes(result)).toContain("columnChanged");
   });
 
   it("works for a branch of another branch", async () => {
     await forked("nested");
     const twig = { name: "twig", from_branch: "dev" };
     await joust.client.ok("/v1/table/nested/branches/create", twig);
-    const found = await diff("nested", "twig");
-    expect(found.rowSummary.deltaAvailable).toBe(false);
-    expect(codes(found)).toContain("parentNotMain");
+    const result = await diff("nested", "twig");
+    expect(result.rowSummary.deltaAvailable).toBe(false);
+    expect(codes(result)).toContain("parentNotMain");
   });
 
   it("fails for a missing branch", async () => {
-    expectFailure(await ask("same", "diff", { from_branch: "none" }), 404, 22, /none/);
-    expectFailure(await ask("same", "diff", {}), 400, 13, /from_branch/);
-    expectFailure(await ask("missing", "diff", { from_branch: "dev" }), 404, 4);
+    expectFailure(await send("same", "diff", { from_branch: "none" }), 404, 22, /none/);
+    expectFailure(await send("same", "diff", {}), 400, 13, /from_branch/);
+    expectFailure(await send("missing", "diff", { from_branch: "dev" }), 404, 4);
   });
 });
 
@@ -128,7 +128,7 @@ describe("cherry-picking a branch's columns into main", () => {
     await forked("moved");
     await joust.client.insert("moved", items(1, { from: 20 }));
     for (const dry_run of [true, false]) {
-      const reply = await ask("moved", "cherry_pick", { from_branch: "dev", dry_run });
+      const reply = await send("moved", "cherry_pick", { from_branch: "dev", dry_run });
       expect(reply.status).toBe(200);
       expect(reply.json).toMatchObject({ status: "failed", preview: { promotedColumns: [] } });
       expect(codes(reply.json.diff)).toContain("baseMoved");
@@ -151,7 +151,7 @@ describe("cherry-picking a branch's columns into main", () => {
     await client.ok("/v1/table/ready/add_columns", { new_columns: columns, branch: "work" });
 
     const pick = (dry_run: boolean) =>
-      ask("ready", "cherry_pick", { from_branch: "work", dry_run });
+      send("ready", "cherry_pick", { from_branch: "work", dry_run });
     const preview = { promotedColumns: ["twice", "upper"] };
     expect((await pick(true)).json).toMatchObject({
       status: "ready",
@@ -169,6 +169,6 @@ describe("cherry-picking a branch's columns into main", () => {
     }
     // Nothing is left to cherry-pick.
     expect((await pick(false)).json.status).toBe("failed");
-    expectFailure(await ask("ready", "cherry_pick", { from_branch: "none" }), 404, 22);
+    expectFailure(await send("ready", "cherry_pick", { from_branch: "none" }), 404, 22);
   });
 });

@@ -177,8 +177,8 @@ describe("a read on a branch", () => {
       ["main", 0],
       ["dev", 1],
     ] as const) {
-      const found = await joust.client.query("t", { ...query, branch });
-      expect(found.numRows).toBe(rows);
+      const result = await joust.client.query("t", { ...query, branch });
+      expect(result.numRows).toBe(rows);
       expect(await ok("t", "analyze_plan", branch, query)).toContain(`output_rows=${rows}`);
     }
     const there = /\/tree\/dev\/|branch=dev/;

@@ -24,7 +24,7 @@ const client = (n: number): Client => (servers[n % servers.length] as Server).cl
  * Inserts rows with the initial columns from several clients while `work` runs; returns the number of inserts.
  * The first commit of two servers wins, so each client pauses for this many ms between two inserts.
  */
-async function besideInserts(
+async function duringInserts(
   table: string,
   inserting: readonly Client[],
   work: () => Promise<void>,
@@ -71,7 +71,7 @@ describe.each([
       const reply = await post(operation, body);
       answers.push([operation, reply.status, reply.status === 200 ? "" : reply.text]);
     };
-    const inserts = await besideInserts(
+    const inserts = await duringInserts(
       table,
       inserting(),
       async () => {
@@ -119,7 +119,7 @@ describe.each([
 it("an invalid column change is rejected at once, also during inserts", async () => {
   const { client: changing } = servers[0] as Server;
   await changing.createTable("refusing", items(10));
-  await besideInserts("refusing", [client(0), client(1)], async () => {
+  await duringInserts("refusing", [client(0), client(1)], async () => {
     const post = (operation: string, body: object) =>
       changing.post(`/v1/table/refusing/${operation}`, body);
     const taken = { new_columns: [{ name: "price", expression: "1.0" }] };

@@ -197,8 +197,8 @@ describe("create index", () => {
       const refused = await create("bytes", { column: "vector", index_type });
       expectFailure(refused, 400, 13, /8-bit integers/);
     }
-    const found = await client.query("bytes", { k: 1, vector: [2, -1] });
-    expect(found.toArray().map((row) => row._distance)).toEqual([1]);
+    const result = await client.query("bytes", { k: 1, vector: [2, -1] });
+    expect(result.toArray().map((row) => row._distance)).toEqual([1]);
   });
 
   it("is cancelled if the table is overwritten", async () => {

@@ -75,12 +75,12 @@ describe("scalar indexes", () => {
       name: "text",
     });
     await waitForIndex(client, "t", "text");
-    const found = await client.query("t", {
+    const result = await client.query("t", {
       k: 1000,
       vector: {},
       full_text_query: { string_query: { query: "word3" } },
     });
-    expect(found.numRows).toBe(143);
+    expect(result.numRows).toBe(143);
     await client.ok("/v1/table/t/index/text/drop");
   });
 

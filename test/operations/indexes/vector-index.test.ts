@@ -89,7 +89,7 @@ describe("a vector index", () => {
     });
 
     const [wanted] = vectors(ROWS, DIMENSION);
-    const found = await client.query("t", {
+    const result = await client.query("t", {
       k: 10,
       vector: { single_vector: wanted },
       nprobes: 4,
@@ -98,7 +98,7 @@ describe("a vector index", () => {
       refine_factor: 20,
       columns: { column_names: ["id"] },
     });
-    expect([...found].map((row) => Number(row.id))).toContain(0);
+    expect([...result].map((row) => Number(row.id))).toContain(0);
     const plan = await client.ok("/v1/table/t/explain_plan", {
       query: { k: 10, vector: { single_vector: wanted } },
     });

@@ -23,8 +23,8 @@ function refusal(text: string): string | undefined {
 /** The schema's error for a body; undefined if it accepts the body. */
 function mismatch(text: string): string | undefined {
   const body: Json = JSON.parse(text);
-  const found = Value.Errors(queryRequest, [], body).First();
-  if (found) return `${found.path}: ${found.message}`;
+  const result = Value.Errors(queryRequest, [], body).First();
+  if (result) return `${result.path}: ${result.message}`;
   return containers(body.full_text_query ?? {})
     .map(beyondSchema)
     .find(Boolean);

@@ -51,12 +51,12 @@ describe("a filter over time", () => {
     await warm.client.createTable(id, rows(due));
     await indexed(warm, id);
     const asked = { ...query, columns: ["id"], filter: "due <= to_unixtime(now())" };
-    const found = async () => (await warm.client.query(id, asked)).numRows;
+    const countMatches = async () => (await warm.client.query(id, asked)).numRows;
     // Often enough to fill every cache.
-    for (let time = 0; time < 4; time++) expect(await found()).toBe(0);
+    for (let time = 0; time < 4; time++) expect(await countMatches()).toBe(0);
     expect(Date.now() / 1_000).toBeLessThan(Number(due));
     await pause(Number(due) * 1_000 - Date.now() + 100);
-    expect(await found()).toBe(5);
+    expect(await countMatches()).toBe(5);
   });
 
   it("returns different rows if it is random", async () => {
@@ -87,8 +87,8 @@ describe("the state of a cache", () => {
   ])("does not change the result of %s", async (filter, count) => {
     for (const joust of both) {
       for (let time = 0; time < 4; time++) {
-        const found = await joust.client.query("t", { vector: {}, filter, columns: ["id"] });
-        expect(found.numRows).toBe(count);
+        const countMatches = await joust.client.query("t", { vector: {}, filter, columns: ["id"] });
+        expect(countMatches.numRows).toBe(count);
       }
       expect(await joust.client.count("t", { predicate: filter })).toBe(count);
     }

@@ -34,9 +34,9 @@ it.skipIf(process.platform !== "linux")(
 
     const abort = new AbortController();
     const start = processorTime();
-    const gone = client.request("/v1/table/t/query", { body, signal: abort.signal });
+    const aborted = client.request("/v1/table/t/query", { body, signal: abort.signal });
     await Promise.all([
-      expect(gone).rejects.toThrow(/abort/),
+      expect(aborted).rejects.toThrow(/abort/),
       waitFor("the query runs", () => processorTime() - start > whole / 10).then(() =>
         abort.abort(),
       ),

@@ -103,17 +103,17 @@ const places: [string, (sql: string) => Promise<Answer>][] = [
   ],
 ];
 
-const prompt = async (ask: Promise<Answer>): Promise<Answer> => {
+const prompt = async (response: Promise<Answer>): Promise<Answer> => {
   const began = Date.now();
-  const answer = await ask;
+  const answer = await response;
   expect(Date.now() - began).toBeLessThan(5_000);
   return answer;
 };
 
 describe("SQL that could stop or stall the server", () => {
   it.each(conditions)("is rejected for %s", async (_, sql) => {
-    for (const [, ask] of places) {
-      expectFailure(await prompt(ask(sql)), 400, 13);
+    for (const [, response] of places) {
+      expectFailure(await prompt(response(sql)), 400, 13);
     }
     expect(await joust.client.count("t")).toBe(10_000);
   });

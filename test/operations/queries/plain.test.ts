@@ -61,8 +61,8 @@ describe("a query without a vector", () => {
     const aliased = { column_names: [], column_aliases: { what: "name" } };
     const single_vector = Array.from({ length: 8 }, () => 0);
     const near = { single_vector, multi_vector: [] };
-    const found = await joust.client.query("t", { k: 1, vector: near, columns: aliased });
-    expect(found.schema.names).toEqual(["what", "_distance"]);
+    const result = await joust.client.query("t", { k: 1, vector: near, columns: aliased });
+    expect(result.schema.names).toEqual(["what", "_distance"]);
     const all = { column_names: [], column_aliases: {} };
     const everything = await joust.client.query("t", { k: 1, vector: none, columns: all });
     expect(everything.schema.names).toEqual(["id", "name", "category", "price", "vector"]);
@@ -85,12 +85,12 @@ describe("a query without a vector", () => {
     const all = await joust.client.query("t", { k: 50, vector: {}, with_row_id: true });
     const wanted = [...all].slice(10, 13);
     const list = wanted.map((row) => row._rowid).join(", ");
-    const found = await joust.client.query("t", {
+    const result = await joust.client.query("t", {
       k: 50,
       vector: {},
       filter: `_rowid IN (${list})`,
     });
-    expect([...found].map((row) => row.id)).toEqual(wanted.map((row) => row.id));
+    expect([...result].map((row) => row.id)).toEqual(wanted.map((row) => row.id));
   });
 
   it("reads an older version", async () => {

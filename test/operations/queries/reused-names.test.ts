@@ -53,10 +53,10 @@ describe("columns renamed into each other", () => {
     await textIndex(client, "renamed", { column: "one" });
     await textIndex(client, "renamed", { column: "two" });
     await client.insert("renamed", rows(2, "cherries", "plums"));
-    const found = (text: string, column: string) =>
+    const searchIds = (text: string, column: string) =>
       search(client, "renamed", words(text, [column]));
-    expect(await found("cherries", "one")).toEqual([2]);
-    expect(await found("plums", "two")).toEqual([2]);
+    expect(await searchIds("cherries", "one")).toEqual([2]);
+    expect(await searchIds("plums", "two")).toEqual([2]);
     for (const [path, rename] of [
       ["one", "three"],
       ["two", "one"],
@@ -64,11 +64,11 @@ describe("columns renamed into each other", () => {
     ]) {
       await client.ok("/v1/table/renamed/alter_columns", { alterations: [{ path, rename }] });
     }
-    expect(await found("cherries", "two")).toEqual([2]);
-    expect(await found("plums", "one")).toEqual([2]);
-    expect(await found("cherries", "one")).toEqual([]);
-    expect(await found("plums", "two")).toEqual([]);
-    expect(await found("apples", "two")).toEqual([1]);
+    expect(await searchIds("cherries", "two")).toEqual([2]);
+    expect(await searchIds("plums", "one")).toEqual([2]);
+    expect(await searchIds("cherries", "one")).toEqual([]);
+    expect(await searchIds("plums", "two")).toEqual([]);
+    expect(await searchIds("apples", "two")).toEqual([1]);
   });
 });
 
@@ -97,7 +97,7 @@ describe("a column named `_relevance_score`, like the score of hybrid searches",
     await client.createTable("searched", table);
     await textIndex(client, "searched", { column: "text" });
     const text = words("word1", ["text"]);
-    const ask = async (query: Json): Promise<Json[]> => {
+    const send = async (query: Json): Promise<Json[]> => {
       const first = (await client.query("searched", { k: size, ...query })).toArray();
       expect(first.length).toBeGreaterThan(0);
       for (let time = 1; time < often; time++) {
@@ -110,11 +110,11 @@ describe("a column named `_relevance_score`, like the score of hybrid searches",
     const named = { column_names: ["id", "_relevance_score"] };
     for (const columns of [undefined, named]) {
       for (const query of [{ vector: {}, ...text }, { vector }]) {
-        for (const row of await ask({ ...query, columns })) {
+        for (const row of await send({ ...query, columns })) {
           expect(row._relevance_score).toBe(300 + Number(row.id) / 4);
         }
       }
-      for (const row of await ask({ vector, ...text, columns })) {
+      for (const row of await send({ vector, ...text, columns })) {
         expect(row._relevance_score).toBeLessThan(1);
       }
     }

@@ -70,10 +70,10 @@ describe("the row cache", () => {
   });
 
   it("rejects the same queries as Lance", async () => {
-    const ask = (body: Json) => large.client.post("/v1/table/t/query", body);
-    expectFailure(await ask({ k: 5, vector, filter: "nope = 1" }), 404, 12, /nope/);
-    expectFailure(await ask({ k: 5, vector, filter: "id = = 1" }), 400, 13);
-    expectFailure(await ask({ k: 5, vector: { single_vector: [1] } }), 400, 13, /dimension: 1/);
-    expectFailure(await ask({ k: 5, vector, distance_type: "hamming" }), 400, 13);
+    const send = (body: Json) => large.client.post("/v1/table/t/query", body);
+    expectFailure(await send({ k: 5, vector, filter: "nope = 1" }), 404, 12, /nope/);
+    expectFailure(await send({ k: 5, vector, filter: "id = = 1" }), 400, 13);
+    expectFailure(await send({ k: 5, vector: { single_vector: [1] } }), 400, 13, /dimension: 1/);
+    expectFailure(await send({ k: 5, vector, distance_type: "hamming" }), 400, 13);
   });
 });

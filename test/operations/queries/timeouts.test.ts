@@ -85,15 +85,15 @@ describe.skipIf(process.platform !== "linux")("query planning", () => {
 
   it("runs on its own threads and is skipped for queries answered from memory", async () => {
     const { client } = usual;
-    const ask = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
-    for (let time = 0; time < 12; time++) await ask("id = 7");
+    const send = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
+    for (let time = 0; time < 12; time++) await send("id = 7");
     // Idle threads end after 10 s.
     await waitFor("no plan is made", () => threads() === 0, { timeoutMs: 30_000 });
-    for (let time = 0; time < 50; time++) await ask("id = 7");
+    for (let time = 0; time < 50; time++) await send("id = 7");
     expect(threads()).toBe(0);
-    await ask("upper(name) = 'ITEM 9'");
+    await send("upper(name) = 'ITEM 9'");
     expect(threads()).toBe(1);
-    await Promise.all(Array.from({ length: 200 }, (_, at) => ask(`upper(name) = 'ITEM ${at}'`)));
+    await Promise.all(Array.from({ length: 200 }, (_, at) => send(`upper(name) = 'ITEM ${at}'`)));
     expect(threads()).toBeGreaterThan(0);
     expect(threads()).toBeLessThanOrEqual(Math.max(16, 2 * 64));
   }, 60_000);

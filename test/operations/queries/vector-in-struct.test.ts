@@ -51,11 +51,11 @@ const refused = (id: string, vector: number[], more = {}) =>
 describe("a vector column in a struct", () => {
   it("is searched if it is the only candidate", async () => {
     for (const more of [{}, { vector_column: "image.embedding" }]) {
-      const found = await nearest("one", [7.1, 7.1], more);
-      expect([...found].map((row) => Number(row.id))).toEqual([7]);
+      const result = await nearest("one", [7.1, 7.1], more);
+      expect([...result].map((row) => Number(row.id))).toEqual([7]);
     }
-    const found = await nearest("two", [7, 7, 7, 7]);
-    expect([...found].map((row) => Number(row.id))).toEqual([7]);
+    const result = await nearest("two", [7, 7, 7, 7]);
+    expect([...result].map((row) => Number(row.id))).toEqual([7]);
   });
 
   it("is named in the error if several columns are candidates", async () => {
@@ -89,7 +89,7 @@ describe("a vector column in a struct", () => {
     expect(entry).toMatchObject({ columns: ["image.embedding"], num_indexed_rows: ROWS });
     const query = { k: 1, vector: { single_vector: [9, 9] } };
     expect(await client.ok("/v1/table/one/explain_plan", { query })).toMatch(/ANN/);
-    const found = await nearest("one", [9, 9]);
-    expect([...found].map((row) => Number(row.id))).toEqual([9]);
+    const result = await nearest("one", [9, 9]);
+    expect([...result].map((row) => Number(row.id))).toEqual([9]);
   });
 });

@@ -64,8 +64,8 @@ describe("a vector query", () => {
     expect(rows.numRows).toBe(6);
     const byQuery = new Map<number, number[]>();
     for (const row of rows) {
-      const found = byQuery.get(row.query_index) ?? [];
-      byQuery.set(row.query_index, [...found, Number(row.id)]);
+      const result = byQuery.get(row.query_index) ?? [];
+      byQuery.set(row.query_index, [...result, Number(row.id)]);
     }
     expect([...byQuery.keys()].sort()).toEqual([0, 1, 2]);
     expect(byQuery.get(0)?.[0]).toBe(3);

@@ -90,8 +90,8 @@ describe("a blob column in search results", () => {
     const field = async (query: object): Promise<Field> => {
       const body = { version: null, prefilter: true, k: 10, columns, with_row_id: true, ...query };
       const reply = await client.post("/v1/table/searched/query/", body);
-      const found = tableFromIPC(reply.bytes).schema.fields.find(({ name }) => name === "image");
-      return found as Field;
+      const result = tableFromIPC(reply.bytes).schema.fields.find(({ name }) => name === "image");
+      return result as Field;
     };
     const scanned = await field({ vector: [] });
     const byText = await field({ vector: [], full_text_query: { columns: [], query: "n0" } });
@@ -271,7 +271,7 @@ describe("blob values of other versions", () => {
     expect(sizes).toEqual(values.map((value) => value?.length ?? null));
     expect(rows[0]?.image.kind).toEqual(expect.any(Number));
     const address = String(rows[4]?._rowaddr);
-    const found = await bytes("blobs", address, "bytes=5-9", { row_is_address: "true" });
-    expect(Buffer.compare(found.bytes, large.subarray(5, 10))).toBe(0);
+    const result = await bytes("blobs", address, "bytes=5-9", { row_is_address: "true" });
+    expect(Buffer.compare(result.bytes, large.subarray(5, 10))).toBe(0);
   });
 });

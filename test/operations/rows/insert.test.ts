@@ -51,8 +51,8 @@ describe("insert", () => {
     );
     expect(new Set(replies.map(({ json }) => json.transaction_id)).size).toBe(replies.length);
     for (const { json } of replies) {
-      const told = await client.post(`/v1/transaction/${json.transaction_id}/describe`, {});
-      expect(told.json.properties.version).toBe(String(json.version));
+      const reported = await client.post(`/v1/transaction/${json.transaction_id}/describe`, {});
+      expect(reported.json.properties.version).toBe(String(json.version));
     }
     expect(await client.count("shared")).toBe(21);
   });

@@ -18,8 +18,8 @@ const merge = (id: string, query: string, body: Uint8Array = source(), headers =
   joust.client.request(`/v1/table/${id}/merge_insert?${query}`, { body, headers });
 
 async function prices(id: string): Promise<[number, number][]> {
-  const found = await joust.client.query(id, { k: 100, vector: {} });
-  const pairs = [...found].map((row): [number, number] => [Number(row.id), row.price]);
+  const result = await joust.client.query(id, { k: 100, vector: {} });
+  const pairs = [...result].map((row): [number, number] => [Number(row.id), row.price]);
   return pairs.sort(([a], [b]) => a - b);
 }
 
@@ -148,8 +148,8 @@ describe("merge_insert", () => {
         transaction_id: expect.any(String),
       });
       expect(reply.headers.get("x-lancedb-version")).toBe("2");
-      const found = await prices(name);
-      expect(found.sort(([a, p], [b, q]) => a - b || p - q)).toEqual(expected);
+      const result = await prices(name);
+      expect(result.sort(([a, p], [b, q]) => a - b || p - q)).toEqual(expected);
     },
   );
 

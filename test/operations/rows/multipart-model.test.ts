@@ -87,8 +87,8 @@ it("multipart writes in any order leave exactly the rows of the completed ones",
         expect([step, reply.status]).toEqual([step, model.take(step, from) ? 200 : 400]);
       }
       const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
-      const found = [...(await client.query(id, query))].map((row) => Number(row.id));
-      expect(found.sort((a, b) => a - b)).toEqual(model.ids());
+      const result = [...(await client.query(id, query))].map((row) => Number(row.id));
+      expect(result.sort((a, b) => a - b)).toEqual(model.ids());
     }),
     { numRuns: 30 },
   );

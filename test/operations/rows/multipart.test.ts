@@ -217,9 +217,9 @@ describe("a multipart write", () => {
     const upload_id = await begin("late");
     await part("late", items(2, { from: 1 }), { upload_id });
     const whole = items(2_000, { from: 100 });
-    let goOn = () => {};
+    let resume = () => {};
     const completed = new Promise<void>((resolve) => {
-      goOn = resolve;
+      resume = resolve;
     });
     const body = new ReadableStream<Uint8Array>({
       async start(controller) {
@@ -241,7 +241,7 @@ describe("a multipart write", () => {
     // The insert starts before the completion and is rejected after it.
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect((await call("late", "complete", { upload_id })).status).toBe(200);
-    goOn();
+    resume();
     expect((await late).status).toBe(400);
     expect([await ids("late"), dataFiles("late")]).toEqual([[0, 1, 2], 2]);
   });

@@ -92,9 +92,9 @@ describe.runIf(process.platform === "linux")("a table named by --prewarm", () =>
         .output()
         .split("\n")
         .filter((line) => line.includes("prewarmed a table"));
-      const told = lines.map((line) => JSON.parse(line));
-      expect(told.map(({ table }) => table)).toEqual(["t", "ns$t"]);
-      for (const one of told) expect(one).toMatchObject({ indexes, columns });
+      const reported = lines.map((line) => JSON.parse(line));
+      expect(reported.map(({ table }) => table)).toEqual(["t", "ns$t"]);
+      for (const one of reported) expect(one).toMatchObject({ indexes, columns });
     });
   });
 
@@ -109,8 +109,8 @@ describe.runIf(process.platform === "linux")("a table named by --prewarm", () =>
       const asked = lines.map((line) => JSON.parse(line));
       expect(asked.length).toBeGreaterThan(0);
       expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 200));
-      const stranger = new Client(server.url, "prewarming");
-      expect((await stranger.get("/v1/table")).status).toBe(401);
+      const anonymous = new Client(server.url, "prewarming");
+      expect((await anonymous.get("/v1/table")).status).toBe(401);
     });
   });
 

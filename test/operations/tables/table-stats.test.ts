@@ -15,11 +15,11 @@ describe("table statistics", () => {
     await client.insert("t", items(30, { from: 10 }));
     await client.ok("/v1/table/t/delete", { predicate: "id < 2" });
     await client.ok("/v1/table/t/create_scalar_index", { column: "id", index_type: "BTREE" });
-    const found = await waitFor("the index is counted", async () => {
+    const result = await waitFor("the index is counted", async () => {
       const { json } = await stats("t", {});
       return json.num_indices === 1 && json;
     });
-    expect(found).toEqual({
+    expect(result).toEqual({
       total_bytes: expect.any(Number),
       num_rows: 38,
       num_deleted_rows: 2,
@@ -37,7 +37,7 @@ describe("table statistics", () => {
       }),
     });
     // Vectors alone take 40 * 8 * 4 bytes.
-    expect(found.total_bytes).toBeGreaterThan(40 * 8 * 4);
+    expect(result.total_bytes).toBeGreaterThan(40 * 8 * 4);
   });
 
   it("include the bytes of indexes", async () => {

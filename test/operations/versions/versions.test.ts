@@ -9,7 +9,7 @@ const post = (id: string, operation: string, body?: object, params?: Record<stri
   joust.client.post(`/v1/table/${id}/${operation}`, body, params);
 
 /** A table with this many versions; version v has v rows. */
-async function grown(id: string, versions: number): Promise<void> {
+async function createVersions(id: string, versions: number): Promise<void> {
   await joust.client.createTable(id, items(1));
   for (let at = 1; at < versions; at++) await joust.client.insert(id, items(1, { from: at }));
 }
@@ -19,7 +19,7 @@ async function listed(id: string, body: object = {}): Promise<number[]> {
 }
 
 beforeAll(async () => {
-  await grown("t", 5);
+  await createVersions("t", 5);
 });
 
 describe("version/list", () => {
@@ -64,7 +64,7 @@ describe("version/list", () => {
   );
 
   it("neither skips nor repeats versions during concurrent writes", async () => {
-    await grown("moving", 4);
+    await createVersions("moving", 4);
     const page = { limit: 2, descending: true };
     const first = (await post("moving", "version/list", page)).json;
     await joust.client.insert("moving", items(1));
@@ -84,7 +84,7 @@ describe("version/list", () => {
       13,
       /page_token/,
     );
-    await grown("other", 1);
+    await createVersions("other", 1);
     expectFailure(await post("other", "version/list", { page_token }), 400, 13, /page_token/);
     expectFailure(await post("t", "version/list", { page_token: "x" }), 400, 13, /page_token/);
     expectFailure(await post("t", "version/list", { limit: 0 }), 400, 13, /limit/);
@@ -120,7 +120,7 @@ describe("version/delete", () => {
   const range = (start_version: number, end_version: number) => ({ start_version, end_version });
 
   it("deletes the versions of the ranges and keeps the rest readable", async () => {
-    await grown("old", 6);
+    await createVersions("old", 6);
     const ranges = [range(0, 3), range(4, 5), range(2, 2)];
     expect((await post("old", "version/delete", { ranges })).json).toEqual({
       deleted_count: 3,
@@ -139,7 +139,7 @@ describe("version/delete", () => {
   });
 
   it("deletes nothing if a range includes the latest, a tagged or a branched version", async () => {
-    await grown("held", 4);
+    await createVersions("held", 4);
     expectFailure(
       await post("held", "version/delete", { ranges: [range(0, -1)] }),
       409,
@@ -175,7 +175,7 @@ describe("version/delete", () => {
 
 describe("restore", () => {
   it("commits an old version's rows and schema as the latest version", async () => {
-    await grown("back", 3);
+    await createVersions("back", 3);
     await post("back", "add_columns", { new_columns: [{ name: "more", expression: "1" }] });
     const reply = await post("back", "restore", { version: 2 });
     expect(reply.json).toEqual({ version: 5, transaction_id: expect.any(String) });

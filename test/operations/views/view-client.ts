@@ -41,8 +41,8 @@ export function viewClient(joust: TestServer) {
     },
     /** The vector of one row. */
     vectorOf: async (id: string, row: number): Promise<number[]> => {
-      const found = await rows(id, { filter: `id = ${row}` });
-      return [...(found.get(0) as unknown as { vector: Iterable<number> }).vector];
+      const result = await rows(id, { filter: `id = ${row}` });
+      return [...(result.get(0) as unknown as { vector: Iterable<number> }).vector];
     },
   };
 }

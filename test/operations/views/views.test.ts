@@ -192,11 +192,11 @@ describe("a materialized view", () => {
     await view("half", "SELECT * FROM t WHERE id % 2 = 0");
     await view("quarter", "SELECT * FROM half WHERE id % 4 = 0");
     expect(await joust.client.count("quarter")).toBe(25);
-    const found = await rows("quarter", {
+    const result = await rows("quarter", {
       k: 1,
       vector: { single_vector: await vectorOf("t", 8) },
     });
-    expect(Number(found.get(0)?.id)).toBe(8);
+    expect(Number(result.get(0)?.id)).toBe(8);
   });
 
   it("keeps its indexes, tags and name over refreshes", async () => {

@@ -25,7 +25,7 @@ const makesTable = new Set([
 ]);
 
 /** The smallest body with which the operation looks up its object. */
-export const enough: Record<string, object> = {
+export const minimalBodies: Record<string, object> = {
   UpdateTable: { updates: [["price", "1"]] },
   DeleteFromTable: { predicate: "true" },
   RestoreTable: { version: 1 },
@@ -63,7 +63,7 @@ const params: Record<string, string> = {
   MergeInsertIntoTable: "?on=id&when_not_matched_insert_all=true",
 };
 
-const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : enough[id]);
+const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : minimalBodies[id]);
 
 /** A request that succeeds or fails only because of its object. */
 const request = (operation: Operation, id?: string): string =>

@@ -5,7 +5,7 @@ import { setupServer } from "../../../harness/setup-server.js";
 import { sqlClient } from "./sql-client.js";
 
 const joust = setupServer();
-const { answered, arrow, ask, rows } = sqlClient(joust);
+const { sendOk, arrow, send, rows } = sqlClient(joust);
 
 /** An SQL expression, its JSON value and its CSV text. */
 const values: [string, unknown, string][] = [
@@ -74,7 +74,7 @@ describe("a value", () => {
   it.each(values)("%s is written as JSON and as CSV", async (sql, json, csv) => {
     expect(await rows(`SELECT ${sql} AS v, 1 AS one`)).toEqual([{ v: json, one: 1 }]);
     const query = `SELECT ${sql} AS v, 1 AS one`;
-    expect((await answered({ query }, "text/csv")).text).toBe(`v,one\r\n${csv},1\r\n`);
+    expect((await sendOk({ query }, "text/csv")).text).toBe(`v,one\r\n${csv},1\r\n`);
   });
 
   it("of a column is written like the same literal, in any row", async () => {
@@ -102,7 +102,7 @@ describe("a value", () => {
 
 describe("the JSON result", () => {
   it("contains the column types, also without rows", async () => {
-    const { json } = await answered({ query: 'SELECT 1 AS a, \'x\' AS "b""c" WHERE false' });
+    const { json } = await sendOk({ query: 'SELECT 1 AS a, \'x\' AS "b""c" WHERE false' });
     expect(json).toEqual({
       columns: [
         { name: "a", type: "Int64" },
@@ -110,31 +110,29 @@ describe("the JSON result", () => {
       ],
       rows: [],
     });
-    expect((await answered({ query: "SELECT 1 AS a WHERE false" }, "text/csv")).text).toBe("a\r\n");
-    expect((await answered({ query: "SELECT 1 WHERE false" }, "application/x-ndjson")).text).toBe(
-      "",
-    );
+    expect((await sendOk({ query: "SELECT 1 AS a WHERE false" }, "text/csv")).text).toBe("a\r\n");
+    expect((await sendOk({ query: "SELECT 1 WHERE false" }, "application/x-ndjson")).text).toBe("");
   });
 
   it("rejects two columns with the same name, which Arrow and CSV allow", async () => {
     const query = "SELECT a.id, b.id FROM lists a JOIN lists b ON a.id = b.id";
     for (const accept of ["application/json", "application/x-ndjson"]) {
-      expectFailure(await ask({ query }, accept), 400, 13, /two columns `id`.*AS/);
+      expectFailure(await send({ query }, accept), 400, 13, /two columns `id`.*AS/);
     }
     expect((await arrow(query)).numRows).toBe(4);
-    expect((await answered({ query }, "text/csv")).text).toMatch(/^id,id\r\n/);
+    expect((await sendOk({ query }, "text/csv")).text).toMatch(/^id,id\r\n/);
   });
 
   it("has a limited number of rows and bytes and names formats without that limit", async () => {
     await joust.client.createTable("many", items(10_001, { dimension: 2 }));
     expect(await rows("SELECT id FROM many", { limit: 10_000 })).toHaveLength(10_000);
     const tooMany = /more than 10000 rows or 4 MiB.*`limit`.*arrow\.stream/;
-    expectFailure(await ask({ query: "SELECT id FROM many" }), 400, 13, tooMany);
+    expectFailure(await send({ query: "SELECT id FROM many" }), 400, 13, tooMany);
     const wide = "SELECT repeat('x', 5000) AS x FROM many";
-    expectFailure(await ask({ query: wide, limit: 1_000 }), 400, 13, tooMany);
+    expectFailure(await send({ query: wide, limit: 1_000 }), 400, 13, tooMany);
     expect(await rows(wide, { limit: 700 })).toHaveLength(700);
     for (const accept of ["application/x-ndjson", "text/csv"]) {
-      const { text } = await answered({ query: wide, limit: 1_000 }, accept);
+      const { text } = await sendOk({ query: wide, limit: 1_000 }, accept);
       expect(text.length).toBeGreaterThan(5_000_000);
     }
   });

@@ -38,7 +38,7 @@ describe("a statement over the time limit", () => {
     async (query) => {
       const began = performance.now();
       expectFailure(
-        await sqlClient(short).ask({ query }),
+        await sqlClient(short).send({ query }),
         400,
         13,
         /after 500ms of work|temporary files/,
@@ -53,12 +53,12 @@ describe("a statement over the time limit", () => {
 describe("a disconnecting client", () => {
   it("ends its running statement", async () => {
     const abort = new AbortController();
-    const gone = small.client.request("/v1/sql", {
+    const aborted = small.client.request("/v1/sql", {
       body: { query: endless[0] },
       signal: abort.signal,
     });
     await Promise.all([
-      expect(gone).rejects.toThrow(/abort/),
+      expect(aborted).rejects.toThrow(/abort/),
       waitFor("the statement runs", async () => (await takenByQueries(small)) > 0).then(() =>
         abort.abort(),
       ),
@@ -111,7 +111,7 @@ describe("temporary files", () => {
   it("are limited by --view-disk", async () => {
     const query = "SELECT a.id, b.name FROM t a, few b ORDER BY b.name, a.name, a.vector[1]";
     expectFailure(
-      await sqlClient(small).ask({ query }, ARROW_STREAM),
+      await sqlClient(small).send({ query }, ARROW_STREAM),
       400,
       13,
       /more memory, or more temporary files/,

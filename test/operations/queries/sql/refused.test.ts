@@ -8,14 +8,14 @@ import { setupServer } from "../../../harness/setup-server.js";
 import { sqlClient } from "./sql-client.js";
 
 const joust = setupServer();
-const { ask, rows } = sqlClient(joust);
+const { send, rows } = sqlClient(joust);
 
 beforeAll(async () => {
   await joust.client.createTable("t", items(10));
 });
 
 const refused = async (query: string, more: object = {}): Promise<Answer> =>
-  ask({ query, ...more });
+  send({ query, ...more });
 
 const nested = (levels: number): string =>
   `SELECT ${"(".repeat(levels)}1${")".repeat(levels)} AS x`;
@@ -103,7 +103,7 @@ describe("an invalid statement is rejected", () => {
     ],
     ["deep JSON", `{"query":"SELECT $1","parameters":[${"[".repeat(200)}${"]".repeat(200)}]}`, /./],
   ])("for the request body: %s", async (_, body, detail) => {
-    expectFailure(await ask(body), 400, 13, detail);
+    expectFailure(await send(body), 400, 13, detail);
   });
 
   it("without a change to the table or the server", async () => {
@@ -114,11 +114,11 @@ describe("an invalid statement is rejected", () => {
 describe("a caller of the SQL endpoint", () => {
   it("needs a key of any role", async () => {
     const query = "SELECT count(*) AS n FROM t";
-    expect((await ask({ query }, undefined, joust.client.withKey(""))).status).toBe(401);
+    expect((await send({ query }, undefined, joust.client.withKey(""))).status).toBe(401);
     for (const role of roles) {
       const { key } = await createKey(joust.root, role);
       const client = joust.client.withKey(key);
-      expect((await ask({ query }, undefined, client)).json.rows).toEqual([{ n: 10 }]);
+      expect((await send({ query }, undefined, client)).json.rows).toEqual([{ n: 10 }]);
     }
   });
 });

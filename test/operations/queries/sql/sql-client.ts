@@ -4,7 +4,7 @@ import type { TestServer } from "../../../harness/setup-server.js";
 
 /** SQL requests of the tests. */
 export function sqlClient(joust: TestServer) {
-  const ask = (
+  const send = (
     body: object | string | Uint8Array,
     accept = "application/json",
     client: Client = joust.client,
@@ -13,21 +13,21 @@ export function sqlClient(joust: TestServer) {
       body,
       headers: { accept, "content-type": "application/json" },
     });
-  const answered = async (body: object, accept?: string): Promise<Answer> => {
-    const answer = await ask(body, accept);
+  const sendOk = async (body: object, accept?: string): Promise<Answer> => {
+    const answer = await send(body, accept);
     if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
     return answer;
   };
   return {
-    ask,
-    answered,
+    send,
+    sendOk,
     /** The rows of a statement as objects. */
     rows: async (query: string, more: object = {}): Promise<Json[]> =>
-      (await answered({ query, ...more })).json.rows,
+      (await sendOk({ query, ...more })).json.rows,
     arrow: async (query: string, more: object = {}): Promise<Table> =>
-      tableFromIPC((await answered({ query, ...more }, ARROW_STREAM)).bytes),
+      tableFromIPC((await sendOk({ query, ...more }, ARROW_STREAM)).bytes),
     /** The physical plan of a statement. */
     plan: async (query: string): Promise<string> =>
-      (await answered({ query: `EXPLAIN ${query}` })).json.rows[1].plan,
+      (await sendOk({ query: `EXPLAIN ${query}` })).json.rows[1].plan,
   };
 }

@@ -8,7 +8,7 @@ import { viewClient } from "../../views/view-client.js";
 import { sqlClient } from "./sql-client.js";
 
 const joust = setupServer();
-const { answered, arrow, ask, plan, rows } = sqlClient(joust);
+const { sendOk, arrow, send, plan, rows } = sqlClient(joust);
 const { view } = viewClient(joust);
 
 beforeAll(async () => {
@@ -144,7 +144,7 @@ describe("an SQL statement", () => {
     expect(await rows("SELECT max(history.id) AS m FROM history FOR VERSION AS OF 1")).toEqual([
       { m: 9 },
     ]);
-    const none = (at: string) => ask({ query: `SELECT 1 FROM history FOR VERSION AS OF ${at}` });
+    const none = (at: string) => send({ query: `SELECT 1 FROM history FOR VERSION AS OF ${at}` });
     expectFailure(await none("99"), 404, 11);
     expectFailure(await none("'none'"), 404, 8);
   });
@@ -168,7 +168,7 @@ describe("an SQL statement", () => {
         parameters: [null, true, [1, 2]],
       }),
     ).toEqual([{ a: null, b: true, c: true, d: [1, 2] }]);
-    const { text } = await answered(
+    const { text } = await sendOk(
       '{"query":"SELECT $1 AS a, $2 AS b","parameters":[9223372036854775807,-9223372036854775808]}' as unknown as object,
     );
     expect(text).toContain('{"a":"9223372036854775807","b":"-9223372036854775808"}');
@@ -187,7 +187,7 @@ describe("an SQL statement", () => {
   it("returns the first format of Accept that is supported", async () => {
     const query = "SELECT id, name FROM t WHERE id < 2 ORDER BY id";
     const of = async (accept: string) => {
-      const { headers, bytes, text } = await answered({ query }, accept);
+      const { headers, bytes, text } = await sendOk({ query }, accept);
       return { type: headers.get("content-type"), bytes, text };
     };
     for (const accept of ["*/*", "application/vnd.apache.arrow.stream", "text/html"]) {
@@ -255,7 +255,7 @@ describe("information_schema", () => {
       ),
     ).toEqual([{ many: true }]);
     expectFailure(
-      await ask({ query: "SELECT * FROM information_schema.views" }),
+      await send({ query: "SELECT * FROM information_schema.views" }),
       404,
       4,
       /schemata, tables/,
@@ -270,7 +270,7 @@ describe("information_schema", () => {
     expect(
       await rows("SELECT 1 FROM information_schema.columns WHERE table_name = 'declared'"),
     ).toEqual([]);
-    expectFailure(await ask({ query: "SELECT 1 FROM declared" }), 404, 4, /no version yet/);
+    expectFailure(await send({ query: "SELECT 1 FROM declared" }), 404, 4, /no version yet/);
   });
 });
 
@@ -284,11 +284,11 @@ describe("an SQL plan", () => {
       index_type: "BTREE",
     });
     await waitForIndex(joust.client, "indexed", "id_idx");
-    const found = await plan(wanted);
-    expect(found).toContain("ScalarIndexQuery: query=[id = 5]@id_idx(BTree)");
-    expect(found).toMatch(/LanceRead: uri=indexed\/data, projection=\[name\]/);
-    expect(found).not.toContain("FilterExec");
-    expect(found).not.toContain(joust.root);
+    const result = await plan(wanted);
+    expect(result).toContain("ScalarIndexQuery: query=[id = 5]@id_idx(BTree)");
+    expect(result).toMatch(/LanceRead: uri=indexed\/data, projection=\[name\]/);
+    expect(result).not.toContain("FilterExec");
+    expect(result).not.toContain(joust.root);
     expect(await rows(wanted)).toEqual([{ name: "item 5" }]);
     expect(await plan("SELECT id FROM indexed LIMIT 5")).toContain("range_before=Some(0..5)");
     expect(await plan("SELECT id FROM indexed WHERE price > 3")).toContain(

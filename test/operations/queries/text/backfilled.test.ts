@@ -9,7 +9,7 @@ const { compute, fill } = backfillClient(joust);
 
 it("a text search finds backfilled values in rows without index coverage", async () => {
   const { client } = joust;
-  const found = async (query: string) => {
+  const result = async (query: string) => {
     const ids = await search(client, "t", { ...words(query, ["loud"]), k: 100 });
     return ids.sort((a, b) => a - b);
   };
@@ -19,9 +19,9 @@ it("a text search finds backfilled values in rows without index coverage", async
   await textIndex(client, "t", { column: "loud" });
   await client.insert("t", rows([1, 2].map((id) => ({ id, title: "new", body: null }))));
   // The new rows have no value yet.
-  expect(await found("loud")).toEqual([0]);
+  expect(await result("loud")).toEqual([0]);
   await fill("t", "loud", { where: "id = 1" });
-  expect(await found("loud")).toEqual([0, 1]);
+  expect(await result("loud")).toEqual([0, 1]);
   await fill("t", "loud");
-  expect(await found("loud")).toEqual([0, 1, 2]);
+  expect(await result("loud")).toEqual([0, 1, 2]);
 });

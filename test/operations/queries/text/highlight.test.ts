@@ -21,9 +21,9 @@ beforeAll(async () => {
 });
 
 const highlights = async (query: object, highlight: object) => {
-  const found = await joust.client.query("t", { vector: {}, ...query, highlight });
-  expect(found.schema.fields.at(-1)?.name).toBe("_highlights");
-  return JSON.parse(JSON.stringify(found.toArray()[0]._highlights));
+  const result = await joust.client.query("t", { vector: {}, ...query, highlight });
+  expect(result.schema.fields.at(-1)?.name).toBe("_highlights");
+  return JSON.parse(JSON.stringify(result.toArray()[0]._highlights));
 };
 
 describe("highlights", () => {

@@ -35,8 +35,8 @@ beforeAll(async () => {
 
 describe.each(["own", "native"])("a hybrid search (%s)", (table) => {
   const search = async (body: object) => {
-    const found = await joust.client.query(table, { ...near, ...words("cat"), ...body });
-    return found.toArray().map((row) => ({ ...row.toJSON(), id: Number(row.id) }));
+    const result = await joust.client.query(table, { ...near, ...words("cat"), ...body });
+    return result.toArray().map((row) => ({ ...row.toJSON(), id: Number(row.id) }));
   };
 
   it("merges the rows of both searches into one order", async () => {

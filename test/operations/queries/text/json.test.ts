@@ -55,15 +55,15 @@ describe("a text index on a JSON column", () => {
     const id = `path${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, first);
     await textIndex(client, id, { column, name: "by_path", with_position: true });
-    const found = (body: object) => search(client, id, body).then((ids) => ids.sort());
-    expect(await found(words(query))).toEqual(expected);
-    expect(await found(words(query, [column]))).toEqual(expected);
+    const searchIds = (body: object) => search(client, id, body).then((ids) => ids.sort());
+    expect(await searchIds(words(query))).toEqual(expected);
+    expect(await searchIds(words(query, [column]))).toEqual(expected);
     const match = { match: { column, terms: query, fuzziness: 0 } };
-    expect(await found(structured(match))).toEqual(expected);
+    expect(await searchIds(structured(match))).toEqual(expected);
 
     await client.insert(id, documents([[9, { none: { deep: "red" }, title: "red" }]]));
     const more = column === "meta.title" || column === "meta.none" ? [...expected, 9] : expected;
-    expect(await found(words(query))).toEqual(more);
+    expect(await searchIds(words(query))).toEqual(more);
   });
 
   it("has a default name per path and supports highlights", async () => {
@@ -73,8 +73,8 @@ describe("a text index on a JSON column", () => {
     expect(title).toMatchObject({ index_name: "meta.title_idx", columns: ["meta.title"] });
     await textIndex(client, "two", { column: "meta.tags" });
     const highlight = async (query: object) => {
-      const found = await client.query("two", { vector: {}, ...query, highlight: {} });
-      return JSON.parse(JSON.stringify(found.getChild("_highlights")?.toArray()));
+      const searchIds = await client.query("two", { vector: {}, ...query, highlight: {} });
+      return JSON.parse(JSON.stringify(searchIds.getChild("_highlights")?.toArray()));
     };
     expect(await highlight(words("fox frog", ["meta.title", "meta.tags"]))).toEqual(
       expect.arrayContaining([
@@ -93,9 +93,13 @@ describe("a text index on a JSON column", () => {
     await client.createTable("returned", first);
     await textIndex(client, "returned", { column: "meta" });
     const meta = async (query: object) => {
-      const found = await client.query("returned", { k: 1, vector: {}, ...query });
-      const field = found.schema.fields.find(({ name }) => name === "meta");
-      return { type: `${field?.type}`, metadata: field?.metadata, document: found.get(0)?.meta };
+      const searchIds = await client.query("returned", { k: 1, vector: {}, ...query });
+      const field = searchIds.schema.fields.find(({ name }) => name === "meta");
+      return {
+        type: `${field?.type}`,
+        metadata: field?.metadata,
+        document: searchIds.get(0)?.meta,
+      };
     };
     const plain = await meta({ filter: "id = 2" });
     expect(plain.metadata?.get("ARROW:extension:name")).toBe("arrow.json");

@@ -236,7 +236,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     history.push(`${name} on ${branch.name ?? "main"}`);
     const change = steps[name] as (typeof steps)[string];
     await keep(branch, await change(branch, current(branch).rows));
-    for (let ask = 0; ask < 4; ask++) {
+    for (let send = 0; send < 4; send++) {
       const asked = pick(branches);
       const [number, rows] =
         below(2) === 0 ? pick([...asked.versions]) : [undefined, current(asked).rows];
@@ -262,7 +262,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     const query = below(3) === 0 ? boolean() : leaf();
     const filter = below(3) === 0 ? some(rows) : undefined;
     const k = pick([1, 5, 100]);
-    const found = await client.query(id, {
+    const result = await client.query(id, {
       k,
       vector: {},
       ...structured(structure("text", query)),
@@ -275,7 +275,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       .sort(([, a], [, b]) => b - a);
     const context = () =>
       `seed ${seed}, ${branch.name ?? "main"} at ${number ?? "newest"}, after\n${history.join("\n")}\n${JSON.stringify({ query, filter: filter?.sql, k })}`;
-    const hits = found.toArray().map((row) => ({ id: Number(row.id), score: row._score }));
+    const hits = result.toArray().map((row) => ({ id: Number(row.id), score: row._score }));
     expect(hits.length, context()).toBe(Math.min(k, expected.length));
     const scores = new Map(expected);
     hits.forEach((hit, rank) => {

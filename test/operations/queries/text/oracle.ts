@@ -31,8 +31,8 @@ function evaluate(documents: Map<number, string[]>, query: Query): Scores {
   switch (query.kind) {
     case "match": {
       const each = query.words.map((word) => phrase(documents, [word]));
-      const found = sum(each);
-      return query.all ? keep(found, (id) => each.every((scores) => scores.has(id))) : found;
+      const result = sum(each);
+      return query.all ? keep(result, (id) => each.every((scores) => scores.has(id))) : result;
     }
     case "phrase":
       return phrase(documents, query.words);
@@ -56,22 +56,22 @@ function phrase(documents: Map<number, string[]>, words: string[]): Scores {
   const rarity = words
     .map((word) => [...documents.values()].filter((own) => own.includes(word)).length)
     .reduce((sum, n) => sum + Math.log(1 + (total - n + 0.5) / (n + 0.5)), 0);
-  const found: Scores = new Map();
+  const result: Scores = new Map();
   for (const [id, own] of documents) {
     const times = own.filter((_, at) => words.every((word, i) => own[at + i] === word)).length;
     if (times === 0) continue;
     const length = 1.2 * (0.25 + (0.75 * own.length) / mean);
-    found.set(id, (rarity * 2.2 * times) / (times + length));
+    result.set(id, (rarity * 2.2 * times) / (times + length));
   }
-  return found;
+  return result;
 }
 
 function sum(all: Scores[]): Scores {
-  const found: Scores = new Map();
+  const result: Scores = new Map();
   for (const scores of all) {
-    for (const [id, score] of scores) found.set(id, (found.get(id) ?? 0) + score);
+    for (const [id, score] of scores) result.set(id, (result.get(id) ?? 0) + score);
   }
-  return found;
+  return result;
 }
 
 const keep = (scores: Scores, wanted: (id: number) => boolean): Scores =>

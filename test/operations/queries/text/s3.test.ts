@@ -25,12 +25,12 @@ describe.skipIf(s3Missing)("text indexes in a bucket", () => {
     const all = { ...words("word3"), k: 1_000 };
     const expected = (count: number) =>
       Array.from({ length: count }, (_, n) => n).filter((id) => id % 10 === 3);
-    const found = async () => (await search(joust.server.client, "t", all)).sort((a, b) => a - b);
-    expect(await found()).toEqual(expected(50));
+    const result = async () => (await search(joust.server.client, "t", all)).sort((a, b) => a - b);
+    expect(await result()).toEqual(expected(50));
     const at = (await joust.server.client.ok("/v1/table/t/describe")).version;
 
     await joust.server.client.insert("t", some(50, 400));
-    expect(await found()).toEqual(expected(450));
+    expect(await result()).toEqual(expected(450));
     await waitFor(
       "the new rows are in a segment",
       async () => {
@@ -39,11 +39,11 @@ describe.skipIf(s3Missing)("text indexes in a bucket", () => {
       },
       { timeoutMs: 60_000 },
     );
-    expect(await found()).toEqual(expected(450));
+    expect(await result()).toEqual(expected(450));
 
     await joust.server.client.ok("/v1/table/t/delete", { predicate: "id < 20" });
     await joust.restart();
-    expect(await found()).toEqual(expected(450).filter((id) => id >= 20));
+    expect(await result()).toEqual(expected(450).filter((id) => id >= 20));
     const then = await search(joust.server.client, "t", { ...all, version: at });
     expect(then.sort((a, b) => a - b)).toEqual(expected(50));
     const phrase = await search(joust.server.client, "t", words('"number 447"'));

@@ -130,21 +130,21 @@ describe("a text search", () => {
   });
 
   it("scores live rows only and orders equal scores by age", async () => {
-    const found = await joust.client.query("t", {
+    const result = await joust.client.query("t", {
       vector: {},
       ...words("red", ["title"]),
       with_row_id: true,
     });
-    expect(found.schema.fields.map((field) => field.name)).toEqual([
+    expect(result.schema.fields.map((field) => field.name)).toEqual([
       "id",
       "title",
       "body",
       "_score",
       "_rowid",
     ]);
-    expect(String(found.schema.fields[3]?.type)).toBe("Float32");
-    expect(String(found.schema.fields[4]?.type)).toBe("Uint64");
-    const [first, second] = found.toArray();
+    expect(String(result.schema.fields[3]?.type)).toBe("Float32");
+    expect(String(result.schema.fields[4]?.type)).toBe("Uint64");
+    const [first, second] = result.toArray();
     // ln(1 + (6 - 2 + 0.5) / (2 + 0.5)) x 2.2 / (1 + 1.2 x (0.25 + 0.75 x 2 / (10 / 6)))
     expect(first._score).toBeCloseTo(0.9517, 3);
     expect(second._score).toBe(first._score);
@@ -153,11 +153,11 @@ describe("a text search", () => {
 
   it("multiplies scores by a boost", async () => {
     const score = async (boost: number) => {
-      const found = await joust.client.query("t", {
+      const result = await joust.client.query("t", {
         vector: {},
         ...structured(match("title", "red", { boost })),
       });
-      return found.toArray()[0]._score;
+      return result.toArray()[0]._score;
     };
     expect(await score(3)).toBeCloseTo(3 * (await score(1)), 5);
   });
@@ -185,12 +185,12 @@ describe("a text search can be combined with", () => {
 
   it("any columns and expressions", async () => {
     const names = async (columns: object) => {
-      const found = await joust.client.query("t", { vector: {}, ...words("fox"), columns });
-      return [found.schema.fields.map((field) => field.name), found.toArray()] as const;
+      const result = await joust.client.query("t", { vector: {}, ...words("fox"), columns });
+      return [result.schema.fields.map((field) => field.name), result.toArray()] as const;
     };
     const [plain] = await names({ column_names: ["body", "ID"] });
     expect(plain).toEqual(["body", "ID", "_score"]);
-    const [order, found] = await names({
+    const [order, result] = await names({
       column_aliases: {
         twice: "_score * 2",
         s: "_score",
@@ -200,8 +200,8 @@ describe("a text search can be combined with", () => {
       },
     });
     expect(order).toEqual(["twice", "s", "next", "row", "up", "_score"]);
-    expect(found[0]).toMatchObject({ next: 4n, up: "BLUE DOG" });
-    expect(found[0].twice).toBeCloseTo(2 * found[0].s, 5);
+    expect(result[0]).toMatchObject({ next: 4n, up: "BLUE DOG" });
+    expect(result[0].twice).toBeCloseTo(2 * result[0].s, 5);
     const mixed = await names({ column_aliases: { mix: "_score + id" } });
     expect(mixed[1][0].mix).toBeCloseTo(mixed[1][0]._score + 3, 4);
   });

@@ -6,7 +6,7 @@ import { waitFor } from "../../../harness/wait-for.js";
 import { rows, search, textIndex, words } from "./text-tables.js";
 
 const joust = setupServer();
-const patience = { timeoutMs: 90_000, intervalMs: 200 };
+const slow = { timeoutMs: 90_000, intervalMs: 200 };
 
 const some = (from: number, count: number) =>
   rows(
@@ -19,7 +19,7 @@ const some = (from: number, count: number) =>
 
 const index = async (id: string) => (await listIndexes(joust.client, id))[0];
 
-const found = async (id: string, query: string) => {
+const result = async (id: string, query: string) => {
   const ids = await search(joust.client, id, { ...words(query, ["title"]), k: 10_000 });
   return ids.sort((a, b) => a - b);
 };
@@ -37,12 +37,12 @@ it("new rows are added to the index as segments, and many segments are merged", 
         const entry = await index("grows");
         return entry.num_unindexed_rows === 0 && entry;
       },
-      patience,
+      slow,
     );
     const { num_indices } = await client.ok("/v1/table/grows/index/title_idx/stats", {});
     counts.push(num_indices);
     expect(entry.num_indexed_rows).toBe(300 * (round + 1));
-    expect(await found("grows", "word7")).toHaveLength(30 * (round + 1));
+    expect(await result("grows", "word7")).toHaveLength(30 * (round + 1));
   }
   // The fourth segment of similar size causes a merge of all.
   expect(counts.slice(0, 2)).toEqual([2, 3]);
@@ -50,7 +50,7 @@ it("new rows are added to the index as segments, and many segments are merged", 
     const { num_indices } = await client.ok("/v1/table/grows/index/title_idx/stats", {});
     return num_indices === 1;
   });
-  expect(await found("grows", "1199")).toEqual([1199]);
+  expect(await result("grows", "1199")).toEqual([1199]);
 }, 120_000);
 
 it("rows removed by compaction are neither found nor counted", async () => {
@@ -64,8 +64,8 @@ it("rows removed by compaction are neither found nor counted", async () => {
   expect((await client.ok("/v1/table/compacted/stats")).num_deleted_rows).toBe(0);
   await textIndex(client, "plain", { column: "title" });
   const scores = async (id: string) => {
-    const found = await client.query(id, { k: 1_000, vector: {}, ...words("word4 99 399") });
-    return found.toArray().map((row) => [Number(row.id), row._score]);
+    const result = await client.query(id, { k: 1_000, vector: {}, ...words("word4 99 399") });
+    return result.toArray().map((row) => [Number(row.id), row._score]);
   };
   expect(await scores("compacted")).toEqual(await scores("plain"));
 });
@@ -79,8 +79,8 @@ it("a segment with few live rows is rewritten without the deleted ones", async (
   await waitFor(
     "the index is small",
     async () => (await index("shrinks")).size_bytes < before / 4,
-    patience,
+    slow,
   );
-  expect(await found("shrinks", "word3")).toHaveLength(50);
-  expect(await found("shrinks", "600")).toEqual([]);
+  expect(await result("shrinks", "word3")).toHaveLength(50);
+  expect(await result("shrinks", "600")).toEqual([]);
 }, 120_000);

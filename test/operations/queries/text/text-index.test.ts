@@ -242,8 +242,8 @@ describe("text in languages without spaces", () => {
     await textIndex(client, id, { column, ...params });
     expect((await search(client, id, words(query))).sort()).toEqual(expected);
     const only = { filter: `id = ${expected[0]}`, highlight: {} };
-    const found = await client.query(id, { vector: {}, ...words(query), ...only });
-    const [highlights] = JSON.parse(JSON.stringify(found.getChild("_highlights")?.toArray()));
+    const result = await client.query(id, { vector: {}, ...words(query), ...only });
+    const [highlights] = JSON.parse(JSON.stringify(result.getChild("_highlights")?.toArray()));
     expect(highlights[column]).toEqual([passage]);
   });
 

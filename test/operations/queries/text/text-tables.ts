@@ -30,8 +30,8 @@ export async function textIndex(
 
 /** Ids of the rows that match a text query, best first. */
 export async function search(client: Client, id: string, body: object): Promise<number[]> {
-  const found = await client.query(id, { vector: {}, columns: { column_names: ["id"] }, ...body });
-  return found.toArray().map((row) => Number(row.id));
+  const result = await client.query(id, { vector: {}, columns: { column_names: ["id"] }, ...body });
+  return result.toArray().map((row) => Number(row.id));
 }
 
 /** A query for words. */
