@@ -1,13 +1,11 @@
 import { cpSync, existsSync, readdirSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
-import { tableFromIPC } from "apache-arrow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { items, stream } from "../harness/arrow.js";
+import { items } from "../harness/arrow.js";
 import { expectFailure } from "../harness/expect-failure.js";
 import { newKey, type Server } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
-import { head } from "../harness/socket.js";
+import { beginCreate } from "../harness/socket.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
 
@@ -79,20 +77,7 @@ describe("a server killed during a create", () => {
   it("leaves neither a name nor files after a restart", async () => {
     const server = await serve(root);
     await server.client.createNamespace("n");
-    const part = tableFromIPC(items(10_000, { dimension: 64 }));
-    const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
-    const socket = connect({ host: "127.0.0.1", port: server.port });
-    socket.on("error", () => {});
-    socket.write(
-      head(
-        "POST /v1/table/n$t/create HTTP/1.1",
-        "Host: localhost",
-        `Authorization: Bearer ${key}`,
-        "Content-Type: application/vnd.apache.arrow.stream",
-        `Content-Length: ${body.length}`,
-      ),
-    );
-    socket.write(body.subarray(0, body.length - 100));
+    const socket = beginCreate(server, "n$t");
     await waitFor("files are being written", () => readdirSync(root).length > 1);
     expectFailure(await server.client.post("/v1/table/n$t/create", items(1)), 409, 14);
     expectFailure(await server.client.post("/v1/table/n$t/describe", {}), 404, 4);

@@ -7,16 +7,14 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { tableFromIPC } from "apache-arrow";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { items, stream } from "../harness/arrow.js";
+import { items } from "../harness/arrow.js";
 import { expectFailure } from "../harness/expect-failure.js";
 import { startServer } from "../harness/server.js";
 import { setupServer } from "../harness/setup-server.js";
-import { head } from "../harness/socket.js";
+import { beginCreate } from "../harness/socket.js";
 import { removeDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
 
@@ -174,20 +172,7 @@ describe("a failed create", () => {
     const server = await startServer();
     const { root, key } = server;
     onTestFinished(() => removeDir(root));
-    const part = tableFromIPC(items(10_000, { dimension: 64 }));
-    const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
-    const socket = connect({ host: "127.0.0.1", port: server.port });
-    socket.on("error", () => {});
-    socket.write(
-      head(
-        "POST /v1/table/t/create HTTP/1.1",
-        "Host: localhost",
-        `Authorization: Bearer ${key}`,
-        "Content-Type: application/vnd.apache.arrow.stream",
-        `Content-Length: ${body.length}`,
-      ),
-    );
-    socket.write(body.subarray(0, body.length - 100));
+    const socket = beginCreate(server, "t");
     await waitFor("files are being written", () => existsSync(join(root, "t.lance", "data")));
     writeFileSync(join(root, "t.lance", "notes.txt"), "mine");
     await server.kill();

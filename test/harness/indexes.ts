@@ -24,3 +24,17 @@ export async function waitForIndex(client: Client, id: string, name: string): Pr
   if (failed) throw new Error(`the build of ${name} failed: ${failed.index_details}`);
   return entry;
 }
+
+/** Builds one index of each kind on a table of `items` and waits for them. */
+export async function buildEachKind(client: Client, id: string): Promise<void> {
+  for (const [column, index_type] of [
+    ["vector", "IVF_PQ"],
+    ["id", "BTREE"],
+    ["category", "BITMAP"],
+    ["name", "FTS"],
+  ] as const) {
+    const path = `/v1/table/${encodeURIComponent(id)}/create_index`;
+    await client.ok(path, { column, index_type });
+    await waitForIndex(client, id, `${column}_idx`);
+  }
+}

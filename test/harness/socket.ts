@@ -1,4 +1,6 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
+import { tableFromIPC } from "apache-arrow";
+import { items, stream } from "./arrow.js";
 
 export interface RawAnswer {
   readonly status: number;
@@ -75,6 +77,25 @@ export function createRequest(
   if (framing === "content-length") return Buffer.concat([Buffer.from(lines), rows]);
   const size = `${rows.byteLength.toString(16)}\r\n`;
   return Buffer.concat([Buffer.from(lines + size), rows, Buffer.from("\r\n0\r\n\r\n")]);
+}
+
+/** Sends a large create request without its last 100 bytes, so that the server writes files and waits. */
+export function beginCreate({ port, key }: { port: number; key: string }, table: string): Socket {
+  const part = tableFromIPC(items(10_000, { dimension: 64 }));
+  const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
+  const socket = connect({ host: "127.0.0.1", port });
+  socket.on("error", () => {});
+  socket.write(
+    head(
+      `POST /v1/table/${table}/create HTTP/1.1`,
+      "Host: localhost",
+      `Authorization: Bearer ${key}`,
+      "Content-Type: application/vnd.apache.arrow.stream",
+      `Content-Length: ${body.length}`,
+    ),
+  );
+  socket.write(body.subarray(0, body.length - 100));
+  return socket;
 }
 
 function parse(text: string): RawAnswer | undefined {

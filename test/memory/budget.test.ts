@@ -198,14 +198,18 @@ describe.skipIf(process.platform !== "linux")(
       expect(growth).toBeLessThan(ALLOWED);
     }, 180_000);
 
-    it("delays an index build until memory is free", async () => {
-      const leaving = new AbortController();
-      const held = Array.from({ length: 64 }, () =>
+    /** Starts large queries whose responses hold memory until they are read or aborted. */
+    const openQueries = (count: number, signal: AbortSignal): Promise<Response>[] =>
+      Array.from({ length: count }, () =>
         server.client.open("/v1/table/uploads/query", {
           body: { vector: { single_vector: [] }, k: 1_000_000 },
-          signal: leaving.signal,
+          signal,
         }),
       );
+
+    it("delays an index build until memory is free", async () => {
+      const leaving = new AbortController();
+      const held = openQueries(64, leaving.signal);
       await Promise.all(held);
       const index = { column: "id", index_type: "BTREE", name: "by_id" };
       await server.client.ok("/v1/table/small/create_scalar_index", index);
@@ -228,12 +232,7 @@ describe.skipIf(process.platform !== "linux")(
 
     it("rejects waiting changes of one table at the same time instead of one after another", async () => {
       const leaving = new AbortController();
-      const held = Array.from({ length: 16 }, () =>
-        server.client.open("/v1/table/uploads/query", {
-          body: { vector: { single_vector: [] }, k: 1_000_000 },
-          signal: leaving.signal,
-        }),
-      );
+      const held = openQueries(16, leaving.signal);
       // Fast enough that the server does not cut them off as slow.
       for (const answer of await Promise.all(held)) void takesItsTime(answer);
       const change = (n: number) =>

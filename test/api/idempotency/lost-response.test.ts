@@ -19,10 +19,21 @@ import {
 } from "./keyed-writes.js";
 
 /** The state after a server is killed between a commit and the recording of its response. */
-function loseAnswers(root: string): void {
+function loseResponses(root: string): void {
   const catalog = new Database(`${root}/.joust/catalog.db`);
-  catalog.exec("update requests set reply = null, owner = 'a server that is gone'");
+  catalog.exec("update requests set reply = null, owner = 'an ended server'");
   catalog.close();
+}
+
+/** Inserts one row into a table of ten and loses the response; returns the idempotency key. */
+async function insertWithoutResponse(root: string): Promise<string> {
+  const key = newKey();
+  const server = await startServer({ root });
+  await createTenRows(server.client, "t");
+  await keyed(server.client, key, "/v1/table/t/insert", rowsOf(10));
+  await server.kill();
+  loseResponses(root);
+  return key;
 }
 
 describe("a server killed between a commit and its response", () => {
@@ -55,7 +66,7 @@ describe("a server killed between a commit and its response", () => {
     const { status, text } = await keyed(before.client, key, "/v1/namespace/space/create", {});
     answers.set("namespace", { key, status, text });
     await before.kill();
-    loseAnswers(root);
+    loseResponses(root);
     server = await startServer({ root });
   });
   afterAll(async () => {
@@ -105,12 +116,7 @@ describe("a server killed between a commit and its response", () => {
 it("after a kill a different body with the same key is rejected and the key stays valid", async () => {
   const root = tempDir("lost-other");
   onTestFinished(() => removeDir(root));
-  const key = newKey();
-  const before = await startServer({ root });
-  await createTenRows(before.client, "t");
-  await keyed(before.client, key, "/v1/table/t/insert", rowsOf(10));
-  await before.kill();
-  loseAnswers(root);
+  const key = await insertWithoutResponse(root);
   const server = await startServer({ root });
   onTestFinished(() => server.kill());
   expectFailure(await keyed(server.client, key, "/v1/table/t/insert", rowsOf(11)), 422, 13);
@@ -130,7 +136,7 @@ it("a retry that the client aborts before the end of its body frees the key", {
   await createTenRows(before.client, "t");
   const first = await keyed(before.client, key, "/v1/table/t/insert", body);
   await before.kill();
-  loseAnswers(root);
+  loseResponses(root);
   const server = await startServer({ root });
   onTestFinished(() => server.kill());
 
@@ -150,28 +156,23 @@ it("a retry that the client aborts before the end of its body frees the key", {
   const catalog = new Database(`${root}/.joust/catalog.db`);
   onTestFinished(() => void catalog.close());
   const owner = () => catalog.prepare("select owner from requests").pluck().get();
-  await waitFor("the repetition is at work", () => owner() !== "a server that is gone");
+  await waitFor("the repetition is at work", () => owner() !== "an ended server");
   // The commit is found without the body, but the server still reads the rest of the body.
   await new Promise((resolve) => setTimeout(resolve, 500));
   socket.destroy();
 
   const answer = await keyed(server.client, key, "/v1/table/t/insert", body);
   expect(answer.status, answer.text).toBe(200);
-  const { transaction_id: _, ...told } = JSON.parse(first.text);
-  expect(answer.json).toMatchObject(told);
+  const { transaction_id: _, ...recorded } = JSON.parse(first.text);
+  expect(answer.json).toMatchObject(recorded);
   expect(await server.client.count("t")).toBe(11);
 });
 
 it("a request that never committed runs when it is sent again", async () => {
   const root = tempDir("lost-never");
   onTestFinished(() => removeDir(root));
-  const key = newKey();
-  const before = await startServer({ root });
-  await createTenRows(before.client, "t");
-  await keyed(before.client, key, "/v1/table/t/insert", rowsOf(10));
+  const key = await insertWithoutResponse(root);
   // As if the server had been killed earlier: the attempt differs from the one in the table.
-  await before.kill();
-  loseAnswers(root);
   const catalog = new Database(`${root}/.joust/catalog.db`);
   catalog.exec("update requests set attempt = 'another'");
   catalog.close();
@@ -198,7 +199,7 @@ it.each(["made", "not made"])(
     const first = await insert(before.client);
     expect(first.status, first.text).toBe(200);
     await before.kill();
-    loseAnswers(root);
+    loseResponses(root);
     if (made === "not made") {
       const catalog = new Database(`${root}/.joust/catalog.db`);
       catalog.exec("update requests set attempt = 'another'");

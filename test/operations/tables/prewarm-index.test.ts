@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import { expectFailure } from "../../harness/expect-failure.js";
-import { waitForIndex } from "../../harness/indexes.js";
+import { buildEachKind } from "../../harness/indexes.js";
 import { setupServer } from "../../harness/setup-server.js";
 
 const joust = setupServer();
@@ -10,15 +10,7 @@ const post = (path: string, body?: object, params?: Record<string, string>) =>
 
 beforeAll(async () => {
   await joust.client.createTable("t", items(600));
-  for (const [column, index_type] of [
-    ["vector", "IVF_PQ"],
-    ["id", "BTREE"],
-    ["category", "BITMAP"],
-    ["name", "FTS"],
-  ] as const) {
-    await joust.client.ok("/v1/table/t/create_index", { column, index_type });
-    await waitForIndex(joust.client, "t", `${column}_idx`);
-  }
+  await buildEachKind(joust.client, "t");
   await joust.client.ok("/v1/table/t/branches/create", { name: "dev" });
 });
 

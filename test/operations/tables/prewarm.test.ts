@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import { Client } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
-import { waitForIndex } from "../../harness/indexes.js";
+import { buildEachKind } from "../../harness/indexes.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
 import { waitFor } from "../../harness/wait-for.js";
@@ -21,17 +21,8 @@ beforeAll(async () => {
   const { client } = server;
   await client.ok("/v1/namespace/ns/create", {});
   for (const id of ["t", "ns$t"]) {
-    const path = `/v1/table/${encodeURIComponent(id)}`;
     await client.createTable(id, items(2_000, { dimension: 32 }));
-    for (const [column, index_type] of [
-      ["vector", "IVF_PQ"],
-      ["id", "BTREE"],
-      ["category", "BITMAP"],
-      ["name", "FTS"],
-    ] as const) {
-      await client.ok(`${path}/create_index`, { column, index_type });
-      await waitForIndex(client, id, `${column}_idx`);
-    }
+    await buildEachKind(client, id);
   }
   await server.stop();
 });
