@@ -157,13 +157,13 @@ describe("a job", () => {
         return waitForState(jobs, id, "DONE");
       };
       const other = await quick("other");
-      const recorded = await quick("chore");
+      const recorded = await quick("automatic");
       await store.transactions.record({ properties: {}, job: recorded.id });
-      const chores: JobRecord[] = [];
-      for (let n = 0; n < 6; n++) chores.push(await quick("chore", { kept: 3 }));
+      const automatic: JobRecord[] = [];
+      for (let n = 0; n < 6; n++) automatic.push(await quick("automatic", { kept: 3 }));
       const { items } = await jobs.listAll({});
       // Jobs that ended before the last one was queued count.
-      const expected = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();
+      const expected = [other, recorded, ...automatic.slice(-4)].map(({ id }) => id).reverse();
       expect(items.map(({ job }) => job.id)).toEqual(expected);
       expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, expected[0]]);
     });

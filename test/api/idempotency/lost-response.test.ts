@@ -156,7 +156,7 @@ it("a retry that the client aborts before the end of its body frees the key", {
   const catalog = new Database(`${root}/.joust/catalog.db`);
   onTestFinished(() => void catalog.close());
   const owner = () => catalog.prepare("select owner from requests").pluck().get();
-  await waitFor("the repetition is at work", () => owner() !== "an ended server");
+  await waitFor("the retry runs", () => owner() !== "an ended server");
   // The commit is found without the body, but the server still reads the rest of the body.
   await new Promise((resolve) => setTimeout(resolve, 500));
   socket.destroy();
@@ -183,7 +183,7 @@ it("a request that never committed runs when it is sent again", async () => {
   expect(await server.client.count("t")).toBe(12);
 });
 
-it.each(["made", "not made"])(
+it.each(["committed", "not committed"])(
   "a request on a new branch that was %s takes effect once",
   async (made) => {
     const root = tempDir("lost-branch");
@@ -200,7 +200,7 @@ it.each(["made", "not made"])(
     expect(first.status, first.text).toBe(200);
     await before.kill();
     loseResponses(root);
-    if (made === "not made") {
+    if (made === "not committed") {
       const catalog = new Database(`${root}/.joust/catalog.db`);
       catalog.exec("update requests set attempt = 'another'");
       catalog.close();
@@ -209,7 +209,7 @@ it.each(["made", "not made"])(
     onTestFinished(() => server.kill());
     const answer = await insert(server.client);
     expect(answer.status, answer.text).toBe(200);
-    expect(await server.client.count("t", { branch: "b" })).toBe(made === "made" ? 12 : 13);
+    expect(await server.client.count("t", { branch: "b" })).toBe(made === "committed" ? 12 : 13);
   },
 );
 

@@ -60,7 +60,7 @@ def called(pattern: str) -> set[str]:
     ],
     ids=["generated", "pylance"],
 )
-def test_every_operation_is_driven(apis, tests, not_driven, count):
+def test_every_operation_is_called(apis, tests, not_driven, count):
     offered = operations(*apis)
     assert len(offered) == count
     assert offered - called(tests) == not_driven

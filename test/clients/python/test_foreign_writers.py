@@ -51,7 +51,7 @@ def together(*work) -> None:
         raise failures[0]
 
 
-def test_nothing_is_lost_on_either_side(server, table, name):
+def test_concurrent_writers_lose_no_rows(server, table, name):
     path = f"{server.root}/{name}.lance"
     table.create_index("id", config=BTree())
     writers = [foreign_writer(path, first) for first in (10_000, 20_000)]
@@ -96,7 +96,7 @@ def test_a_foreign_commit_is_seen_by_the_next_request(server, table, name):
     assert table.count_rows("id < 10") == 10
 
 
-def test_a_change_over_an_overwritten_table_is_made_of_its_new_rows(server, table, name):
+def test_a_change_after_a_foreign_overwrite_uses_the_new_rows(server, table, name):
     path = f"{server.root}/{name}.lance"
     lance.write_dataset(items(3, 500), path, mode="overwrite")
     table.update(where="id = 500", values={"price": 1.0})

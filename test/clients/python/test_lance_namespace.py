@@ -70,7 +70,7 @@ def test_namespaces(namespaces, name):
         namespaces.namespace_exists(name, models.NamespaceExistsRequest())
 
 
-def test_table_life(tables, namespaces, name, rows):
+def test_table_lifecycle(tables, namespaces, name, rows):
     namespaces.create_namespace(name, models.CreateNamespaceRequest())
     id = f"{name}$life"
     made = tables.create_table(id, ipc_stream(rows), properties='{"owner": "ann"}')
@@ -253,7 +253,7 @@ def test_errors_carry_the_contract_code(tables, table):
     assert (missing.value.status, missing.value.data.code) == (404, 6)
 
 
-def test_a_wrong_key_is_refused(server, table):
+def test_a_wrong_key_is_rejected(server, table):
     configuration = client.Configuration(host=server.url)
     with client.ApiClient(configuration) as api:
         api.set_default_header("Authorization", "Bearer joust_wrong")

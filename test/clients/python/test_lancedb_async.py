@@ -131,7 +131,7 @@ def test_versions(run, name):
     run(work)
 
 
-def test_many_at_once(run, name):
+def test_concurrent_requests(run, name):
     """Concurrent appends and reads of one table neither fail nor lose rows."""
 
     async def work(database):

@@ -111,7 +111,7 @@ def test_metadata_of_a_schema_is_kept(database, name):
     assert read.field("id").metadata[b"unit"] == b"piece"
 
 
-def test_types_survive(database, name):
+def test_types_are_preserved(database, name):
     schema = pa.schema(
         [
             ("tiny", pa.int8()),

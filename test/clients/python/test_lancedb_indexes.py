@@ -174,7 +174,7 @@ def test_the_job_of_a_build(database, table):
     table.drop_index("category_idx")
 
 
-def test_indexes_that_cannot_be(table):
+def test_invalid_indexes_are_rejected(table):
     with pytest.raises(Exception, match="nope"):
         table.create_index("nope", config=BTree())
     with pytest.raises(Exception, match="vector|float"):

@@ -18,7 +18,7 @@ def in_batches(table: pa.Table) -> pa.Table:
     return pa.Table.from_batches(table.to_batches(max_chunksize=250))
 
 
-def test_a_write_in_parallel_is_one_version(db, name):
+def test_a_parallel_write_creates_one_version(db, name):
     table = db.create_table(name, items(100))
     table.add(in_batches(items(5_000, 100)), write_parallelism=4)
     assert table.count_rows() == 5_100
@@ -31,7 +31,7 @@ def test_a_write_in_parallel_is_one_version(db, name):
     assert len(table.list_versions()) == 3
 
 
-def test_a_write_in_parallel_that_fails_leaves_nothing(db, name):
+def test_a_failed_parallel_write_leaves_nothing(db, name):
     table = db.create_table(name, items(10))
     first = items(10).to_batches()[0]
 
@@ -46,7 +46,7 @@ def test_a_write_in_parallel_that_fails_leaves_nothing(db, name):
     assert len(table.list_versions()) == 1
 
 
-def test_clones_stand_on_their_own(db, name):
+def test_clones_are_independent(db, name):
     source = db.create_table(name, items(50))
     source.tags.create("v1", 1)
     source.delete("id < 10")
@@ -78,7 +78,7 @@ def blobs(db):
     return table, values, rows["_rowid"].to_pylist()
 
 
-def test_blob_columns_are_known_and_read_as_descriptors(blobs):
+def test_blob_columns_are_read_as_descriptors(blobs):
     table, values, _ = blobs
     assert table.blob_columns() == ["image"]
     rows = table.search().to_arrow().sort_by("id")["image"].to_pylist()

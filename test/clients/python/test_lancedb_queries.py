@@ -139,7 +139,7 @@ def test_row_ids(table):
     assert sorted(again["id"].to_pylist()) == [3, 7, 7]
 
 
-def test_several_vectors(table):
+def test_several_query_vectors(table):
     answer = table.search([VECTORS[3], VECTORS[550]]).nprobes(8).limit(4).to_arrow()
     assert answer.schema.field("query_index").type == pa.int32()
     by_query = {0: [], 1: []}
@@ -226,7 +226,7 @@ def test_multivectors(database, name):
     ],
     ids=["unknown column in a filter", "broken filter", "unknown column", "metric"],
 )
-def test_queries_that_cannot_be(table, spoil, said):
+def test_invalid_queries_are_rejected(table, spoil, said):
     with pytest.raises(Exception, match=said):
         spoil(table.search(VECTORS[1]).limit(3)).to_arrow()
 

@@ -77,7 +77,7 @@ def test_modes_of_creation(database, name):
     assert database.open_table(name).count_rows() == 1
 
 
-def test_creation_refuses_bad_vectors(database, name):
+def test_creation_rejects_invalid_vectors(database, name):
     rows = [{"id": 1, "vector": [1.0, float("nan")]}, {"id": 2, "vector": [3.0, 4.0]}]
     with pytest.raises(Exception, match="NaN|bad"):
         database.create_table(name, rows)
@@ -87,7 +87,7 @@ def test_creation_refuses_bad_vectors(database, name):
 
 
 @pytest.mark.parametrize("wrong", ["with space", "with/slash", "", "ünïcode"])
-def test_the_client_refuses_names_itself(database, wrong):
+def test_the_client_rejects_invalid_names(database, wrong):
     with pytest.raises(ValueError):
         database.create_table(wrong, items(1))
 
@@ -209,7 +209,7 @@ def test_a_wrong_key(server):
         stranger.open_table("any")
 
 
-def test_failures_are_told_at_once(database, table):
+def test_failures_are_not_retried(database, table):
     """The client retries on 409 and 5xx and then hides the message: no failure here has such a status."""
     table.tags.create("taken", 1)
     table.create_index("id", config=BTree(), wait_timeout=timedelta(seconds=60))

@@ -163,7 +163,7 @@ def test_hybrid_search(table):
     assert "_rowid" not in answer.schema.names
 
 
-def test_hybrid_search_ranks_what_both_legs_find_first(table):
+def test_hybrid_search_ranks_rows_of_both_searches_first(table):
     answer = hybrid(table, [5.0, 1.0], "snow").rerank(RRFReranker(K=1)).limit(6).to_arrow()
     assert answer["id"][0].as_py() == 5
     # First in both searches: each contributes 1 / (1 + K).

@@ -41,7 +41,7 @@ def test_namespaces(rest, name):
         rest.describe_namespace(ns.DescribeNamespaceRequest(id=[name]))
 
 
-def test_table_life(rest, name, rows):
+def test_table_lifecycle(rest, name, rows):
     rest.create_namespace(ns.CreateNamespaceRequest(id=[name]))
     id = [name, "life"]
     made = rest.create_table(ns.CreateTableRequest(id=id), ipc_stream(rows))

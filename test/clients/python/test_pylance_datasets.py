@@ -47,7 +47,7 @@ def test_append_and_overwrite(place, count):
     assert lance.dataset(**place).schema.names == ["word"]
 
 
-def test_what_joust_writes_is_read(place, rest, name):
+def test_rows_written_by_joust_are_read(place, rest, name):
     rest.insert_into_table(ns.InsertIntoTableRequest(id=[name]), ipc_stream(items(2, start=10)))
     rest.delete_from_table(ns.DeleteFromTableRequest(id=[name], predicate="id < 4"))
     dataset = lance.dataset(**place)

@@ -146,7 +146,7 @@ def test_ranking_is_bm25(rest, corpus, seeded, section):
             assert section in (None, corpus.section[row])
 
 
-def test_the_same_rows_are_found_as_by_the_native_index(rest, corpus, seeded):
+def test_matches_equal_those_of_the_native_index(rest, corpus, seeded):
     def fuzzy(word):
         return match(word, fuzziness=1, max_expansions=1000, prefix_length=1)
 

@@ -59,7 +59,7 @@ def odd(*bounds):
     return [i for i in range(*bounds) if i % 2]
 
 
-def test_pylance_keeps_it(root, rest):
+def test_pylance_keeps_the_index(root, rest):
     assert cats(rest) == odd(100)
     path = f"{root}/t.lance"
 
