@@ -5,7 +5,7 @@ import { s3Missing } from "../../harness/s3.js";
 import { setupBucketServer } from "../../harness/setup-bucket-server.js";
 import { waitFor } from "../../harness/wait-for.js";
 
-/** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait, besides two groups of 64. */
+/** Rows of slightly less than the size that is buffered until its commit; 256 MiB of inserts may wait, besides two groups of 64. */
 const ROWS = 480_000;
 const MANY = 115;
 
