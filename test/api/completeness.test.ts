@@ -7,7 +7,7 @@ import { contract, operations, translations } from "../../src/operations/index.j
 import { lancedbOnly } from "../../src/operations/lancedb-only.js";
 import { unserved } from "../../src/operations/server/unserved.js";
 
-/** The interface as clients know it: operation, methods, path. */
+/** The public interface: operation id, methods, path. */
 const expected: [string, string, string][] = [
   ["CreateNamespace", "POST", "/v1/namespace/{id}/create"],
   ["ListNamespaces", "GET POST", "/v1/namespace/{id}/list"],
@@ -79,9 +79,9 @@ const expected: [string, string, string][] = [
 ];
 const arrow = ["CreateTable", "InsertIntoTable", "MergeInsertIntoTable"];
 const queries = ["QueryTable", "ExplainTableQueryPlan", "AnalyzeTableQueryPlan"];
-/** Bodies that are not decoded before the operation sees them. */
+/** Operations that receive the body undecoded. */
 const raw = [...queries, "ExecuteSql", "UpdateTableSchemaMetadata"];
-/** What reaches beyond the content of tables. */
+/** Operations with an effect beyond the rows of one table. */
 const administrative = [
   "RegisterTable",
   "DeregisterTable",
@@ -91,7 +91,7 @@ const administrative = [
   "PauseJob",
   "ResumeJob",
 ];
-/** What does so in some of its requests: see roles.test.ts. */
+/** Operations of which only some requests have such an effect: see roles.test.ts. */
 const partlyAdministrative = [
   "CreateNamespace",
   "DropNamespace",
@@ -105,8 +105,8 @@ const partlyAdministrative = [
 const writes =
   /^(Create|Drop|Rename|Insert|Delete|Merge|Update|Alter|Restore|Batch|Register|Deregister|Declare|Refresh|Compact|CancelJob|PauseJob|ResumeJob)/;
 
-describe("the list of operations", () => {
-  it("has exactly the interface's, with their methods and paths", () => {
+describe("the contract of the operations", () => {
+  it("lists exactly the operations of the public interface with their methods and paths", () => {
     const declared = contract.map(({ id, methods, path }) => [
       id,
       [...methods].sort().join(" "),
@@ -115,14 +115,14 @@ describe("the list of operations", () => {
     expect(declared.sort()).toEqual([...expected].sort());
   });
 
-  it("takes each body as the interface sends it", () => {
+  it("declares the body kind of the public interface for each operation", () => {
     for (const { id, body } of contract) {
       const kind = arrow.includes(id) ? "arrow" : raw.includes(id) ? "raw-json" : "json";
       expect([id, body.kind]).toEqual([id, kind]);
     }
   });
 
-  it("asks for the right to write where something is written, for admin where that reaches further", () => {
+  it("requires write for changes and admin for changes that reach beyond one table", () => {
     for (const { id, permission } of contract) {
       const changing = administrative.includes(id) ? "admin" : "write";
       expect([id, permission]).toEqual([id, writes.test(id) ? changing : "read"]);
@@ -131,7 +131,7 @@ describe("the list of operations", () => {
     expect(partly.map(({ id }) => id).sort()).toEqual([...partlyAdministrative].sort());
   });
 
-  it("says what each operation does and answers", () => {
+  it("declares a summary, a tag and a reply schema for each operation", () => {
     const silent = ["NamespaceExists", "TableExists", "QueryTable", "ExecuteSql", "QueryJobEvents"];
     for (const { id, summary, tag, reply } of contract) {
       expect(summary).toMatch(/^[A-Z]/);
@@ -142,7 +142,7 @@ describe("the list of operations", () => {
     }
   });
 
-  it("knows every operation once", () => {
+  it("has a unique id for each operation", () => {
     const ids = operations.map((operation) => operation.id);
     expect(new Set(ids).size).toBe(ids.length);
   });
@@ -150,9 +150,9 @@ describe("the list of operations", () => {
 
 const file = fileURLToPath(new URL("../../../shared/contract/openapi.yaml", import.meta.url));
 
-/** That each has a test that reaches it is replies.test.ts' to say, and test/errors'. */
-describe.skipIf(!existsSync(file))("the public interface", () => {
-  it("has a handler and a permission for each of its operations", () => {
+/** replies.test.ts and test/api/errors check that a test reaches each operation. */
+describe.skipIf(!existsSync(file))("the OpenAPI document of the public interface", () => {
+  it("lists only operations that have a handler and a permission", () => {
     const { paths } = parse(readFileSync(file, "utf8"));
     const named = Object.values<object>(paths).flatMap((item) =>
       Object.values(item).flatMap(({ operationId }) => operationId ?? []),
@@ -166,7 +166,7 @@ describe.skipIf(!existsSync(file))("the public interface", () => {
     expect(lacking).toEqual([]);
   });
 });
-/** What only LanceDB SDKs ask: operation, what it takes, methods, path. */
+/** Operations that only LanceDB SDKs use: id, permission, methods, path. */
 const ofLancedb: [string, string, string, string][] = [
   ["CloneTable", "write", "POST", "/v1/table/{id}/clone"],
   ["CreateMultipartWrite", "write", "POST", "/v1/table/{id}/multipart_write/create"],
@@ -183,7 +183,7 @@ const ofLancedb: [string, string, string, string][] = [
 describe("the LanceDB dialect", () => {
   const byId = new Map(translations.map((translation) => [translation.operation, translation]));
 
-  it("has every operation under the same path and a slash, and its own listing of the root", () => {
+  it("serves every operation at the same path with a trailing slash and lists the root on its own path", () => {
     for (const [id] of expected) {
       if (id === "ListAllTables") expect(byId.has(id)).toBe(false);
       else expect(byId.get(id)?.path).toBe(id === "ListTables" ? "/v1/table/" : undefined);
@@ -191,22 +191,22 @@ describe("the LanceDB dialect", () => {
     expect(translations).toHaveLength(expected.length - 1 + lancedbOnly.length);
   });
 
-  it("has operations of its own, under paths as they are and in no other dialect", () => {
+  it("serves operations that no other dialect has, at unchanged paths", () => {
     const others = new Set(unserved.map(({ id }) => id));
     const served = lancedbOnly.filter(({ id }) => !others.has(id));
-    const told = served.map(({ id, permission, methods, path }) => [
+    const reported = served.map(({ id, permission, methods, path }) => [
       id,
       permission,
       methods.join(" "),
       path,
     ]);
-    expect(told.sort()).toEqual([...ofLancedb].sort());
+    expect(reported.sort()).toEqual([...ofLancedb].sort());
     for (const { id, dialect } of lancedbOnly) {
       expect([id, dialect, byId.get(id)?.path]).toEqual([id, "lancedb", undefined]);
     }
   });
 
-  it("refuses what other products do, all of which takes no more than a read", () => {
+  it("answers operations that joust does not support and requires only read for them", () => {
     expect(unserved).toHaveLength(41);
     expect(unserved.every(({ permission }) => permission === "read")).toBe(true);
   });

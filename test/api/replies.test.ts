@@ -4,15 +4,15 @@ import type { Operation } from "../../src/api/operation.js";
 import { contract } from "../../src/operations/index.js";
 import { items } from "../harness/arrow.js";
 import type { Answer, Json } from "../harness/client.js";
-import { useServer } from "../harness/use-server.js";
-import { doneJob } from "../jobs/waiting.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
+import { waitForIndex } from "../harness/indexes.js";
+import { waitForJobResult } from "../harness/jobs.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /**
- * One request of each operation that succeeds, in an order that works: an operation that is not
- * here has no test (see below). JOB, MANIFEST and LOCATION stand for what earlier replies gave.
+ * One successful request of each operation, in a working order. A test below checks that no
+ * operation is missing. JOB, MANIFEST and LOCATION are replaced by values of earlier replies.
  */
 const requests: [string, string, (object | Uint8Array)?][] = [
   ["CreateNamespace", "/v1/namespace/ns/create", { properties: { a: "1" } }],
@@ -153,14 +153,14 @@ function filled<T extends string | object | undefined>(value: T): T {
   return JSON.parse(text.replace(/JOB|MANIFEST|LOCATION/, (name) => known[name] ?? name));
 }
 
-it("every reply is as its operation declares, and has nothing else", async () => {
+it("every reply matches the declared schema of its operation and has no further members", async () => {
   for (const [id, path, body] of requests) {
-    if (id === "ListRowErrors") await doneJob(serving.client, known.BACKFILL ?? "");
+    if (id === "ListRowErrors") await waitForJobResult(joust.client, known.BACKFILL ?? "");
     if (id === "ListTableIndices") {
-      await readyIndex(serving.client, "ns$t", "vector_idx");
-      await readyIndex(serving.client, "ns$t", "id_idx");
+      await waitForIndex(joust.client, "ns$t", "vector_idx");
+      await waitForIndex(joust.client, "ns$t", "id_idx");
     }
-    const answer = await serving.client.post(filled(path), filled(body));
+    const answer = await joust.client.post(filled(path), filled(body));
     expect([id, answer.status < 300 || answer.text]).toEqual([id, true]);
     const operation = contract.find((operation) => operation.id === id) as Operation;
     const { reply: schema, status = 200 } = operation;
@@ -180,12 +180,12 @@ it("every reply is as its operation declares, and has nothing else", async () =>
   }
 });
 
-it("every operation is in this test", () => {
+it("the tested requests cover every operation", () => {
   const ids = contract.map((operation) => operation.id);
   expect([...new Set(requests.map(([id]) => id))].sort()).toEqual(ids.sort());
 });
 
-/** What changes something is recorded, and the reply says under which id. */
+/** A change is recorded as a transaction, and the reply contains its id. */
 async function expectRecord(operation: Operation, { headers, json }: Answer): Promise<void> {
   const named = [json.transaction_id ?? []].flat();
   const id = headers.get("x-transaction-id");
@@ -196,7 +196,7 @@ async function expectRecord(operation: Operation, { headers, json }: Answer): Pr
   expect([operation.id, id]).toEqual([operation.id, expect.stringMatching(/^[\w-]{8,}$/)]);
   const hasRoom = "transaction_id" in (operation.reply?.properties ?? {});
   expect(named).toEqual(hasRoom ? [id] : []);
-  const record = await serving.client.ok(`/v1/transaction/${id}/describe`);
+  const record = await joust.client.ok(`/v1/transaction/${id}/describe`);
   expect(record.properties.operation).toBe(operation.id);
   expect(["Queued", "Running", "Succeeded"]).toContain(record.status);
 }

@@ -2,26 +2,26 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/api/operation.js";
 import { roles } from "../../src/auth/roles.js";
 import { operations, translations } from "../../src/operations/index.js";
-import { joust } from "../cli/run.js";
 import { items } from "../harness/arrow.js";
+import { createKey } from "../harness/cli.js";
 import type { Answer, Client } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
-import { useServer } from "../harness/use-server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const as = {} as Record<(typeof roles)[number], Client>;
 
 beforeAll(async () => {
   for (const role of roles) {
-    const made = await joust(["key", "create", "--name", role, "--role", role, serving.root]);
-    as[role] = serving.client.withKey(/: (joust_\S+)/.exec(made.out)?.[1] ?? "");
+    const { key } = await createKey(joust.root, role);
+    as[role] = joust.client.withKey(key);
   }
 });
 
 const encoded = (id: string) => encodeURIComponent(id);
 
-/** A request with a body of the right kind, about a table or namespace `none`; what comes of it does not matter. */
-function ask(client: Client, { methods, path, body }: Operation): Promise<Answer> {
+/** A request with a valid body kind on a missing table or namespace; only authorization matters. */
+function send(client: Client, { methods, path, body }: Operation): Promise<Answer> {
   const filled = path.replace("{id}", "none").replace(/\{\w+\}/g, "0");
   const method = methods.at(-1) as string;
   const sent =
@@ -31,10 +31,10 @@ function ask(client: Client, { methods, path, body }: Operation): Promise<Answer
 
 describe("every operation", () => {
   it.each(operations.map((operation) => [operation.id, operation] as const))(
-    "%s is refused to the roles below its own, and to no other",
+    "%s returns 403 for roles below its permission and for no other role",
     async (id, operation) => {
       for (const [rank, role] of roles.entries()) {
-        const reply = await ask(as[role], operation);
+        const reply = await send(as[role], operation);
         if (rank >= roles.indexOf(operation.permission)) {
           expect([role, reply.status]).not.toEqual([role, 403]);
           continue;
@@ -45,12 +45,12 @@ describe("every operation", () => {
     },
   );
 
-  it("has the same permission in the LanceDB dialect", async () => {
+  it("requires the same permission in the LanceDB dialect", async () => {
     for (const translation of translations) {
       const canonical = operations.find(({ id }) => id === translation.operation) as Operation;
       const path = translation.path ?? (canonical.dialect ? canonical.path : `${canonical.path}/`);
       const operation = { ...canonical, path, methods: translation.methods ?? canonical.methods };
-      const reply = await ask(as.read, operation);
+      const reply = await send(as.read, operation);
       const isRefused = canonical.permission !== "read";
       expect([path, reply.status === 403]).toEqual([path, isRefused]);
     }
@@ -60,9 +60,9 @@ describe("every operation", () => {
 const name = "roles";
 const table = `/v1/table/${name}`;
 const virtual_column = { input_columns: ["id"], udf: "AAAA", udf_name: "f", data_type: "int64" };
-const kept = { "joust.keep_versions": "0s" };
+const adminProperties = { "joust.keep_versions": "0s" };
 
-/** Requests of operations that ask for less, by operation: those that need `admin`, and one like them that does not. */
+/** Operations of which only some requests need `admin`: those requests, and a similar one that does not. */
 const partly: Record<
   string,
   { admin: [string, object | Uint8Array][]; write: [string, object | Uint8Array] }
@@ -76,11 +76,13 @@ const partly: Record<
     write: ["/v1/namespace/emptied/drop", { behavior: "Restrict" }],
   },
   CreateTable: {
-    admin: [[`/v1/table/steered/create?properties=${encoded(JSON.stringify(kept))}`, items(1)]],
+    admin: [
+      [`/v1/table/steered/create?properties=${encoded(JSON.stringify(adminProperties))}`, items(1)],
+    ],
     write: [`/v1/table/plain/create?properties=${encoded('{"owner":"me"}')}`, items(1)],
   },
   UpdateTable: {
-    admin: [[`${table}/update`, { updates: [["price", "1"]], properties: kept }]],
+    admin: [[`${table}/update`, { updates: [["price", "1"]], properties: adminProperties }]],
     write: [`${table}/update`, { updates: [["price", "1"]], properties: { owner: "me" } }],
   },
   DeclareTable: {
@@ -106,7 +108,7 @@ const partly: Record<
   BatchCommitTables: {
     admin: [
       { declare_table: { id: ["batch"], location: "elsewhere" } },
-      { declare_table: { id: ["batch"], properties: kept } },
+      { declare_table: { id: ["batch"], properties: adminProperties } },
       { deregister_table: { id: [name] } },
       { delete_table_versions: { id: [name], ranges: [{ start_version: 0, end_version: 1 }] } },
     ].map((one) => [
@@ -123,19 +125,19 @@ const partly: Record<
 
 describe("requests that need admin", () => {
   beforeAll(async () => {
-    await serving.client.createNamespace("emptied");
-    await serving.client.createTable(name, items(3));
-    await serving.client.createTable("unlisted", items(3));
-    await serving.client.ok("/v1/table/unlisted/deregister");
+    await joust.client.createNamespace("emptied");
+    await joust.client.createTable(name, items(3));
+    await joust.client.createTable("unlisted", items(3));
+    await joust.client.ok("/v1/table/unlisted/deregister");
   });
 
-  it("are known for each operation that has some", () => {
+  it("are listed here for each operation that declares some", () => {
     const declared = operations.filter((operation) => operation.administrative);
     expect(Object.keys(partly).sort()).toEqual(declared.map(({ id }) => id).sort());
   });
 
   it.each(Object.entries(partly))(
-    "of %s are refused to a writer, others are not",
+    "return 403 for a writer, and other requests of the operation succeed: %s",
     async (id, { admin, write }) => {
       for (const [path, body] of admin) {
         expectFailure(
@@ -151,7 +153,7 @@ describe("requests that need admin", () => {
     },
   );
 
-  it("take effect for an administrator", async () => {
+  it("succeed for an admin", async () => {
     const { admin } = as;
     await admin.createNamespace("filled");
     await admin.createTable("filled$t", items(1));
@@ -167,10 +169,10 @@ describe("requests that need admin", () => {
     expect((await admin.post(`${table}/add_columns`, body)).status).toBe(200);
   });
 
-  it("are told apart in both dialects", async () => {
+  it("are recognized in both dialects", async () => {
     const body = { new_columns: [{ name: "g", virtual_column }] };
     expectFailure(await as.write.post(`${table}/add_columns/`, body), 403, 15, /admin/);
-    const header = { "x-lance-table-properties": JSON.stringify(kept) };
+    const header = { "x-lance-table-properties": JSON.stringify(adminProperties) };
     const created = await as.write.request("/v1/table/steered/create/", {
       body: items(1),
       headers: header,

@@ -9,8 +9,8 @@ import { openCatalog } from "../../src/server/open-catalog.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { tempDir } from "../harness/temp.js";
 
-describe("a key", () => {
-  it("is 32 random bytes that can be told from other texts", () => {
+describe("an API key", () => {
+  it("has 32 random bytes and a recognizable form", () => {
     const key = newKey();
     expect(key).toMatch(/^joust_[A-Za-z0-9_-]{43}$/);
     expect(newKey()).not.toBe(key);
@@ -23,7 +23,7 @@ describe("a key", () => {
     expect(hashKey("abc")).toEqual(createHash("sha256").update("abc").digest());
   });
 
-  it("is made where there is none, in a file that only its user can read", async () => {
+  it("is created in a file that only its user can read if there is no key yet", async () => {
     const root = tempDir("first-key");
     const log = createLogger("silent");
     const store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
@@ -40,7 +40,7 @@ describe("a key", () => {
     await store.close();
   });
 
-  it("never takes the place of a file that is there, and is not made without one", async () => {
+  it("never replaces an existing file, and is not created if the file cannot be written", async () => {
     const root = tempDir("first-key");
     const log = createLogger("silent");
     const store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
@@ -57,7 +57,7 @@ describe("a key", () => {
 });
 
 describe("a role", () => {
-  it("includes the ones below it", () => {
+  it("includes all lower roles", () => {
     expect(allows("write", "read")).toBe(true);
     expect(allows("write", "write")).toBe(true);
     expect(allows("write", "admin")).toBe(false);

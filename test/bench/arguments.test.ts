@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { choose, parseArguments } from "../../bench/arguments.mjs";
 import { scenarios } from "../../bench/scenarios.mjs";
 
-test("nothing said means every scenario on 100,000 generated rows", () => {
+test("the default is every scenario on 100,000 generated rows", () => {
   const options = parseArguments([]);
   expect(options).toMatchObject({ scenarios: [], clients: [1, 8], rounds: 3, install: true });
   expect(options.rows).toBeUndefined();
@@ -10,7 +10,7 @@ test("nothing said means every scenario on 100,000 generated rows", () => {
   expect(choose("scenario", scenarios, options.scenarios)).toBe(scenarios);
 });
 
-test("--quick is small, installs nothing, and can be widened", () => {
+test("--quick uses small sizes, installs nothing and can be combined with larger sizes", () => {
   expect(parseArguments(["--quick"])).toMatchObject({ rounds: 1, clients: [8], install: false });
   expect(parseArguments(["--quick", "--rows=900", "--clients=2,4"])).toMatchObject({
     rows: 900,
@@ -18,13 +18,13 @@ test("--quick is small, installs nothing, and can be widened", () => {
   });
 });
 
-test("a file is read whole unless --rows or --quick says how much of it", () => {
+test("a data file is read completely unless --rows or --quick limits it", () => {
   expect(parseArguments(["--data=a.arrows"]).rows).toBeUndefined();
   expect(parseArguments(["--data=a.arrows", "--quick"]).rows).toBe(3_000);
   expect(parseArguments(["--data=a.hdf5", "--rows=10"]).rows).toBe(10);
 });
 
-test("--scale has sizes of its own and 64 dimensions", () => {
+test("--scale has separate default sizes and 64 dimensions", () => {
   expect(parseArguments(["--scale"])).toMatchObject({
     scale: [100_000, 1_000_000],
     dimensions: 64,
@@ -43,11 +43,11 @@ test.each([
   [["--scale=10", "--data=x.arrows"], /--scale or --data, not both/],
   [["--scale", "--cores=1"], /--scale or --cores, not both/],
   [["--colour"], /--colour/],
-])("%j is refused", (args, message) => {
+])("%j is rejected", (args, message) => {
   expect(() => parseArguments(args)).toThrow(message);
 });
 
-test("what is not there is refused by naming what is", () => {
+test("the message for an unknown scenario lists the known ones", () => {
   expect(() => choose("scenario", scenarios, ["vectors"])).toThrow(
     /no scenario vectors; there are vector-pq,/,
   );
@@ -57,6 +57,6 @@ test("what is not there is refused by naming what is", () => {
   ]);
 });
 
-test("scenarios have different keys", () => {
+test("every scenario has a unique key", () => {
   expect(new Set(scenarios.map(({ key }) => key)).size).toBe(scenarios.length);
 });

@@ -3,21 +3,21 @@ import { contenders } from "../../bench/contenders/all.mjs";
 import { python } from "../../bench/contenders/python.mjs";
 import { sql } from "../../bench/contenders/sql.mjs";
 
-test("a Python package that is nowhere is a reason, not an error", async () => {
+test("a missing Python package makes a contender absent with a reason instead of an error", async () => {
   const wanted = { name: "nothing", packages: ["nothing==0"], module: "no_such_module" };
   expect(await python({ ...wanted, install: false })).toEqual({
     reason: "Python has no nothing==0",
   });
 });
 
-test("contenders come after those whose tables they copy", () => {
+test("a contender comes after the contender whose tables it copies", () => {
   contenders.forEach(({ copiesTablesOf }, i) => {
     if (copiesTablesOf)
       expect(contenders.slice(0, i).map(({ key }) => key)).toContain(copiesTablesOf);
   });
 });
 
-test("conditions become SQL, whatever a label holds", () => {
+test("filters become SQL with escaped labels", () => {
   expect(sql({ label: "it's", number: [1, 2] })).toBe(
     "label = 'it''s' AND number >= 1 AND number < 2",
   );

@@ -31,20 +31,20 @@ async function all(source: Source): Promise<Rows> {
 }
 
 describe("generated rows", () => {
-  test("are the same for the same seed, on every machine and in every version", async () => {
+  test("are identical for the same seed on every machine and in every version", async () => {
     expect(await all(some(5))).toEqual(await all(some(5)));
     const { vectors } = await all(some(5));
     const digest = createHash("sha256").update(vectors).digest("hex");
     expect(digest.slice(0, 16)).toBe("3f13451cbfa0548a");
   });
 
-  test("differ by seed", async () => {
+  test("differ between seeds", async () => {
     const [one, other] = [await all(some(5)), await all(some(6))];
     expect(one.vectors).not.toEqual(other.vectors);
     expect(one.texts).not.toEqual(other.texts);
   });
 
-  test("are as many as asked, with vectors of length 1 in clusters", async () => {
+  test("have the requested count and clustered vectors of length 1", async () => {
     const { vectors, texts } = await all(some(1, 9_000));
     expect(texts).toHaveLength(9_000);
     for (const row of [0, 8_191, 8_192, 8_999]) {
@@ -53,7 +53,7 @@ describe("generated rows", () => {
     }
   });
 
-  test("have words some of which are far more frequent than others", async () => {
+  test("contain words of very different frequencies", async () => {
     const { texts } = await all(some(1, 2_000));
     const uses = new Map<string, number>();
     for (const word of texts.join(" ").split(" ")) uses.set(word, (uses.get(word) ?? 0) + 1);
@@ -64,7 +64,7 @@ describe("generated rows", () => {
 });
 
 describe("a data set", () => {
-  test("is a table of the same columns whatever it was made from", async () => {
+  test("has the same columns for every source", async () => {
     const source = some(3);
     const made = await makeDataset(source, folder);
     const table = tableFromIPC(readFileSync(made.file));
@@ -85,7 +85,7 @@ describe("a data set", () => {
     expect(made.bytes).toBe(readFileSync(made.file).length);
   });
 
-  test("knows what its filters find", async () => {
+  test("knows the rows that its filters match", async () => {
     const made = await makeDataset(some(3), folder);
     const { labels, numbers } = await all(some(3));
     expect(made.predicates.length).toBeGreaterThan(1);
@@ -99,29 +99,29 @@ describe("a data set", () => {
     }
   });
 
-  test("refuses a source with too few rows", async () => {
+  test("rejects a source with too few rows", async () => {
     await expect(makeDataset(some(1, 9), folder)).rejects.toThrow("has only 9 rows");
   });
 });
 
-describe("the nearest rows", () => {
+describe("nearest()", () => {
   test.each<Distance>(["l2", "cosine", "dot"])(
-    "by %s are those that sorting finds",
+    "returns by %s the same rows as a full sort",
     async (distance) => {
       const source = { ...scaled(some(9)), distance };
       const queries = (some(10).queries ?? []).slice(0, 5);
       const odd = (id: number) => id % 2 === 1;
-      const found = await nearest(source, queries, 10, { all: () => true, odd });
+      const result = await nearest(source, queries, 10, { all: () => true, odd });
       const { vectors } = await all(source);
       queries.forEach((query, i) => {
         const order = sorted(vectors, query, distance);
-        expect(found.all[i]).toEqual(order.slice(0, 10));
-        expect(found.odd[i]).toEqual(order.filter(odd).slice(0, 10));
+        expect(result.all[i]).toEqual(order.slice(0, 10));
+        expect(result.odd[i]).toEqual(order.filter(odd).slice(0, 10));
       });
     },
   );
 
-  /** Vectors of different lengths, for which the three distances differ. */
+  /** Vectors of different lengths, so that the three distances differ. */
   function scaled(source: Source): Source {
     return {
       ...source,
@@ -154,7 +154,7 @@ describe("the nearest rows", () => {
 describe("an Arrow file", () => {
   const options = { dimensions: 1, seed: 1 };
 
-  test("gives its vectors, texts, labels and numbers, and its own rows to search for", async () => {
+  test("provides vectors, texts, labels and numbers, and its own rows as queries", async () => {
     const made = await makeDataset(some(3), folder);
     const source = await openSource({ ...options, data: made.file });
     expect(source.dimensions).toBe(DIMENSIONS);
@@ -168,27 +168,27 @@ describe("an Arrow file", () => {
     expect(again.truth.all[0]?.[0]).toBe(0);
   });
 
-  test("is read as far as --rows says", async () => {
+  test("is read up to --rows", async () => {
     const made = await makeDataset(some(3), folder);
     const source = await openSource({ ...options, data: made.file, rows: 123 });
     expect((await all(source)).texts).toHaveLength(123);
   });
 
-  test("without vectors is refused", async () => {
+  test("is rejected if it has no vectors", async () => {
     const path = join(folder, "plain.arrows");
     const table = tableFromArrays({ n: Int32Array.of(1, 2) });
     writeFileSync(path, tableToIPC(table, "stream"));
     await expect(openSource({ ...options, data: path })).rejects.toThrow(/no column of fixed-size/);
   });
 
-  test("that is not there is named", async () => {
+  test("is named in the error if it does not exist", async () => {
     await expect(openSource({ ...options, data: "none.arrows" })).rejects.toThrow(
       "the file none.arrows does not exist",
     );
   });
 });
 
-describe("a file of ann-benchmarks", () => {
+describe("an ann-benchmarks file", () => {
   const train = Float32Array.from({ length: 40 * 4 }, (_, i) => Math.fround(i / 7));
   const test_ = Float32Array.from({ length: 3 * 4 }, (_, i) => Math.fround(i / 3));
 
@@ -204,7 +204,7 @@ describe("a file of ann-benchmarks", () => {
     return path;
   }
 
-  test("gives its rows, its queries and its distance", async () => {
+  test("provides its rows, its queries and its distance", async () => {
     const path = await write("small.hdf5", "euclidean");
     const source = await openSource({ data: path, dimensions: 1, seed: 1 });
     expect(source).toMatchObject({ dimensions: 4, distance: "l2" });
@@ -216,7 +216,7 @@ describe("a file of ann-benchmarks", () => {
     expect((await all(few)).vectors).toEqual(train.subarray(0, 44));
   });
 
-  test("that compares by something else is refused", async () => {
+  test("is rejected if its distance is not supported", async () => {
     const path = await write("sets.hdf5", "jaccard");
     await expect(openSource({ data: path, dimensions: 1, seed: 1 })).rejects.toThrow(
       "sets.hdf5 has the distance jaccard, which the benchmark does not support",

@@ -7,9 +7,9 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const program = fileURLToPath(new URL("../../scripts/run.mjs", import.meta.url));
 
-/** The servers are stopped half of the time, and would stay for ever. */
+/** The servers are suspended half of the time; an interrupted run must not leave them so. */
 test.runIf(existsSync("/proc/self/stat"))(
-  "a run that is interrupted leaves no process and no file",
+  "an interrupted run leaves no process and no file",
   async () => {
     const scratch = tempDir("bench-interrupted");
     const args = ["bench", "--quick", "--rows=600", "--contenders=joust", "count", "describe"];

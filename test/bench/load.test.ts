@@ -13,7 +13,7 @@ let server: Server;
 let url: string;
 let seen: { line: string; header: string; body: Buffer }[];
 
-/** Answers everything, and `/fail` with an error. */
+/** Answers every request, and `/fail` with an error. */
 beforeEach(async () => {
   seen = [];
   server = createServer((request, response) => {
@@ -37,22 +37,22 @@ afterEach(() => {
 
 const tools = { autocannon: autocannonLoad, ...(hasWrk ? { wrk: wrkLoad } : {}) };
 
-describe.each(Object.entries(tools))("load by %s", (_name, load) => {
-  test("sends the requests in turn, byte for byte, and counts the answers", async () => {
+describe.each(Object.entries(tools))("the load generator %s", (_name, load) => {
+  test("sends the requests in order, byte for byte, and counts the responses", async () => {
     const requests = [
       { method: "POST", path: "/a", headers: { "x-test": 'quoted "one"' }, body: bytes },
       { method: "POST", path: "/b", headers: { "x-test": "two" }, body: "short" },
       { method: "GET", path: "/c", headers: { "x-test": "three" } },
     ];
     const result = await load({ url, requests, clients: 1, seconds: 1 });
-    // The last request may still be on its way when the time is up.
+    // The last request may still be in flight at the end.
     expect(seen.length - result.requests).toBeLessThanOrEqual(1);
     expect(result.requests).toBeGreaterThan(10);
     expect(result.failures).toBe(0);
     expect(result.p50).toBeGreaterThan(0);
     expect(result.p95).toBeGreaterThanOrEqual(result.p50);
     expect(result.p99).toBeGreaterThanOrEqual(result.p95);
-    // wrk begins with the second one.
+    // wrk starts with the second request.
     const first = seen.findIndex(({ line }) => line === "POST /a");
     expect(seen.slice(first, first + 4)).toEqual([
       { line: "POST /a", header: 'quoted "one"', body: Buffer.from(bytes) },
@@ -70,7 +70,7 @@ describe.each(Object.entries(tools))("load by %s", (_name, load) => {
 });
 
 test.runIf(process.platform === "linux")(
-  "the cost of a process includes that of its children",
+  "the CPU time of a process includes its children",
   async () => {
     const busy = "const end = Date.now() + 400; while (Date.now() < end);";
     const parent = `require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(
@@ -80,7 +80,7 @@ test.runIf(process.platform === "linux")(
     try {
       await expect.poll(() => processTree(child.pid ?? 0).length, { timeout: 20_000 }).toBe(2);
       const pids = processTree(child.pid ?? 0);
-      // The parent alone may have taken as much by the time that its child has begun.
+      // The parent may have used as much CPU time before the child started.
       const ofChild = () => (cpuSeconds(pids) ?? 0) - (cpuSeconds([child.pid ?? 0]) ?? 0);
       await expect.poll(ofChild, { timeout: 20_000 }).toBeGreaterThan(0.1);
       expect(residentBytes(pids)).toBeGreaterThan(4 * 2 ** 20);

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a request is one call into the engine", async () => {
+test("each request makes one call into the engine", async () => {
   const lines = await engineCalls(server, dataset, 30);
   const calls = Object.fromEntries(lines.map((line) => [line.title, line.calls]));
   const once = { "Table.query": 1 };
@@ -31,7 +31,7 @@ test("a request is one call into the engine", async () => {
     "10 vectors": once,
     "10 ids": once,
     "filter, limit 10": once,
-    // Memory is held for a large answer until the socket has taken it; slow readers are limited by that.
+    // A large response stays in memory until the socket has taken it; slow clients are limited by that.
     "all rows with vectors": { "Table.query": 1, "QueryRest.cancel": 1, "QueryRest.held": 1 },
   });
   for (const { title, calls, bytes } of lines) {
@@ -41,7 +41,7 @@ test("a request is one call into the engine", async () => {
   }
 });
 
-test("answers are not in JavaScript's heap, and in memory once", async () => {
+test("a response is held in memory once and outside of the JavaScript heap", async () => {
   const [table] = readdirSync(server.root).filter((name) => name.endsWith(".lance"));
   const held = await heap(join(server.root, `${table}`), 20);
   expect(held.bytes).toBeGreaterThan(20 * 1_000_000);

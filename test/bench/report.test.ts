@@ -56,7 +56,7 @@ function report(rows: number): Report {
   };
 }
 
-test("a result is the middle of its rounds", () => {
+test("a result is the median of its rounds", () => {
   const [result] = rounds("vector-pq", "joust", [300, 100, 200]);
   expect(result).toMatchObject({
     rate: 200,
@@ -69,7 +69,7 @@ test("a result is the middle of its rounds", () => {
   });
 });
 
-test("the table shows every result, compares it with joust, and names who is absent", () => {
+test("the table shows every result, its ratio to joust and the absent contenders", () => {
   const text = textReport(report(100_000));
   expect(text).toMatch(
     /8 +joust +200 +100 to 300 +8 +9 +10 +7.5 +50 % +1 GiB +0.900 +10 +1 +3 FAILED/,
@@ -79,7 +79,7 @@ test("the table shows every result, compares it with joust, and names who is abs
   expect(text).toContain("100,000 rows");
 });
 
-test("goals are judged where both sides were measured", () => {
+test("goals are judged only where both contenders were measured", () => {
   const contenders = [
     { key: "joust", title: "joust" },
     { key: "lance", title: "Lance" },
@@ -107,7 +107,7 @@ test("goals are judged where both sides were measured", () => {
   ]);
 });
 
-test("writes are judged at their own numbers of clients, by rates and beside others", () => {
+test("write goals are judged at their own client counts, by rate and by ratio", () => {
   const contenders = [
     { key: "joust", title: "joust" },
     { key: "lance", title: "Lance" },
@@ -130,7 +130,7 @@ test("writes are judged at their own numbers of clients, by rates and beside oth
   ]);
 });
 
-test("the page needs nothing from elsewhere and shows what is in names as text", () => {
+test("the HTML page loads no external resource and escapes names", () => {
   const html = htmlReport(report(100_000));
   expect(html).toContain("<svg");
   expect(html).toContain("a &lt;fast&gt; one");
@@ -139,7 +139,7 @@ test("the page needs nothing from elsewhere and shows what is in names as text",
   expect(html).not.toMatch(/(src|href)=|https?:|@import|NaN|undefined|Infinity/);
 });
 
-test("a series is drawn over what grows", () => {
+test("a series is drawn over the value that grows", () => {
   const steps = [100_000, 1_000_000].map((rows) => ({ at: rows, report: report(rows) }));
   const rows = { when: report(1).when, grows: "rows" as const, steps };
   const html = seriesHtml(rows);
@@ -153,7 +153,7 @@ test("a series is drawn over what grows", () => {
   expect(seriesText(cores)).toContain("== 1 cores");
 });
 
-test("a report is written as JSON and as a page", () => {
+test("a report is written as JSON and as HTML", () => {
   const out = join(tempDir("bench"), "results");
   try {
     const written = writeReport({

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseArguments } from "../../bench/arguments.mjs";
 import { runBench } from "../../bench/run.mjs";
 
-/** Each kind of request once, on a table so small that all of it takes seconds. */
+/** Each kind of request once, on a table so small that the run takes seconds. */
 const keys = [
   "vector-pq-high",
   "vector-batch",
@@ -22,7 +22,7 @@ const keys = [
   "second-prewarmed",
 ];
 
-test("the suite measures the real server", async () => {
+test("the benchmark suite measures the real server", async () => {
   const args = ["--quick", "--rows=600", "--dimensions=16", "--clients=2", "--contenders=joust"];
   const lines: string[] = [];
   const report = await runBench(parseArguments([...args, ...keys]), (line) => lines.push(line));

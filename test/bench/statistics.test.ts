@@ -5,28 +5,28 @@ import { median, medianOf, percentile, recall } from "../../bench/measure/statis
 const values = fc.array(fc.double({ min: 0, max: 1e9, noNaN: true }), { minLength: 1 });
 const ascending = (a: number, b: number) => a - b;
 
-describe("percentiles", () => {
-  test("are the least value that so many do not exceed", () => {
+describe("a percentile", () => {
+  test("is the smallest value that the given share does not exceed", () => {
     fc.assert(
       fc.property(values, fc.double({ min: 0.001, max: 1, noNaN: true }), (some, share) => {
         const sorted = [...some].sort(ascending);
-        const found = percentile(sorted, share);
-        const within = sorted.filter((value) => value <= found).length;
+        const result = percentile(sorted, share);
+        const within = sorted.filter((value) => value <= result).length;
         expect(within).toBeGreaterThanOrEqual(share * sorted.length - 1e-9);
-        const below = sorted.filter((value) => value < found).length;
+        const below = sorted.filter((value) => value < result).length;
         expect(below).toBeLessThan(share * sorted.length + 1e-9);
       }),
     );
   });
 
-  test("of few values are the greatest", () => {
+  test("of few values is the maximum", () => {
     expect(percentile([1, 2, 3], 0.99)).toBe(3);
     expect(percentile([], 0.5)).toBeNaN();
   });
 });
 
-describe("medians", () => {
-  test("have as many values above as below, in whatever order they come", () => {
+describe("a median", () => {
+  test("has as many values above as below it, in any input order", () => {
     fc.assert(
       fc.property(values, (some) => {
         const middle = median(some);
@@ -37,13 +37,13 @@ describe("medians", () => {
     );
   });
 
-  test("leave out what is unknown", () => {
+  test("ignores missing values", () => {
     expect(medianOf([undefined, 3, 1, undefined, 2])).toBe(2);
     expect(medianOf([undefined])).toBeUndefined();
   });
 });
 
-test("recall is the share of right rows that were found", () => {
+test("recall is the share of the expected rows that were returned", () => {
   expect(recall([[1, 2], [3]], [[2, 1], [4]])).toBeCloseTo(2 / 3);
   expect(recall([[1, 9, 2]], [[1, 2]])).toBe(1);
   expect(recall([[]], [[1]])).toBe(0);

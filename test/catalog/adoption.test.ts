@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { adoptTables } from "../../src/catalog/discovery/adoption.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
+import { describeOnEachDatabase, makeTable, quiet, type TestCatalog } from "./catalog-databases.js";
 
-/** A root whose content the test decides on; what the engine finds in real ones is tested over HTTP. */
+/** A root with content set by the test; tests over HTTP cover real roots. */
 class Root {
   readonly tables: { id: string[]; location: string }[] = [];
   readonly namespaces: string[][] = [];
@@ -27,7 +27,7 @@ class Root {
     return { tables: this.tables, namespaces: this.namespaces, skipped: [] };
   }
 
-  /** Directories are empty here: each stands for a table. */
+  /** An empty directory counts as a table here. */
   async contents(location: string) {
     return existsSync(location) ? "table" : "nothing";
   }
@@ -39,9 +39,9 @@ async function adopting(test: TestCatalog, store: OpenCatalog) {
   return { root, start: () => adoptTables(store.catalog, options) };
 }
 
-describe("tables of other tools", () => {
-  onEachDatabase((newCatalog) => {
-    it("are there from the start, with their namespaces", async () => {
+describe("tables written by other tools", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("are served from the start with their namespaces", async () => {
       const test = newCatalog();
       const { root, start } = await adopting(test, await test.open());
       const location = root.put(["t"]);
@@ -54,7 +54,7 @@ describe("tables of other tools", () => {
       expect((await catalog.listNamespaces(["c"], {})).items).toEqual(["d"]);
     });
 
-    it("are found when they are asked for, at most one look a second for any number of misses", async () => {
+    it("are found on lookup, and any number of misses scans the root at most once a second", async () => {
       const test = newCatalog();
       const { root, start } = await adopting(test, await test.open());
       const catalog = await start();
@@ -70,7 +70,7 @@ describe("tables of other tools", () => {
       expect(root.looks).toBe(2);
     });
 
-    it("do not take names or locations that the catalog knows", async () => {
+    it("do not take names or locations that the catalog already has", async () => {
       const test = newCatalog();
       const store = await test.open();
       const { root, start } = await adopting(test, store);
@@ -79,11 +79,11 @@ describe("tables of other tools", () => {
       await store.catalog.renameTable(["moved"], ["elsewhere"]);
       const dropped = await makeTable(store, ["dropped"]);
       await store.catalog.dropTable(["dropped"]);
-      const making = await store.catalog.reserveTable(["making"], {
+      const reserved = await store.catalog.reserveTable(["making"], {
         properties: {},
         storageOptions: {},
       });
-      for (const { id, location } of [known, moved, dropped, making]) {
+      for (const { id, location } of [known, moved, dropped, reserved]) {
         mkdirSync(location);
         root.tables.push({ id, location });
       }
@@ -94,7 +94,7 @@ describe("tables of other tools", () => {
       expect(await catalog.table(["known"])).toEqual(known);
     });
 
-    it("that a manifest still lists after they were dropped here stay dropped", async () => {
+    it("stay dropped although a manifest still lists them", async () => {
       const test = newCatalog();
       const { root, start } = await adopting(test, await test.open());
       root.namespaces.push(["a"], ["a", "b"]);
@@ -109,26 +109,26 @@ describe("tables of other tools", () => {
       expect((await catalog.listTables(["a"], {})).items).toEqual(["new"]);
     });
 
-    it("that are removed while the catalog takes them in are not there", async () => {
+    it("are not adopted if their files disappear during adoption", async () => {
       const test = newCatalog();
       const { catalog } = await test.open();
       const location = join(test.root, "t.lance");
       mkdirSync(location);
       const table = {
         location,
-        // Read after the files were seen, before the catalog has a row.
+        // Read after the files were seen and before the catalog has a row.
         get id() {
           rmSync(location, { recursive: true, force: true });
           return ["t"];
         },
       };
-      const found = { tables: [table], namespaces: [] };
-      const { adopted, refused } = await catalog.adopt(found, async () => "table");
+      const result = { tables: [table], namespaces: [] };
+      const { adopted, refused } = await catalog.adopt(result, async () => "table");
       expect({ adopted, refused }).toEqual({ adopted: [], refused: [] });
       await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
     });
 
-    it("take their name before a create does", async () => {
+    it("take their name before a concurrent create", async () => {
       const test = newCatalog();
       const { root, start } = await adopting(test, await test.open());
       const catalog = await start();
@@ -137,7 +137,7 @@ describe("tables of other tools", () => {
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject({ code: 5 });
     });
 
-    it("do not stand in the way of the others when the root cannot be listed", async () => {
+    it("do not block known tables when the root cannot be listed", async () => {
       const test = newCatalog();
       const store = await test.open();
       const { root, start } = await adopting(test, store);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const nothing = { properties: {}, storageOptions: {} };
 
@@ -13,16 +13,16 @@ function outcomes(results: readonly PromiseSettledResult<unknown>[]): Record<str
   return counts;
 }
 
-describe("at the same time", () => {
-  onEachDatabase((newCatalog, kind) => {
-    it("one of 100 creates of a table wins", async () => {
+describe("concurrent changes", () => {
+  describeOnEachDatabase((newCatalog, kind) => {
+    it("exactly one of 100 creates of a table succeeds", async () => {
       const { catalog } = await newCatalog().open();
       const creates = Array.from({ length: 100 }, () => catalog.reserveTable(["t"], nothing));
       const counts = outcomes(await Promise.allSettled(creates));
       expect(counts).toEqual({ won: 1, [ErrorCode.TableAlreadyExists]: 99 });
     });
 
-    it("one of 100 creates of a namespace wins", async () => {
+    it("exactly one of 100 creates of a namespace succeeds", async () => {
       const { catalog } = await newCatalog().open();
       const creates = Array.from({ length: 100 }, () =>
         catalog.createNamespace(["n"], "create", {}),
@@ -31,7 +31,7 @@ describe("at the same time", () => {
       expect(counts).toEqual({ won: 1, [ErrorCode.NamespaceAlreadyExists]: 99 });
     });
 
-    it("one of many renames onto a name wins, the others keep theirs", async () => {
+    it("exactly one of many renames to the same name succeeds and the other tables keep their names", async () => {
       const store = await newCatalog().open();
       const names = Array.from({ length: 20 }, (_, i) => `t${i}`);
       for (const name of names) await makeTable(store, [name]);
@@ -40,7 +40,7 @@ describe("at the same time", () => {
       expect((await store.catalog.listTables([], {})).items).toHaveLength(20);
     });
 
-    it("a table never ends up in a namespace that is dropped", async () => {
+    it("a table is never left in a dropped namespace", async () => {
       const open = newCatalog();
       const { catalog } = await open.open();
       const other = (await open.open("tool")).catalog;
@@ -60,7 +60,7 @@ describe("at the same time", () => {
       expect(await catalog.listAllTables({})).toEqual({ items: [] });
     });
 
-    it("a write that fails does not take the others with it", async () => {
+    it("a failing write does not fail the writes that are committed with it", async () => {
       const { catalog } = await newCatalog().open();
       const creates = ["a", "a", "b", "x/y", "c", "c"].map((name) =>
         catalog.createNamespace([name], "create", {}),
@@ -69,7 +69,7 @@ describe("at the same time", () => {
       expect((await catalog.listNamespaces([], {})).items).toEqual(["a", "b", "c"]);
     });
 
-    it("two processes' changes are seen by each other at once", async () => {
+    it("two processes see each other's changes at once", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");
@@ -84,7 +84,7 @@ describe("at the same time", () => {
       }
     });
 
-    it("several processes may make the catalog's tables", async () => {
+    it("several processes can create the catalog's schema at the same time", async () => {
       const open = newCatalog();
       const others = kind === "sqlite" ? "tool" : "server";
       const stores = await Promise.all([

@@ -3,19 +3,19 @@ import type { TableRecord } from "../../src/catalog/catalog.js";
 import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
 import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-table-removal.js";
 import type { CatalogDatabase } from "../../src/database/database.js";
-import { makeTable, onEachDatabase, quiet } from "./each-database.js";
+import { describeOnEachDatabase, makeTable, quiet } from "./catalog-databases.js";
 
-/** Lets all writes of a catalog fail, until it is restored. */
-function away(catalog: SqlCatalog) {
+/** Makes all writes of a catalog fail until it is restored. */
+function failWrites(catalog: SqlCatalog) {
   const db: CatalogDatabase = Reflect.get(catalog, "db");
   return vi.spyOn(db, "write").mockRejectedValue(new Error("the catalog is away"));
 }
 
 const nothing = { properties: {}, storageOptions: {} };
 
-describe("after a server is gone", () => {
-  onEachDatabase((newCatalog) => {
-    it("what it left half made or half dropped is found once, and its names are free", async () => {
+describe("after a server ends", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("one other server claims its unfinished creates and drops, and their names become free", async () => {
       const open = newCatalog();
       const first = await open.open();
       await first.catalog.createNamespace(["n"], "create", {});
@@ -32,7 +32,7 @@ describe("after a server is gone", () => {
       expect(new Set(left.map((table) => table.location))).toEqual(
         new Set([reserved.location, dropped.location]),
       );
-      // Taken over: a look at the same time by another server would not find them.
+      // The claim is exclusive: a concurrent claim of another server returns nothing.
       expect(await catalog.claimOrphanedTables()).toEqual([]);
       await expect(catalog.publishTable(reserved.key)).rejects.toMatchObject({ code: 14 });
       for (const table of left) await catalog.forgetTable(table.key);
@@ -40,9 +40,9 @@ describe("after a server is gone", () => {
       expect(await catalog.table(["live"])).toEqual(live);
     });
 
-    it("what was taken over from it stays with others when it is back", async () => {
+    it("a claimed table stays with its new owner when the former owner returns", async () => {
       const open = newCatalog();
-      // A tool is on no list of servers, as one that was silent for too long.
+      // A tool is not registered as a server, like a server whose lease has expired.
       const lapsed = (await open.open("tool")).catalog;
       const { catalog } = await open.open();
       const { key, location } = await lapsed.reserveTable(["t"], nothing);
@@ -53,7 +53,7 @@ describe("after a server is gone", () => {
       expect(await lapsed.withdrawTable(key)).toBe(false);
     });
 
-    it("a table in the making stays its maker's when its namespace is dropped", async () => {
+    it("an unfinished create stays with its server when the namespace is dropped", async () => {
       const open = newCatalog();
       const maker = (await open.open("tool")).catalog;
       const { catalog } = await open.open();
@@ -64,16 +64,16 @@ describe("after a server is gone", () => {
       expect(await maker.withdrawTable(key)).toBe(true);
     });
 
-    it("files that could not be removed are tried again, and block no name", async () => {
+    it("a file removal that failed is retried and blocks no name", async () => {
       const { catalog } = await newCatalog().open();
       const { key, location } = await catalog.reserveTable(["t"], nothing);
       await catalog.orphanTable(key);
       await makeTable({ catalog }, ["t"]);
       const removed: string[] = [];
-      let away = true;
+      let failWrites = true;
       const engine = {
         async removeTable(at: string) {
-          if (away) throw new Error("the bucket is away");
+          if (failWrites) throw new Error("the bucket is away");
           removed.push(at);
           return [];
         },
@@ -81,16 +81,16 @@ describe("after a server is gone", () => {
       const removal = { catalog, engine, storageOptions: {}, log: quiet };
       await removeOrphanedTables(removal);
       expect(removed).toEqual([]);
-      away = false;
+      failWrites = false;
       await removeOrphanedTables(removal);
       await removeOrphanedTables(removal);
       expect(removed).toEqual([location]);
     });
 
-    it("a name that could not be given up while the catalog was away is free when it is back", async () => {
+    it("a name that could not be released while the catalog was unavailable is released later", async () => {
       const { catalog } = await newCatalog().open();
       const { key, location } = await catalog.reserveTable(["t"], nothing);
-      const write = away(catalog);
+      const write = failWrites(catalog);
       await catalog.orphanTable(key);
       write.mockRestore();
       await vi.waitFor(() => makeTable({ catalog }, ["t"]), { timeout: 20_000 });
@@ -98,14 +98,14 @@ describe("after a server is gone", () => {
       expect(left.map((table) => table.location)).toEqual([location]);
     });
 
-    it("a declared table can be written after the catalog was away", async () => {
+    it("a declared table accepts its first version after the catalog was unavailable", async () => {
       const { catalog } = await newCatalog().open();
       const { declared } = await catalog.changeTables({
         declare: [{ id: ["t"], properties: {} }],
       });
       const [{ key }] = declared as [TableRecord];
       expect(await catalog.claimFirstVersion(key)).toBe(true);
-      const write = away(catalog);
+      const write = failWrites(catalog);
       await catalog.releaseFirstVersion(key);
       write.mockRestore();
       await vi.waitFor(async () => expect(await catalog.claimFirstVersion(key)).toBe(true), {
@@ -113,7 +113,7 @@ describe("after a server is gone", () => {
       });
     });
 
-    it("a table that another server took over is not given up", async () => {
+    it("a table that another server claimed is not orphaned by its former owner", async () => {
       const open = newCatalog();
       const lapsed = (await open.open("tool")).catalog;
       const { catalog } = await open.open();
@@ -123,7 +123,7 @@ describe("after a server is gone", () => {
       expect(await catalog.claimOrphanedTables()).toEqual([]);
     });
 
-    it("files are removed once this server has ended what it did with them", async () => {
+    it("files are removed only after this server has released the table", async () => {
       const { catalog } = await newCatalog().open();
       const { key } = await catalog.reserveTable(["t"], nothing);
       await catalog.orphanTable(key);
@@ -142,7 +142,7 @@ describe("after a server is gone", () => {
       expect(done).toEqual([`left ${key}`, "removed"]);
     });
 
-    it("another server's tables in the making are left alone while it lives", async () => {
+    it("unfinished creates of a running server are not claimed", async () => {
       const open = newCatalog();
       const first = await open.open();
       const { key } = await first.catalog.reserveTable(["t"], nothing);

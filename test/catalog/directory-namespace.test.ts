@@ -1,35 +1,35 @@
 /**
- * What the existing adapter, `RestAdapter` over `DirectoryNamespace`, gets wrong, and what clients
- * written against it depend on, where no other test proves it already.
+ * Defects of the existing adapter, `RestAdapter` over `DirectoryNamespace`, and behaviour that its
+ * clients depend on, as far as no other test covers it.
  */
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { waitForIndex } from "../harness/indexes.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { type Server, startServer } from "../harness/server.js";
+import { setupServer } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
 
-const serving = useServer();
+const joust = setupServer();
 const on = (id: string, operation: string, body?: object): Promise<Json> =>
-  serving.client.ok(`/v1/table/${id}/${operation}`, body);
+  joust.client.ok(`/v1/table/${id}/${operation}`, body);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("ns$t", items(20));
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("ns$t", items(20));
 });
 
-describe("names", () => {
-  it("are refused that are empty, lead elsewhere, or hold a separator", async () => {
-    const { client } = serving;
+describe("a name", () => {
+  it("is rejected if it is empty, leads to another path or contains a separator", async () => {
+    const { client } = joust;
     const bad = ["..", ".", "a/b", "..%2F..%2Fetc", "a%00b", "a%0Ab", "a\\b"];
     const encoded = (name: string) => (name.includes("%") ? name : encodeURIComponent(name));
     for (const name of bad) {
       for (const path of [
-        // The URL of a client must not be tidied up on its way: the name is never a whole segment.
+        // The client must not normalize the URL: the name is never a whole segment.
         `/v1/table/ns$${encoded(name)}/create`,
         `/v1/namespace/ns$${encoded(name)}/create`,
         `/v1/table/ns$${encoded(name)}/declare`,
@@ -43,14 +43,14 @@ describe("names", () => {
     for (const path of ["/v1/table/ns$$x/create", "/v1/table/$x/create", "/v1/table/x$/create"]) {
       expectFailure(await client.post(path, items(1)), 400, 13, /empty component/);
     }
-    // Nothing was written beside the root, or left in it.
-    const own = readdirSync(serving.root).filter((name) => !name.startsWith("."));
+    // Nothing was written beside the root or left in it.
+    const own = readdirSync(joust.root).filter((name) => !name.startsWith("."));
     expect(own).toHaveLength(1);
   });
 
-  it("that hold a delimiter are no path of two", async () => {
-    const { client } = serving;
-    // Written with another delimiter, the name would hold the usual one.
+  it("that contains a delimiter is not parsed as two names", async () => {
+    const { client } = joust;
+    // With another delimiter the name could contain the usual one.
     const reply = await client.post("/v1/table/ns$x:y/create?delimiter=:", items(1));
     expect([reply.status, reply.json.code]).toEqual([404, 1]);
     await client.createNamespace("a");
@@ -64,9 +64,9 @@ describe("names", () => {
   });
 });
 
-describe("who asks", () => {
-  it("is told by the whole key, not by its beginning", async () => {
-    const { client, server } = serving;
+describe("authentication", () => {
+  it("compares the whole key instead of a prefix", async () => {
+    const { client, server } = joust;
     expect((await client.get("/v1/table")).status).toBe(200);
     const other = server.key.slice(0, -1) + (server.key.endsWith("A") ? "B" : "A");
     for (const key of [`${server.key}x`, server.key.slice(0, -1), other]) {
@@ -78,16 +78,16 @@ describe("who asks", () => {
 });
 
 describe("a table", () => {
-  it("of no rows is made of a stream without any", async () => {
-    const { client } = serving;
+  it("can be created from a stream without rows", async () => {
+    const { client } = joust;
     const { version } = await client.createTable("ns$none", emptyStream({ id: type.i64 }));
     expect(version).toBe(1);
     expect(await client.count("ns$none")).toBe(0);
     expect((await on("ns$none", "describe")).schema.fields).toHaveLength(1);
   });
 
-  it("says who it belongs to in every form that clients use", async () => {
-    const { client } = serving;
+  it("takes properties from the query and from the header", async () => {
+    const { client } = joust;
     const headers = { "x-lance-table-properties": '{"owner":"header","team":"a"}' };
     const params = { properties: '{"owner":"query"}', storage_options: '{"timeout":"30s"}' };
     const reply = await client.request("/v1/table/ns$owned/create", {
@@ -99,13 +99,13 @@ describe("a table", () => {
     expect((await on("ns$owned", "describe")).properties).toEqual(reply.json.properties);
   });
 
-  it("has a version and a schema as soon as it is more than declared", async () => {
-    const { client } = serving;
+  it("has a version and a schema only after its first write", async () => {
+    const { client } = joust;
     await on("ns$d", "declare");
     const declared = await on("ns$d", "describe", {});
     expect(declared).not.toHaveProperty("version");
     expect(declared).not.toHaveProperty("schema");
-    // A client that is told that the name is taken describes it.
+    // A client that gets "already exists" describes the table.
     expectFailure(await client.post("/v1/table/ns$d/declare", {}), 409, 5);
     expectFailure(await client.post("/v1/table/ns$t/declare", {}), 409, 5);
     const real = await on("ns$t", "describe", {});
@@ -115,23 +115,23 @@ describe("a table", () => {
     expect([filled.version, filled.schema.fields.length]).toEqual([1, 5]);
   });
 
-  it("counts live rows, not those that are deleted", async () => {
-    await serving.client.createTable("ns$deleted", items(10));
+  it("counts live rows and not deleted rows", async () => {
+    await joust.client.createTable("ns$deleted", items(10));
     await on("ns$deleted", "delete", { predicate: "id < 4" });
     const stats = await on("ns$deleted", "stats");
     expect([stats.num_rows, stats.fragment_stats.lengths.max]).toEqual([6, 6]);
   });
 
-  it("has the metadata that was given last, and no other", async () => {
+  it("has only the metadata of the last request", async () => {
     await on("ns$t", "schema_metadata/update", { a: "1", b: "2" });
     expect(await on("ns$t", "schema_metadata/update", { c: "3" })).toEqual({ c: "3" });
     expect((await on("ns$t", "describe")).schema.metadata).toEqual({ c: "3" });
   });
 });
 
-describe("requests of older and newer clients", () => {
-  it("count and list tags by GET and by POST", async () => {
-    const { client } = serving;
+describe("older and newer clients", () => {
+  it("can count rows and list tags by GET and by POST", async () => {
+    const { client } = joust;
     await on("ns$t", "tags/create", { tag: "one", version: 1 });
     for (const method of ["GET", "POST"]) {
       const count = await client.request("/v1/table/ns$t/count_rows", { method });
@@ -143,15 +143,15 @@ describe("requests of older and newer clients", () => {
     expect((await client.get("/v1/table/ns$t/count_rows", some)).json).toBe(5);
   });
 
-  it("scan everything with the largest k there is", async () => {
-    const found = await serving.client.query("ns$t", {
+  it("can read everything with the largest k", async () => {
+    const result = await joust.client.query("ns$t", {
       k: 2_147_483_647,
       vector: { single_vector: [] },
     });
-    expect(found.numRows).toBe(20);
+    expect(result.numRows).toBe(20);
   });
 
-  it("may ask for partitions in each way", async () => {
+  it("can set the number of partitions in each form", async () => {
     const vector = { single_vector: Array(8).fill(0.5) };
     for (const probes of [
       { nprobes: 4 },
@@ -159,12 +159,12 @@ describe("requests of older and newer clients", () => {
       { nprobes: 4, maximum_nprobes: 0 },
       { minimum_nprobes: 2, maximum_nprobes: 8 },
     ]) {
-      expect((await serving.client.query("ns$t", { k: 3, vector, ...probes })).numRows).toBe(3);
+      expect((await joust.client.query("ns$t", { k: 3, vector, ...probes })).numRows).toBe(3);
     }
   });
 
-  it("merge on one key field or several", async () => {
-    const { client } = serving;
+  it("can merge on one key column or on several", async () => {
+    const { client } = joust;
     await client.createTable("ns$merged", items(5));
     for (const on of ["on=id", "on=id&on=name"]) {
       const path = `/v1/table/ns$merged/merge_insert?${on}&when_not_matched_insert_all=true`;
@@ -173,8 +173,8 @@ describe("requests of older and newer clients", () => {
     }
   });
 
-  it("publish versions themselves: newest first, one, with paths in the store", async () => {
-    const { client } = serving;
+  it("can list managed versions newest first with their store paths", async () => {
+    const { client } = joust;
     await client.createTable("ns$managed", items(1), {
       properties: '{"managed_versioning":"true"}',
     });
@@ -188,10 +188,10 @@ describe("requests of older and newer clients", () => {
     expect(described.version).toEqual(newest);
   });
 
-  it("get the plan of a text query that really runs", async () => {
-    const { client } = serving;
+  it("get an executable plan for a text query", async () => {
+    const { client } = joust;
     await client.ok("/v1/table/ns$t/create_scalar_index", { column: "name", index_type: "FTS" });
-    await readyIndex(client, "ns$t", "name_idx");
+    await waitForIndex(client, "ns$t", "name_idx");
     const query = { k: 3, vector: {}, full_text_query: { string_query: { query: "item" } } };
     const plain = await on("ns$t", "explain_plan", { query: { k: 3, vector: {} } });
     const searched = await on("ns$t", "explain_plan", { query });
@@ -202,8 +202,8 @@ describe("requests of older and newer clients", () => {
 });
 
 describe("a page of tables", () => {
-  it("has a token as long as there are more, over all namespaces too", async () => {
-    const { client } = serving;
+  it("has a token as long as more tables follow, also in the listing over all namespaces", async () => {
+    const { client } = joust;
     for (const path of ["/v1/table", "/v1/namespace/ns/table/list"]) {
       const whole = (await client.get(path)).json.tables;
       const walked: string[] = [];
@@ -219,7 +219,7 @@ describe("a page of tables", () => {
   });
 });
 
-describe.skipIf(s3Missing)("the credentials of the store", () => {
+describe.skipIf(s3Missing)("storage credentials", () => {
   let s3: S3;
   let server: Server;
   let directory: string;
@@ -244,7 +244,7 @@ describe.skipIf(s3Missing)("the credentials of the store", () => {
     removeDir(directory);
   });
 
-  it("are in no reply, whatever asks for them", async () => {
+  it("appear in no response of any operation", async () => {
     const { client } = server;
     const created = await client.createTable("t", items(1));
     const replies = [

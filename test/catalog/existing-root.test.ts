@@ -1,14 +1,13 @@
 import { cpSync, existsSync, readdirSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
-import { tableFromIPC } from "apache-arrow";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { items, stream } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
-import { head } from "../harness/socket.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { items } from "../harness/arrow.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
+import { beginCreate } from "../harness/socket.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 let root: string;
 let elsewhere: string;
@@ -22,15 +21,9 @@ afterEach(() => {
   removeDir(elsewhere);
 });
 
-async function serve(at: string): Promise<Server> {
-  const server = await startServer({ root: at, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (at: string): Promise<Server> => startServerForTest({ root: at, key });
 
-/** A table directory as any Lance tool would have written it, of which the served root knows nothing. */
+/** A table directory written by another Lance tool, unknown to the served root. */
 async function writeElsewhere(rows: number): Promise<string> {
   const server = await serve(elsewhere);
   await server.client.createTable("t", items(rows));
@@ -41,8 +34,8 @@ async function writeElsewhere(rows: number): Promise<string> {
 const names = async (server: Server): Promise<string[]> =>
   (await server.client.get("/v1/namespace/$/table/list")).json.tables;
 
-describe("a root that already holds tables", () => {
-  it("is served as it is, and goes on taking in what others put there", async () => {
+describe("a root that already contains tables", () => {
+  it("is served as it is, and later additions of other tools are found", async () => {
     const table = await writeElsewhere(7);
     cpSync(table, join(root, "before.lance"), { recursive: true });
     const server = await serve(root);
@@ -52,14 +45,14 @@ describe("a root that already holds tables", () => {
     expect(await server.client.count("before")).toBe(10);
 
     cpSync(table, join(root, "meanwhile.lance"), { recursive: true });
-    await eventually("it is listed", async () => (await names(server)).includes("meanwhile"));
+    await waitFor("it is listed", async () => (await names(server)).includes("meanwhile"));
     expect(await server.client.count("meanwhile")).toBe(7);
 
     cpSync(table, join(root, "asked.lance"), { recursive: true });
-    await eventually("it is found by name", async () => (await server.client.count("asked")) === 7);
+    await waitFor("it is found by name", async () => (await server.client.count("asked")) === 7);
   });
 
-  it("keeps a table that another tool has just put where a create would write", async () => {
+  it("keeps a table that another tool has just placed at the location of a new table", async () => {
     const table = await writeElsewhere(7);
     const server = await serve(root);
     await names(server);
@@ -68,7 +61,7 @@ describe("a root that already holds tables", () => {
     expect(await server.client.count("t")).toBe(7);
   });
 
-  it("shows a dropped table no more, after a restart neither", async () => {
+  it("does not show a dropped table again, even after a restart", async () => {
     cpSync(await writeElsewhere(7), join(root, "t.lance"), { recursive: true });
     const server = await serve(root);
     await server.client.ok("/v1/table/t/drop", {});
@@ -80,25 +73,12 @@ describe("a root that already holds tables", () => {
   });
 });
 
-describe("a server killed in the middle of a create", () => {
-  it("leaves neither name nor files", async () => {
+describe("a server killed during a create", () => {
+  it("leaves neither a name nor files after a restart", async () => {
     const server = await serve(root);
     await server.client.createNamespace("n");
-    const part = tableFromIPC(items(10_000, { dimension: 64 }));
-    const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
-    const socket = connect({ host: "127.0.0.1", port: server.port });
-    socket.on("error", () => {});
-    socket.write(
-      head(
-        "POST /v1/table/n$t/create HTTP/1.1",
-        "Host: localhost",
-        `Authorization: Bearer ${key}`,
-        "Content-Type: application/vnd.apache.arrow.stream",
-        `Content-Length: ${body.length}`,
-      ),
-    );
-    socket.write(body.subarray(0, body.length - 100));
-    await eventually("files are being written", () => readdirSync(root).length > 1);
+    const socket = beginCreate(server, "n$t");
+    await waitFor("files are being written", () => readdirSync(root).length > 1);
     expectFailure(await server.client.post("/v1/table/n$t/create", items(1)), 409, 14);
     expectFailure(await server.client.post("/v1/table/n$t/describe", {}), 404, 4);
     await server.kill();

@@ -7,24 +7,22 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { tableFromIPC } from "apache-arrow";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { items, stream } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
+import { items } from "../harness/arrow.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { startServer } from "../harness/server.js";
-import { head } from "../harness/socket.js";
+import { setupServer } from "../harness/setup-server.js";
+import { beginCreate } from "../harness/socket.js";
 import { removeDir } from "../harness/temp.js";
-import { useServer } from "../harness/use-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
-const serving = useServer();
-const post = (path: string, body: object = {}) => serving.client.post(`/v1/table/${path}`, body);
-const inRoot = (...parts: string[]) => join(serving.root, ...parts);
+const joust = setupServer();
+const post = (path: string, body: object = {}) => joust.client.post(`/v1/table/${path}`, body);
+const inRoot = (...parts: string[]) => join(joust.root, ...parts);
 
-/** A file in the root that is no table's; its path. */
+/** Creates a file in the root that belongs to no table; returns its path. */
 function foreign(path: string): string {
   const file = inRoot(path);
   mkdirSync(dirname(file), { recursive: true });
@@ -32,18 +30,18 @@ function foreign(path: string): string {
   return file;
 }
 
-/** A Lance table in the root that the catalog does not know. */
+/** Creates a Lance table in the root that the catalog does not have. */
 async function unknownTable(path: string, rows: number): Promise<string> {
   const name = `source-${path.replaceAll("/", "-")}`;
-  const { location } = await serving.client.createTable(name, items(rows));
+  const { location } = await joust.client.createTable(name, items(rows));
   cpSync(location, inRoot(path), { recursive: true });
   return inRoot(path);
 }
 
-/** Longer than a listing trusts the last look at the root. */
-const LOOK = 1_200;
+/** Longer than the interval between two scans of the root. */
+const SCAN_INTERVAL_MS = 1_200;
 
-describe("a location that a client chooses", () => {
+describe("a location chosen by a client", () => {
   it.each(["declare", "batch-commit"])("must be empty or absent: %s", async (how) => {
     const dump = foreign(`backups-${how}/2026/dump.sql`);
     const nested = await unknownTable(`backups-${how}/loose.lance`, 3);
@@ -51,7 +49,7 @@ describe("a location that a client chooses", () => {
     const answer =
       how === "declare"
         ? await post("taker/declare", { location })
-        : await serving.client.post("/v1/table/batch-commit", {
+        : await joust.client.post("/v1/table/batch-commit", {
             operations: [{ declare_table: { id: ["taker"], location } }],
           });
     expectFailure(answer, 400, 13, /location.*empty/);
@@ -61,12 +59,12 @@ describe("a location that a client chooses", () => {
     expect(existsSync(join(nested, "_versions"))).toBe(true);
 
     mkdirSync(inRoot(`empty-${how}`));
-    await serving.client.ok(`/v1/table/in-empty-${how}/declare`, { location: `empty-${how}` });
-    await serving.client.insert(`in-empty-${how}`, items(2));
-    expect(await serving.client.count(`in-empty-${how}`)).toBe(2);
+    await joust.client.ok(`/v1/table/in-empty-${how}/declare`, { location: `empty-${how}` });
+    await joust.client.insert(`in-empty-${how}`, items(2));
+    expect(await joust.client.count(`in-empty-${how}`)).toBe(2);
   });
 
-  it("is refused where a file is, or a table that the catalog does not know", async () => {
+  it("is rejected if it is inside a file or inside a table that the catalog does not have", async () => {
     foreign("a-file");
     expectFailure(await post("taker/declare", { location: "a-file" }), 400, 13, /location/);
     expectFailure(await post("taker/declare", { location: "a-file/in" }), 400, 13, /location/);
@@ -76,25 +74,25 @@ describe("a location that a client chooses", () => {
     }
   });
 
-  it("is no place inside another table, also for a table that is registered", async () => {
+  it("is rejected inside another table, also for a registration", async () => {
     await unknownTable("outer/t.lance", 1);
     await unknownTable("outer/t.lance/tree/inner", 2);
     const inside = { location: "outer/t.lance/tree/inner" };
     expectFailure(await post("inside/register", inside), 409, 5, /location/);
-    await serving.client.ok("/v1/table/outer/register", { location: "outer/t.lance" });
+    await joust.client.ok("/v1/table/outer/register", { location: "outer/t.lance" });
     expectFailure(await post("inside/register", inside), 409, 5, /location/);
   });
 
-  it("must hold a Lance table to be registered", async () => {
+  it("must contain a Lance table to be registered", async () => {
     const file = foreign("papers/_versions/notes.txt");
     expectFailure(await post("x/register", { location: "papers" }), 400, 13, /no Lance table/);
     expect(existsSync(file)).toBe(true);
   });
 });
 
-describe("dropping a table", () => {
-  it("leaves what others put beside its files, and does not bring the table back", async () => {
-    const { client, server } = serving;
+describe("drop", () => {
+  it("leaves foreign files in the directory and does not serve the table again", async () => {
+    const { client, server } = joust;
     const { location } = await client.createTable("shared", items(3));
     await client.ok("/v1/table/shared/create_index", { column: "id", index_type: "BTREE" });
     await client.ok("/v1/table/shared/tags/create", { tag: "v1", version: 1 });
@@ -112,18 +110,18 @@ describe("dropping a table", () => {
       /"notes\.txt".*still holds files that are not part of the table/,
     );
 
-    await sleep(LOOK);
+    await sleep(SCAN_INTERVAL_MS);
     expect((await client.get("/v1/table")).json.tables).not.toContain("shared");
     expectFailure(await post("shared/describe"), 404, 4);
-    // The name is free; another table's files go elsewhere.
+    // The name is free; a new table gets another location.
     const again = await client.createTable("shared", items(1));
     expect(again.location).not.toBe(location);
     expect(await client.count("shared")).toBe(1);
     expect(readdirSync(location).sort()).toEqual(["nested.lance", "notes.txt"]);
   });
 
-  it("leaves what came to a declared table's location, also with its namespace", async () => {
-    const { client } = serving;
+  it("leaves foreign files at the location of a declared table, also when its namespace is dropped", async () => {
+    const { client } = joust;
     await client.createNamespace("ns");
     await client.ok("/v1/table/ns$late/declare", { location: "late" });
     const file = foreign("late/later.txt");
@@ -135,8 +133,8 @@ describe("dropping a table", () => {
     expect(readdirSync(location)).toEqual(["beside.txt"]);
   });
 
-  it("removes everything that the server wrote for it, and its directory", async () => {
-    const { client } = serving;
+  it("removes every file that the server wrote for the table and its directory", async () => {
+    const { client } = joust;
     const { location } = await client.createTable("whole", items(300));
     await client.ok("/v1/table/whole/create_index", { column: "id", index_type: "BTREE" });
     await client.ok("/v1/table/whole/tags/create", { tag: "v1", version: 1 });
@@ -148,9 +146,9 @@ describe("dropping a table", () => {
   });
 });
 
-describe("deregistering a table", () => {
+describe("deregister", () => {
   it("leaves all files", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const { location } = await client.createTable("kept", items(2));
     writeFileSync(join(location, "notes.txt"), "mine");
     const before = readdirSync(location).sort();
@@ -159,9 +157,9 @@ describe("deregistering a table", () => {
   });
 });
 
-describe("a create that fails", () => {
-  it("leaves files that were there before it", async () => {
-    const { client } = serving;
+describe("a failed create", () => {
+  it("leaves files that existed before", async () => {
+    const { client } = joust;
     const file = foreign("broken.lance/notes.txt");
     const own = foreign("broken.lance/data/mine.bin");
     const broken = items(10).subarray(0, 300);
@@ -172,25 +170,12 @@ describe("a create that fails", () => {
     expect(existsSync(file) && existsSync(own)).toBe(true);
   });
 
-  it("because the server was killed leaves what others put beside its files", async () => {
+  it("leaves foreign files when the server was killed", async () => {
     const server = await startServer();
     const { root, key } = server;
     onTestFinished(() => removeDir(root));
-    const part = tableFromIPC(items(10_000, { dimension: 64 }));
-    const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
-    const socket = connect({ host: "127.0.0.1", port: server.port });
-    socket.on("error", () => {});
-    socket.write(
-      head(
-        "POST /v1/table/t/create HTTP/1.1",
-        "Host: localhost",
-        `Authorization: Bearer ${key}`,
-        "Content-Type: application/vnd.apache.arrow.stream",
-        `Content-Length: ${body.length}`,
-      ),
-    );
-    socket.write(body.subarray(0, body.length - 100));
-    await eventually("files are being written", () => existsSync(join(root, "t.lance", "data")));
+    const socket = beginCreate(server, "t");
+    await waitFor("files are being written", () => existsSync(join(root, "t.lance", "data")));
     writeFileSync(join(root, "t.lance", "notes.txt"), "mine");
     await server.kill();
     socket.destroy();
@@ -203,13 +188,13 @@ describe("a create that fails", () => {
   });
 });
 
-describe("a directory with a table's name that holds none", () => {
-  it("is no table until one is there", async () => {
-    const { client } = serving;
+describe("a directory named like a table but without a table", () => {
+  it("is not served until it contains a table", async () => {
+    const { client } = joust;
     mkdirSync(inRoot("hollow.lance"));
     foreign("papers.lance/notes.txt");
     foreign("plain.lance");
-    await sleep(LOOK);
+    await sleep(SCAN_INTERVAL_MS);
     const { tables } = (await client.get("/v1/table")).json;
     for (const name of ["hollow", "papers", "plain"]) {
       expect(tables).not.toContain(name);
@@ -217,12 +202,12 @@ describe("a directory with a table's name that holds none", () => {
     }
     expect(existsSync(inRoot("papers.lance/notes.txt"))).toBe(true);
     expect(existsSync(inRoot("plain.lance"))).toBe(true);
-    expect(serving.server.output()).toMatch(/papers\.lance.*no Lance table is there/);
-    expect(serving.server.output()).toMatch(/plain\.lance.*not a directory/);
+    expect(joust.server.output()).toMatch(/papers\.lance.*no Lance table is there/);
+    expect(joust.server.output()).toMatch(/plain\.lance.*not a directory/);
 
     const { location } = await client.createTable("hollow-source", items(6));
     rmSync(inRoot("hollow.lance"), { recursive: true });
     cpSync(location, inRoot("hollow.lance"), { recursive: true });
-    await eventually("the table is served", async () => (await client.count("hollow")) === 6);
+    await waitFor("the table is served", async () => (await client.count("hollow")) === 6);
   });
 });

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { eventually } from "../harness/eventually.js";
-import { onEachDatabase } from "./each-database.js";
+import { waitFor } from "../harness/wait-for.js";
+import { describeOnEachDatabase } from "./catalog-databases.js";
 
 const newHash = () => createHash("sha256").update(randomBytes(32)).digest();
 
 describe("API keys", () => {
-  onEachDatabase((newCatalog, kind) => {
-    it("are found by their hash, listed and revoked", async () => {
+  describeOnEachDatabase((newCatalog, kind) => {
+    it("can be found by hash, listed and revoked", async () => {
       const { keys } = await newCatalog().open();
       expect(await keys.count()).toBe(0);
       const hash = newHash();
@@ -22,7 +22,7 @@ describe("API keys", () => {
       expect(await keys.findByHash(hash)).toBeUndefined();
     });
 
-    it("exist once", async () => {
+    it("are unique", async () => {
       const { keys } = await newCatalog().open();
       const hash = newHash();
       await keys.create({ name: "a", role: "read", hash });
@@ -31,24 +31,24 @@ describe("API keys", () => {
       });
     });
 
-    it("made and revoked by another process count", async () => {
+    it("take effect on a running server when another process creates or revokes them", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");
       const hash = newHash();
       expect(await server.keys.findByHash(hash)).toBeUndefined();
       const key = await tool.keys.create({ name: "a", role: "read", hash });
-      // SQLite is asked once in a millisecond, Postgres remembers a key for a second.
-      const soon = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
-      const found = async () => (await server.keys.findByHash(hash)) !== undefined;
-      await eventually("the key is known", found, soon);
+      // A key is cached for a millisecond with SQLite and for a second with Postgres.
+      const timeouts = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
+      const isKnown = async () => (await server.keys.findByHash(hash)) !== undefined;
+      await waitFor("the key is known", isKnown, timeouts);
       expect(server.keys.findByHashSync(hash)).toEqual(key);
       await tool.keys.revoke(key.id);
-      const gone = async () => (await server.keys.findByHash(hash)) === undefined;
-      await eventually("the key is revoked", gone, soon);
+      const isRevoked = async () => (await server.keys.findByHash(hash)) === undefined;
+      await waitFor("the key is revoked", isRevoked, timeouts);
     });
 
-    it("that nobody has cost a server next to nothing, and are known once they are made", async () => {
+    it("that do not exist cost no query for a while, and new keys are accepted soon after creation", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");
@@ -56,10 +56,10 @@ describe("API keys", () => {
       const [own, other] = [hashes[7] as Buffer, hashes[9] as Buffer];
       const began = performance.now();
       for (let round = 0; round < 3; round++) {
-        const found = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
-        expect(found.every((key) => key === undefined)).toBe(true);
+        const isKnown = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
+        expect(isKnown.every((key) => key === undefined)).toBe(true);
       }
-      // Without a query as long as the answers count.
+      // The negative results are cached: no query runs.
       if (performance.now() - began < 900) {
         expect(hashes.map((hash) => server.keys.findByHashSync(hash))).toEqual(
           hashes.map(() => null),
@@ -69,7 +69,7 @@ describe("API keys", () => {
       expect(await server.keys.findByHash(own)).toEqual(key);
       await tool.keys.create({ name: "other", role: "read", hash: other });
       const known = async () => (await server.keys.findByHash(other)) !== undefined;
-      await eventually("the other's key is known", known, { timeoutMs: 2_000 });
+      await waitFor("the other's key is known", known, { timeoutMs: 2_000 });
     });
   });
 });

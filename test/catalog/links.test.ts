@@ -10,19 +10,15 @@ import {
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { items } from "../harness/arrow.js";
-import { expectFailure } from "../harness/failure.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const key = newKey();
 
-async function serve(root: string, ...args: string[]): Promise<Server> {
-  const server = await startServer({ root, key, args });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (root: string, ...args: string[]): Promise<Server> =>
+  startServerForTest({ root, key, args });
 
 function directory(purpose: string): string {
   const path = tempDir(purpose);
@@ -30,7 +26,7 @@ function directory(purpose: string): string {
   return path;
 }
 
-/** A Lance table outside of the root that is served. */
+/** A Lance table outside of the served root. */
 async function tableElsewhere(rows: number): Promise<string> {
   const root = directory("elsewhere");
   const server = await serve(root);
@@ -45,11 +41,11 @@ const tables = async (server: Server): Promise<string[]> =>
 const isLink = (path: string): boolean =>
   lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
-/** How often something stands in what a server printed. */
+/** How often a text occurs in the server's output. */
 const times = (server: Server, text: string): number => server.output().split(text).length - 1;
 
-describe("symbolic links in a root", () => {
-  it("are tables where they lead to one; what is broken is skipped, and logged once", async () => {
+describe("a symbolic link in the root", () => {
+  it("is a table if its target is one, and a broken link is skipped and logged once", async () => {
     const table = await tableElsewhere(7);
     const root = directory("links");
     const elsewhere = directory("targets");
@@ -89,7 +85,7 @@ describe("symbolic links in a root", () => {
       expect(times(server, `${name}.lance"`), name).toBe(1);
       expectFailure(await client.post(`/v1/table/${name}/describe`), 404, 4);
       expectFailure(await client.post(`/v1/table/${name}/drop`), 404, 4);
-      // A table of that name is not written through the link.
+      // A new table with that name is not written through the link.
       const made = await client.createTable(name, items(1));
       expect(made.location).not.toBe(join(root, `${name}.lance`));
       expect(await client.count(name)).toBe(1);
@@ -99,7 +95,7 @@ describe("symbolic links in a root", () => {
     expect(existsSync(join(elsewhere, "missing"))).toBe(false);
   });
 
-  it("are removed with their table, and what they lead to stays", async () => {
+  it("is removed with its table, and its target stays", async () => {
     const table = await tableElsewhere(5);
     const before = readdirSync(table, { recursive: true }).sort();
     const root = directory("links");
@@ -114,7 +110,7 @@ describe("symbolic links in a root", () => {
     expect(await server.client.count("linked")).toBe(2);
   });
 
-  it("inside a table are removed with it, and what they lead to stays", async () => {
+  it("inside a table is removed with the table, and its target stays", async () => {
     const root = directory("links");
     const server = await serve(root);
     const { location } = await server.client.createTable("t", items(5));
@@ -126,7 +122,7 @@ describe("symbolic links in a root", () => {
     expect(readdirSync(moved)).toEqual(["mine"]);
   });
 
-  it("above a location are for tables that are there already", async () => {
+  it("in a location path is allowed for existing tables only", async () => {
     const table = await tableElsewhere(4);
     const root = directory("links");
     symlinkSync(join(table, ".."), join(root, "shelf"));
@@ -144,7 +140,7 @@ describe("symbolic links in a root", () => {
     expect(server.output()).toContain("still holds files that are not part of the table");
   });
 
-  it("are not followed with --follow-links never", async () => {
+  it("is not followed with --follow-links never", async () => {
     const table = await tableElsewhere(5);
     const root = directory("links");
     const link = join(root, "linked.lance");
@@ -163,7 +159,7 @@ describe("symbolic links in a root", () => {
     expect(await always.client.count("linked")).toBe(5);
     await always.stop();
 
-    // It is in the catalog by now.
+    // The catalog has it now.
     const again = await serve(root, "--follow-links", "never");
     const answer = await again.client.post("/v1/table/linked/count_rows", {});
     expectFailure(answer, 409, 19, /--follow-links never/);

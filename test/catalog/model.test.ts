@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
-/** What a catalog must do, without SQL: namespaces and tables by their path, written as JSON. */
+/** A model of the catalog without SQL: namespaces and tables by path, written as JSON. */
 class Model {
   readonly namespaces = new Set<string>(["[]"]);
   readonly tables = new Set<string>();
@@ -35,7 +35,7 @@ interface World {
 }
 type Command = fc.AsyncCommand<Model, World>;
 
-/** A command from what should happen and what does; both give a value or a code. */
+/** A command from the expected and the actual operation; both return a value or an error code. */
 function command(
   text: string,
   expected: (model: Model) => unknown,
@@ -45,15 +45,15 @@ function command(
     toString: () => text,
     check: () => true,
     async run(model, world) {
-      const found = await actual(world).catch((error) => error.code ?? error);
-      expect(found, text).toEqual(expected(model));
+      const result = await actual(world).catch((error) => error.code ?? error);
+      expect(result, text).toEqual(expected(model));
     },
   };
 }
 
 const bySize = (ids: readonly string[][]) => ids.map((id) => JSON.stringify(id)).sort();
 
-// Few names, so that they meet; some that sort differently as UTF-16, or near the separator.
+// Few names, so that commands collide; some sort differently as UTF-16 or near the separator.
 const name = fc.constantFrom("a", "b", "a b", "a$b", "ﬀ", "🦀");
 const path = fc.array(name, { maxLength: 3 });
 const id = fc.array(name, { minLength: 1, maxLength: 3 });
@@ -204,9 +204,9 @@ const commands = fc.commands(
   { maxCommands: 60, size: "max" },
 );
 
-describe("any sequence of changes", () => {
-  onEachDatabase((newCatalog, kind) => {
-    it("does what a plain model does, seen through two connections", async () => {
+describe("the catalog after any sequence of changes", () => {
+  describeOnEachDatabase((newCatalog, kind) => {
+    it("matches a simple model on both of its connections", async () => {
       const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
       console.log(`model test on ${kind}: JOUST_TEST_SEED=${seed}`);
       const open = newCatalog();

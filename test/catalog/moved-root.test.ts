@@ -1,8 +1,9 @@
 import { cpSync, existsSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 let dir: string;
@@ -12,15 +13,9 @@ beforeEach(() => {
 });
 afterEach(() => removeDir(dir));
 
-async function serve(root: string): Promise<Server> {
-  const server = await startServer({ root, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (root: string): Promise<Server> => startServerForTest({ root, key });
 
-/** A root with a table in a namespace, and one in the root, of 5 rows each. */
+/** A root with one table in a namespace and one in the root, of 5 rows each. */
 async function filled(root: string): Promise<void> {
   const server = await serve(root);
   await server.client.createNamespace("n");
@@ -29,7 +24,7 @@ async function filled(root: string): Promise<void> {
   await server.stop();
 }
 
-it("serves a root that was moved, tables of namespaces included", async () => {
+it("a moved root is served with the tables of its namespaces", async () => {
   await filled(join(dir, "before"));
   renameSync(join(dir, "before"), join(dir, "after"));
   const server = await serve(join(dir, "after"));
@@ -39,7 +34,7 @@ it("serves a root that was moved, tables of namespaces included", async () => {
   expect(existsSync(join(dir, "before"))).toBe(false);
 });
 
-it("serves a copy of a root without touching the original", async () => {
+it("serving a copy of a root leaves the original unchanged", async () => {
   const [original, copy] = [join(dir, "original"), join(dir, "copy")];
   await filled(original);
   cpSync(original, copy, { recursive: true });
@@ -52,7 +47,7 @@ it("serves a copy of a root without touching the original", async () => {
   expect(await first.client.count("t")).toBe(5);
 });
 
-it("takes a symbolic link to the root for the root", async () => {
+it("a symbolic link to the root is the same root", async () => {
   const [root, link] = [join(dir, "root"), join(dir, "link")];
   await filled(root);
   symlinkSync(root, link);

@@ -12,7 +12,7 @@ const refused = (name: string, rule: RegExp, where = { delimiter: "$", root: tru
 };
 
 describe("names", () => {
-  it("are nearly free", () => {
+  it("may contain almost any character", () => {
     for (const name of [
       "a",
       "-",
@@ -31,7 +31,7 @@ describe("names", () => {
     allowed("_joust", { delimiter: "$", root: false });
   });
 
-  it("hold nothing that could lead elsewhere", () => {
+  it("must not contain characters that lead to another path", () => {
     refused("", /must not be empty/);
     for (const name of [".", ".."]) refused(name, /are not names/);
     for (const name of ["a/b", "..\\a", "a\u0000", "a\nb", "\u007f", "\u009f", "a\u001fb"]) {
@@ -46,7 +46,7 @@ describe("names", () => {
 });
 
 describe("stored paths", () => {
-  it("are unambiguous, and descendants are one range", () => {
+  it("are unambiguous, and all descendants form one key range", () => {
     for (const path of [[], ["a"], ["a", "b"], ["a$b", "c"]]) {
       expect(decodePath(encodePath(path))).toEqual(path);
     }
@@ -63,14 +63,14 @@ describe("stored paths", () => {
   });
 });
 
-describe("locations", () => {
-  it("of root tables are what Lance tools expect", () => {
+describe("table locations", () => {
+  it("of root tables have the names that Lance tools expect", () => {
     expect(newLocation("/data", ["my-table_1.v2"])).toBe("/data/my-table_1.v2.lance");
     expect(newLocation("s3://bucket/p/", ["t"])).toBe("s3://bucket/p/t.lance");
     expect(newLocation("/data", ["t"], true)).toMatch(/^\/data\/t-[0-9a-f]{8}\.lance$/);
   });
 
-  it("are short and plain whatever the names", () => {
+  it("are short and contain only plain characters for any name", () => {
     const odd = ["a b%2F..", "é".repeat(100), "🦀".repeat(60), "x".repeat(128)];
     for (const id of [...odd.map((name) => [name]), odd]) {
       const file = newLocation("/data", id).slice("/data/".length);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const restrict = { missing: "fail", behavior: "restrict" } as const;
 const cascade = { missing: "fail", behavior: "cascade" } as const;
 
 describe("namespaces", () => {
-  onEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog) => {
     it("are created, described and dropped with their properties", async () => {
       const { catalog } = await newCatalog().open();
       const properties = { owner: "ada", "odd \u0000 value": "\ud800 ' \" \u001f" };
@@ -21,7 +21,7 @@ describe("namespaces", () => {
       });
     });
 
-    it("know the root, which is there from the start and stays", async () => {
+    it("include the root, which always exists", async () => {
       const { catalog } = await newCatalog().open();
       expect(await catalog.describeNamespace([])).toEqual({ path: [], properties: {} });
       await expect(catalog.createNamespace([], "create", {})).rejects.toMatchObject({ code: 2 });
@@ -35,7 +35,7 @@ describe("namespaces", () => {
       await expect(catalog.dropNamespace([], cascade)).rejects.toMatchObject({ code: 13 });
     });
 
-    it("need their parent", async () => {
+    it("require an existing parent", async () => {
       const { catalog } = await newCatalog().open();
       for (const mode of ["create", "exist_ok", "overwrite"] as const) {
         await expect(catalog.createNamespace(["a", "b"], mode, {})).rejects.toMatchObject({
@@ -45,20 +45,20 @@ describe("namespaces", () => {
       }
     });
 
-    it("follow the mode when they exist", async () => {
+    it("that exist are handled as the create mode says", async () => {
       const { catalog } = await newCatalog().open();
       await catalog.createNamespace(["a"], "create", { v: "1" });
       await expect(catalog.createNamespace(["a"], "create", { v: "2" })).rejects.toMatchObject({
         code: ErrorCode.NamespaceAlreadyExists,
       });
-      const kept = await catalog.createNamespace(["a"], "exist_ok", { v: "2" });
-      expect(kept.namespace.properties).toEqual({ v: "1" });
+      const existing = await catalog.createNamespace(["a"], "exist_ok", { v: "2" });
+      expect(existing.namespace.properties).toEqual({ v: "1" });
       const replaced = await catalog.createNamespace(["a"], "overwrite", { w: "3" });
       expect(replaced.namespace.properties).toEqual({ w: "3" });
       expect((await catalog.describeNamespace(["a"])).properties).toEqual({ w: "3" });
     });
 
-    it("lose all they hold when overwritten, and only that", async () => {
+    it("lose exactly their contents when they are overwritten", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       for (const path of [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["a "]]) {
@@ -76,7 +76,7 @@ describe("namespaces", () => {
       for (const table of outside) expect(await catalog.table(table.id)).toEqual(table);
     });
 
-    it("are dropped by restrict only when empty", async () => {
+    it("are dropped with restrict only if they are empty", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       await catalog.createNamespace(["a"], "create", {});
@@ -86,13 +86,13 @@ describe("namespaces", () => {
       const table = await makeTable(store, ["a", "b", "t"]);
       await expect(catalog.dropNamespace(["a", "b"], restrict)).rejects.toMatchObject(notEmpty);
       await catalog.dropTable(table.id);
-      // Its files are still being removed: that is nobody's business any more.
+      // Its files are still being removed, which blocks nothing.
       await catalog.dropNamespace(["a", "b"], restrict);
       await catalog.reserveTable(["a", "making"], { properties: {}, storageOptions: {} });
       await expect(catalog.dropNamespace(["a"], restrict)).rejects.toMatchObject(notEmpty);
     });
 
-    it("are dropped by cascade with everything below", async () => {
+    it("are dropped with cascade together with everything below", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       await catalog.createNamespace(["a"], "create", { kept: "until the end" });
@@ -112,7 +112,7 @@ describe("namespaces", () => {
       expect(await catalog.listNamespaces([], {})).toEqual({ items: [] });
     });
 
-    it("that are missing are skipped or refused", async () => {
+    it("that are missing are skipped or rejected as the mode says", async () => {
       const { catalog } = await newCatalog().open();
       for (const behavior of ["restrict", "cascade"] as const) {
         expect(await catalog.dropNamespace(["x", "y"], { missing: "skip", behavior })).toBeNull();
@@ -122,7 +122,7 @@ describe("namespaces", () => {
       }
     });
 
-    it("of any allowed name keep apart, whatever delimiters and quotes it holds", async () => {
+    it("with any allowed name are distinct, whatever delimiters and quotes the name contains", async () => {
       const { catalog } = await newCatalog().open();
       const names = [
         "a$b",

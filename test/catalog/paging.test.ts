@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Page, PageRequest } from "../../src/catalog/catalog.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
-/** Follows the tokens to the end. */
+/** Follows the page tokens to the end. */
 async function walk<T>(
   list: (page: PageRequest) => Promise<Page<T>>,
   limit: number,
@@ -21,9 +21,9 @@ async function walk<T>(
   return items;
 }
 
-describe("listings", () => {
-  onEachDatabase((newCatalog) => {
-    it("give every name once in byte order, in pages of any size", async () => {
+describe("catalog listings", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("return every name once in byte order for any page size", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       const names = ["Z", "a", "a-", "a0", "b", "é", "ﬀ", "🦀"];
@@ -41,7 +41,7 @@ describe("listings", () => {
       expect(await catalog.listTables([], {})).toEqual({ items: names });
     });
 
-    it("skip and double nothing while others insert and drop", async () => {
+    it("neither skip nor repeat names during concurrent changes", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       const fixed = Array.from({ length: 40 }, (_, i) => `t${String(i).padStart(3, "0")}`);
@@ -61,13 +61,13 @@ describe("listings", () => {
       expect(seen.filter((name) => fixed.includes(name))).toEqual(fixed);
     });
 
-    it("need their namespace", async () => {
+    it("fail if the namespace does not exist", async () => {
       const { catalog } = await newCatalog().open();
       await expect(catalog.listTables(["x"], {})).rejects.toMatchObject({ code: 1 });
       await expect(catalog.listNamespaces(["x"], {})).rejects.toMatchObject({ code: 1 });
     });
 
-    it("refuse limits and tokens that are not theirs", async () => {
+    it("reject invalid limits and foreign tokens", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       await catalog.createNamespace(["n"], "create", {});

@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { clientLocation } from "../../src/catalog/tables/client-location.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const declare = async ({ catalog }: OpenCatalog, id: string[], location?: string) =>
   (await catalog.changeTables({ declare: [{ id, location, properties: {} }] })).declared[0];
 
-onEachDatabase((newCatalog) => {
-  it("declares a table, lists it, and confirms it", async () => {
+describeOnEachDatabase((newCatalog) => {
+  it("the catalog declares a table, lists it and confirms it", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;
     const declared = await declare(store, ["t"]);
@@ -23,7 +23,7 @@ onEachDatabase((newCatalog) => {
     await expect(catalog.confirmTable("nobody")).rejects.toMatchObject({ code: 14 });
   });
 
-  it("refuses names and locations that are taken, and parents that are not there", async () => {
+  it("declare rejects taken names, taken locations and missing parents", async () => {
     const given = newCatalog();
     const store = await given.open();
     const there = await makeTable(store, ["there"]);
@@ -39,7 +39,7 @@ onEachDatabase((newCatalog) => {
     await expect(declare(store, ["a/b"])).rejects.toMatchObject({ code: 13 });
   });
 
-  it("declares and deregisters all or nothing", async () => {
+  it("a batch declares and deregisters all of its tables or none", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;
     await makeTable(store, ["old"]);
@@ -62,16 +62,16 @@ onEachDatabase((newCatalog) => {
     expect((await catalog.listTables([], {})).items).toEqual(["old", "old2"]);
   });
 
-  it("remembers what was deregistered, until it is registered again", async () => {
+  it("a deregistered location stays excluded until it is registered again", async () => {
     const given = newCatalog();
     const store = await given.open();
     const { catalog } = store;
     const table = await makeTable(store, ["t"]);
     await catalog.changeTables({ deregister: [["t"]] });
     await expect(catalog.table(["t"])).rejects.toMatchObject({ code: 4 });
-    // Neither adoption nor a new table takes the files.
-    const found = { tables: [{ id: ["t"], location: table.location }], namespaces: [] };
-    expect((await catalog.adopt(found, async () => "table")).adopted).toEqual([]);
+    // Neither adoption nor a new table uses the files.
+    const result = { tables: [{ id: ["t"], location: table.location }], namespaces: [] };
+    expect((await catalog.adopt(result, async () => "table")).adopted).toEqual([]);
     expect((await makeTable(store, ["t"])).location).not.toBe(table.location);
     await expect(declare(store, ["u"], table.location)).rejects.toMatchObject({ code: 5 });
     const again = { id: ["back"], location: table.location, properties: { a: "b" } };
@@ -83,7 +83,7 @@ onEachDatabase((newCatalog) => {
     ).rejects.toMatchObject({ code: 5 });
   });
 
-  it("replaces a registration where it is told to", async () => {
+  it("register replaces a registration only if replace is set", async () => {
     const store = await newCatalog().open();
     const { catalog } = store;
     const one = await makeTable(store, ["one"]);
@@ -96,13 +96,13 @@ onEachDatabase((newCatalog) => {
     const { replaced } = await catalog.registerTable(wanted, { replace: true });
     expect(replaced).toMatchObject({ key: one.key, location: one.location });
     expect(await catalog.table(["one"])).toMatchObject({ location: two.location });
-    // The same once more only sets the properties, and keeps the table's key.
+    // A repeated registration only sets the properties and keeps the table's key.
     const before = await catalog.table(["one"]);
     await catalog.registerTable({ ...wanted, properties: { x: "z" } }, { replace: true });
     expect(await catalog.table(["one"])).toEqual({ ...before, properties: { x: "z" } });
   });
 
-  it("lets one at a time write a first version", async () => {
+  it("only one caller at a time may write the first version of a declared table", async () => {
     const given = newCatalog();
     const store = await given.open();
     const { catalog } = store;
@@ -112,7 +112,7 @@ onEachDatabase((newCatalog) => {
     expect(await catalog.table(["t"])).toMatchObject({ declared: true });
     await catalog.releaseFirstVersion(key);
     expect(await catalog.claimFirstVersion(key)).toBe(true);
-    // The right of a server that is gone is anybody's.
+    // The claim of an ended server is free.
     await store.close();
     const next = await given.open();
     expect(await next.catalog.claimFirstVersion(key)).toBe(true);
@@ -122,21 +122,21 @@ onEachDatabase((newCatalog) => {
     expect(await next.catalog.table(["t"])).toMatchObject({ declared: false });
   });
 
-  it("takes a declared table whose files a look at the root finds as one with versions", async () => {
+  it("adoption confirms a declared table when its files appear", async () => {
     const store = await newCatalog().open();
     const declared = await declare(store, ["t"]);
-    const found = {
+    const result = {
       tables: [{ id: ["t"], location: declared?.location as string }],
       namespaces: [],
     };
-    await store.catalog.adopt(found, async () => "other");
+    await store.catalog.adopt(result, async () => "other");
     expect(await store.catalog.table(["t"])).toMatchObject({ declared: true });
-    await store.catalog.adopt(found, async () => "table");
+    await store.catalog.adopt(result, async () => "table");
     expect(await store.catalog.table(["t"])).toMatchObject({ key: declared?.key, declared: false });
   });
 });
 
-it("takes locations below the root only, in every form that names one", () => {
+it("a client may name locations below the root only, in every form of a location", () => {
   for (const given of ["a.lance", "/data/root/a.lance", "file:///data/root/a.lance/"]) {
     expect(clientLocation("/data/root", given)).toBe("/data/root/a.lance");
   }

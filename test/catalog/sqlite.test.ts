@@ -7,7 +7,7 @@ import { SqliteConnection } from "../../src/database/sqlite/connection.js";
 import { openSqlite } from "../../src/database/sqlite/open.js";
 import { openCatalog } from "../../src/server/open-catalog.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { quiet } from "./each-database.js";
+import { quiet } from "./catalog-databases.js";
 
 let directory: string;
 let path: string;
@@ -18,7 +18,7 @@ beforeEach(() => {
 afterEach(() => removeDir(directory));
 
 describe("the SQLite connection", () => {
-  it("is durable, shared and checks references", () => {
+  it("is durable, shared and enforces foreign keys", () => {
     const connection = new SqliteConnection(path);
     const pragma = (name: string) =>
       Object.values(connection.prepare(`pragma ${name}`).all([])[0] as object)[0];
@@ -29,9 +29,9 @@ describe("the SQLite connection", () => {
     connection.close();
   });
 
-  it("goes on committing after a write was refused because the file was locked", async () => {
+  it("continues to commit after a write failed because the file was locked", async () => {
     const db = await openSqlite(path);
-    const rival = new Database(path);
+    const other = new Database(path);
     const create = (name: string) =>
       db.write((t) =>
         t
@@ -39,25 +39,25 @@ describe("the SQLite connection", () => {
           .values({ path: name, parent: "", name, properties: "{}", found: 0, created_at: 1 })
           .execute(),
       );
-    rival.exec("begin immediate");
+    other.exec("begin immediate");
     await expect(create("a")).rejects.toMatchObject({ code: 17 });
-    // The same outside a transaction, as migrations write.
+    // The same outside of a transaction, as in migrations.
     await expect(sql`update namespaces set name = name`.execute(db.read)).rejects.toMatchObject({
       code: "SQLITE_BUSY",
     });
-    rival.exec("rollback");
+    other.exec("rollback");
     await create("b");
-    expect(rival.prepare("select name from namespaces order by name").all()).toEqual([
+    expect(other.prepare("select name from namespaces order by name").all()).toEqual([
       { name: "" },
       { name: "b" },
     ]);
-    rival.exec("begin immediate");
-    rival.exec("rollback");
-    rival.close();
+    other.exec("begin immediate");
+    other.exec("rollback");
+    other.close();
     await db.close();
   });
 
-  it("undoes a write that fails, and only that one of those it commits together", async () => {
+  it("rolls back only the failing write of a group commit", async () => {
     const db = await openSqlite(path);
     const create = (name: string, then = () => {}) =>
       db.write(async (t) => {
@@ -77,7 +77,7 @@ describe("the SQLite connection", () => {
     await db.close();
   });
 
-  it("refuses to bind what would end the process", () => {
+  it("rejects a bind value that would end the process", () => {
     const connection = new SqliteConnection(path);
     expect(() => connection.prepare("select ? as a").all([true])).toThrow(
       /boolean cannot be bound/,
@@ -86,7 +86,7 @@ describe("the SQLite connection", () => {
     connection.close();
   });
 
-  it("answers each call with its own parameters", () => {
+  it("gives each call its own parameters", () => {
     const connection = new SqliteConnection(path);
     const same = () => connection.prepare("select ? as a union all select ? as a");
     expect(same().all([1, 2])).toEqual([{ a: 1 }, { a: 2 }]);
@@ -99,7 +99,7 @@ describe("a SQLite catalog", () => {
   const open = (role: "server" | "tool") =>
     openCatalog({ root: directory, url: path, log: quiet, role });
 
-  it("is served by several servers, which know who of them is there", async () => {
+  it("can be shared by several servers, and each is registered while it runs", async () => {
     const alive = async () => {
       const db = await openSqlite(path);
       const rows = await db.read.selectFrom("servers").select("id").execute();
@@ -116,7 +116,7 @@ describe("a SQLite catalog", () => {
     expect(readdirSync(directory).filter((name) => name.includes("-server-"))).toEqual([]);
   });
 
-  it("commits for two processes that write all the time", async () => {
+  it("commits for two processes that write continuously", async () => {
     const servers = [await open("server"), await open("server")];
     const create = (server: number) =>
       Array.from({ length: 50 }, (_, index) =>
@@ -128,13 +128,13 @@ describe("a SQLite catalog", () => {
     for (const server of servers) await server.close();
   });
 
-  it("that is no database is left as it is", async () => {
+  it("rejects a file that is not a database and leaves it unchanged", async () => {
     writeFileSync(path, "these are somebody's notes, not a database. ".repeat(100));
     await expect(open("tool")).rejects.toThrow();
     expect(existsSync(`${path}-wal`)).toBe(false);
   });
 
-  it("looks names up by index, and pages without sorting", async () => {
+  it("looks names up by index and pages without a sort", async () => {
     const db = await openSqlite(path);
     const plan = async (query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
       const { sql: text, parameters } = query.compile();

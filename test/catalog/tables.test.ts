@@ -2,13 +2,13 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { makeTable, onEachDatabase } from "./each-database.js";
+import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
 const nothing = { properties: {}, storageOptions: {} };
 
 describe("tables", () => {
-  onEachDatabase((newCatalog, kind) => {
-    it("are seen once published, with all that was given", async () => {
+  describeOnEachDatabase((newCatalog, kind) => {
+    it("are visible with all their options once they are published", async () => {
       const { catalog } = await newCatalog().open();
       const options = { properties: { a: "1" }, storageOptions: { region: "x" } };
       const reserved = await catalog.reserveTable(["t"], options);
@@ -21,7 +21,7 @@ describe("tables", () => {
       expect(await catalog.listTables([], {})).toEqual({ items: ["t"] });
     });
 
-    it("hold their name from the reservation on, and give it back", async () => {
+    it("reserve their name until they are released", async () => {
       const { catalog } = await newCatalog().open();
       const { key } = await catalog.reserveTable(["t"], nothing);
       const taken = { code: ErrorCode.TableAlreadyExists, message: 'table "t" already exists' };
@@ -30,29 +30,33 @@ describe("tables", () => {
       const second = await catalog.reserveTable(["t"], nothing);
       await catalog.publishTable(second.key);
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject(taken);
-      // Releasing is for tables in the making only.
+      // Only a reserved table can be released.
       await catalog.releaseTable(second.key);
       expect(await catalog.table(["t"])).toEqual(second);
     });
 
-    it("that are missing tell whether it is the namespace that is missing", async () => {
+    it("that are missing cause an error that distinguishes a missing namespace from a missing table", async () => {
       const { catalog } = await newCatalog().open();
       await catalog.createNamespace(["n"], "create", {});
-      for (const ask of [
+      for (const operation of [
         (id: string[]) => catalog.table(id),
         (id: string[]) => catalog.dropTable(id),
         (id: string[]) => catalog.renameTable(id, ["new"]),
       ]) {
-        await expect(ask(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
-        await expect(ask(["n", "t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
-        await expect(ask(["x", "t"])).rejects.toMatchObject({ code: ErrorCode.NamespaceNotFound });
-        await expect(ask([])).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
+        await expect(operation(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
+        await expect(operation(["n", "t"])).rejects.toMatchObject({
+          code: ErrorCode.TableNotFound,
+        });
+        await expect(operation(["x", "t"])).rejects.toMatchObject({
+          code: ErrorCode.NamespaceNotFound,
+        });
+        await expect(operation([])).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
       }
       await expect(catalog.reserveTable(["x", "t"], nothing)).rejects.toMatchObject({ code: 1 });
       expect(catalog.tableSync(["t"])).toBeUndefined();
     });
 
-    it("keep their location to themselves until their files are gone", async () => {
+    it("keep their location until their files are removed", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       const first = await makeTable(store, ["t"]);
@@ -66,7 +70,7 @@ describe("tables", () => {
       expect(third.location).toBe(first.location);
     });
 
-    it("are left alone by a drop that means an earlier one of their name", async () => {
+    it("are not dropped by a drop of an earlier table with the same name", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       const first = await makeTable(store, ["t"]);
@@ -76,7 +80,7 @@ describe("tables", () => {
       expect(await catalog.dropTable(["t"], second.key)).toEqual(second);
     });
 
-    it("leave files that are already there alone", async () => {
+    it("never use a directory that already exists", async () => {
       const open = newCatalog();
       const store = await open.open();
       mkdirSync(join(open.root, "t.lance"));
@@ -84,7 +88,7 @@ describe("tables", () => {
       expect(location).toMatch(/\/t-[0-9a-f]{8}\.lance$/);
     });
 
-    it("are renamed, also into another namespace, and move no files", async () => {
+    it("are renamed within and between namespaces without moving files", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       const table = await makeTable(store, ["old"], { p: "1" });
@@ -93,11 +97,11 @@ describe("tables", () => {
       expect(renamed).toEqual({ ...table, id: ["n", "new"] });
       expect(await catalog.table(["n", "new"])).toEqual(renamed);
       await expect(catalog.table(["old"])).rejects.toMatchObject({ code: 4 });
-      // The old name is free, its location is not.
+      // The old name is free, the location is not.
       expect((await makeTable(store, ["old"])).location).not.toBe(table.location);
     });
 
-    it("are not renamed onto a name that is taken, their own included", async () => {
+    it("cannot be renamed to a taken name, including their own", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       await makeTable(store, ["a"]);
@@ -112,7 +116,7 @@ describe("tables", () => {
       await expect(catalog.renameTable(["a"], [])).rejects.toMatchObject({ code: 13 });
     });
 
-    it("take new properties while they live", async () => {
+    it("accept new properties until they are dropped", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;
       const { key } = await makeTable(store, ["t"], { a: "1" });
@@ -122,7 +126,7 @@ describe("tables", () => {
       await expect(catalog.setTableProperties(key, {})).rejects.toMatchObject({ code: 14 });
     });
 
-    it("keep properties that others set at the same time", async () => {
+    it("keep properties that are set concurrently", async () => {
       const open = newCatalog();
       const store = await open.open();
       const other = await open.open("tool");
@@ -140,7 +144,7 @@ describe("tables", () => {
       await expect(store.catalog.mergeTableProperties(key, {})).rejects.toMatchObject({ code: 14 });
     });
 
-    it("of child namespaces go where LanceDB looks for them", async () => {
+    it("in child namespaces get the location that LanceDB expects", async () => {
       const store = await newCatalog().open();
       await store.catalog.createNamespace(["a"], "create", {});
       await store.catalog.createNamespace(["a", "b c"], "create", {});
@@ -148,7 +152,7 @@ describe("tables", () => {
       expect(location).toMatch(/\/[0-9a-f]{8}_a\$b_c\$t$/);
     });
 
-    it(kind === "sqlite" ? "are found without a promise" : "are asked for every time", async () => {
+    it(`${kind === "sqlite" ? "are read synchronously" : "are read with a query each time"}`, async () => {
       const store = await newCatalog().open();
       const table = await makeTable(store, ["t"]);
       expect(store.catalog.tableSync(["t"])).toEqual(kind === "sqlite" ? table : undefined);

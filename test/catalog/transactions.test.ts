@@ -6,7 +6,7 @@ import { openSqlite } from "../../src/database/sqlite/open.js";
 import { isPostgres } from "../../src/foundation/addresses.js";
 import { timedId } from "../../src/foundation/timed-id.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase, quiet, type TestCatalog } from "./each-database.js";
+import { describeOnEachDatabase, makeTable, quiet, type TestCatalog } from "./catalog-databases.js";
 
 const DAY = 24 * 3_600_000;
 
@@ -17,7 +17,7 @@ const set = (key: string, value: string, mode: "overwrite" | "fail" | "skip" = "
 
 afterEach(() => vi.useRealTimers());
 
-/** Looks into the catalog's tables, past the catalog. */
+/** Reads the catalog's tables directly. */
 async function reading<T>(
   { url }: TestCatalog,
   look: (db: Kysely<CatalogSchema>) => Promise<T>,
@@ -26,7 +26,7 @@ async function reading<T>(
   return look(db.read).finally(db.close);
 }
 
-/** Ids of the transactions that have a row. */
+/** Ids of the stored transactions. */
 const stored = (catalog: TestCatalog): Promise<string[]> =>
   reading(catalog, async (db) => {
     const rows = await db.selectFrom("transactions").select("id").execute();
@@ -40,8 +40,8 @@ async function jobOn(store: OpenCatalog) {
   return { table, job };
 }
 
-onEachDatabase((newCatalog) => {
-  it("records work that is done", async () => {
+describeOnEachDatabase((newCatalog) => {
+  it("a finished operation is recorded as a transaction", async () => {
     const { transactions } = await newCatalog().open();
     const id = await transactions.record({ properties: { a: "b" } });
     expect(await transactions.describe(id)).toEqual({
@@ -54,7 +54,7 @@ onEachDatabase((newCatalog) => {
     await expect(transactions.alter(id, cancel)).rejects.toMatchObject({ code: 14 });
   });
 
-  it("stores nothing of what its id says", async () => {
+  it("a transaction that fits into its id is not stored", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const ids = await Promise.all([1, 2, 3].map(() => transactions.record({ properties: {} })));
@@ -63,7 +63,7 @@ onEachDatabase((newCatalog) => {
     expect(await stored(catalog)).toEqual([]);
   });
 
-  it("keeps what is too long for an id", async () => {
+  it("a transaction that is too long for its id is stored", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const properties = { object: "x".repeat(2_000) };
@@ -78,7 +78,7 @@ onEachDatabase((newCatalog) => {
     });
   });
 
-  it("is what every server of the catalog tells, the next one's process too, and no other's", async () => {
+  it("every server of the same catalog can describe a transaction, and no other server can", async () => {
     const catalog = newCatalog();
     const [first, second] = await Promise.all([catalog.open(), catalog.open()]);
     const [a, b] = [first.transactions, second.transactions];
@@ -93,12 +93,12 @@ onEachDatabase((newCatalog) => {
     const tool = (await catalog.open("tool")).transactions;
     const ofTool = await tool.record({ properties: { by: "tool" } });
     expect((await next.describe(ofTool)).properties).toEqual({ by: "tool" });
-    const stranger = await newCatalog().open();
-    await expect(stranger.transactions.describe(ofFirst)).rejects.toMatchObject({ code: 10 });
-    await expect(stranger.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });
+    const unrelated = await newCatalog().open();
+    await expect(unrelated.transactions.describe(ofFirst)).rejects.toMatchObject({ code: 10 });
+    await expect(unrelated.transactions.alter(ofFirst, [])).rejects.toMatchObject({ code: 10 });
   });
 
-  it("is stored once something is set on it, for all servers", async () => {
+  it("a transaction is stored for all servers once a property is set on it", async () => {
     const catalog = newCatalog();
     const [a, b] = [(await catalog.open()).transactions, (await catalog.open()).transactions];
     const id = await a.record({ properties: { by: "a" } });
@@ -111,7 +111,7 @@ onEachDatabase((newCatalog) => {
     expect(await stored(catalog)).toEqual([id]);
   });
 
-  it("is unknown after seven days, and what was set on it lasts as long", async () => {
+  it("a transaction expires after seven days, and its later properties expire with it", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const now = Date.now();
@@ -133,7 +133,7 @@ onEachDatabase((newCatalog) => {
     expect(made[0]?.created_at, "of the record, not of the alteration").toBeLessThan(now - 6 * DAY);
   });
 
-  it("is what an earlier version of joust stored", async () => {
+  it("a transaction stored by an earlier version of joust can be read and altered", async () => {
     const catalog = newCatalog();
     const { transactions } = await catalog.open();
     const id = timedId();
@@ -149,7 +149,7 @@ onEachDatabase((newCatalog) => {
     expect((await transactions.alter(id, [set("c", "d")])).properties).toEqual({ a: "b", c: "d" });
   });
 
-  it("follows a job, and keeps how it ended when the job is forgotten", async () => {
+  it("the transaction of a job has the status of the job and keeps it after the job is deleted", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { table, job } = await jobOn(store);
@@ -175,7 +175,7 @@ onEachDatabase((newCatalog) => {
     expect(await status(third.id)).toBe("Canceled");
   });
 
-  it("cancels the job of a transaction, and only one that has not ended", async () => {
+  it("cancelling a transaction cancels its job only while the job has not ended", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { job } = await jobOn(store);
@@ -190,7 +190,7 @@ onEachDatabase((newCatalog) => {
     ).rejects.toMatchObject({ code: 14 });
   });
 
-  it("applies all actions or none", async () => {
+  it("an alteration applies all of its actions or none", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;
     const { job } = await jobOn(store);
@@ -227,7 +227,7 @@ onEachDatabase((newCatalog) => {
     expect(await jobs.find(job.id)).toMatchObject({ state: "QUEUED" });
   });
 
-  it("lets alterations at the same time follow one another, on all servers", async () => {
+  it("concurrent alterations on several servers are applied one after another", async () => {
     const catalog = newCatalog();
     const servers = [await catalog.open(), await catalog.open()];
     const id = (await servers[0]?.transactions.record({ properties: {} })) as string;
@@ -241,7 +241,7 @@ onEachDatabase((newCatalog) => {
     }
   });
 
-  it("lists jobs page by page, newest first, while others are queued", async () => {
+  it("the job listing is paged newest first while jobs are added", async () => {
     const store = await newCatalog().open();
     const { jobs } = store;
     const table = await makeTable(store, ["t"]);
@@ -268,7 +268,7 @@ onEachDatabase((newCatalog) => {
     }
   });
 
-  it("keeps a paused job from being claimed", async () => {
+  it("a paused job is not claimed", async () => {
     const store = await newCatalog().open();
     const { jobs } = store;
     const { job } = await jobOn(store);
@@ -280,7 +280,7 @@ onEachDatabase((newCatalog) => {
     await jobs.pause(job.id, false);
     expect(await jobs.done(job.id)).toBe(false);
     expect(await jobs.claim([])).toMatchObject({ id: job.id });
-    // The run came to its end all the same.
+    // The run ended before the pause took effect.
     await jobs.pause(job.id, true);
     expect(await jobs.done(job.id)).toBe(true);
     expect(await jobs.find(job.id)).toMatchObject({ state: "DONE", paused: false });

@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { openPostgres } from "../../src/database/postgres/open.js";
 import { openSqlite } from "../../src/database/sqlite/open.js";
-import { onEachDatabase, quiet } from "./each-database.js";
+import { describeOnEachDatabase, quiet } from "./catalog-databases.js";
 
-onEachDatabase((newCatalog, kind) => {
-  it("refuses a catalog that a newer joust has migrated, and changes nothing in it", async () => {
+describeOnEachDatabase((newCatalog, kind) => {
+  it("a catalog of a newer joust version is rejected and left unchanged", async () => {
     const catalog = newCatalog();
     await (await catalog.open("tool")).close();
     const db = await (kind === "postgres"

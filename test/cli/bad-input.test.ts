@@ -4,9 +4,9 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterEach, describe, expect, it } from "vitest";
 import { newCertificate } from "../harness/certificate.js";
+import { type CliResult, runCli } from "../harness/cli.js";
 import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { type Ended, joust } from "./run.js";
 
 const directories: string[] = [];
 
@@ -21,20 +21,20 @@ afterEach(() => {
 });
 
 /** Exit code 1, and one sentence that says what to do. */
-function expectSentence({ code, err }: Ended, sentence: string | RegExp): void {
+function expectSentence({ code, err }: CliResult, sentence: string | RegExp): void {
   expect([code, err]).toEqual([1, expect.stringMatching(/^joust: [^\n]+\n$/)]);
   if (typeof sentence === "string") expect(err).toBe(`joust: ${sentence}\n`);
   else expect(err).toMatch(sentence);
 }
 
 describe("joust serve", () => {
-  it("makes nothing in the root when the certificate cannot be used", async () => {
+  it("creates nothing in the root if the certificate is invalid", async () => {
     const dir = newDir();
     const { certFile, keyFile } = newCertificate(dir, "good");
     const other = newCertificate(dir, "other");
     const serve = (cert: string, key: string) => {
       const tls = ["--tls-cert", cert, "--tls-key", key];
-      return joust(["serve", join(dir, "data"), "--port", "0", ...tls]);
+      return runCli(["serve", join(dir, "data"), "--port", "0", ...tls]);
     };
     const none = join(dir, "none.pem");
     expectSentence(
@@ -52,7 +52,7 @@ describe("joust serve", () => {
     expect(existsSync(join(dir, "data"))).toBe(false);
   });
 
-  it("names a port that is taken, and starts on the same root afterwards", async () => {
+  it("names the port that is in use and starts on the same root afterwards", async () => {
     const dir = newDir();
     const taken = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -60,18 +60,18 @@ describe("joust serve", () => {
     });
     try {
       expectSentence(
-        await joust(["serve", join(dir, "data"), "--port", String(port)]),
+        await runCli(["serve", join(dir, "data"), "--port", String(port)]),
         `cannot listen on 127.0.0.1:${port}: the port is in use: choose another --port, or stop the program that listens on it`,
       );
     } finally {
       taken.close();
     }
-    expect(await joust(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
+    expect(await runCli(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
   });
 
-  it("refuses a data directory of a newer version, and changes nothing in it", async () => {
+  it("rejects a data directory of a newer version and leaves it unchanged", async () => {
     const root = join(newDir(), "data");
-    await joust(["key", "create", "--name", "one", root]);
+    await runCli(["key", "create", "--name", "one", root]);
     const file = join(root, ".joust", "catalog.db");
     const database = new Database(file);
     database.exec("insert into joust_migrations (name, timestamp) values ('9999-later', '')");
@@ -84,20 +84,20 @@ describe("joust serve", () => {
       ["key", "list", root],
     ]) {
       expectSentence(
-        await joust(args),
+        await runCli(args),
         "the catalog belongs to a newer version of joust (it has 9999-later): start that version, or restore the catalog from a backup that this version made",
       );
     }
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it("says what to do when a compiled engine is not one for this host", async () => {
+  it("tells what to do if the compiled engine does not fit this host", async () => {
     const dir = newDir();
     const engine = join(dir, "engine.node");
     writeFileSync(engine, "no library at all\n".repeat(300));
     const env = { NAPI_RS_NATIVE_LIBRARY_PATH: engine };
     for (const args of [["serve", join(dir, "data")], ["demo"], ["maintain", join(dir, "data")]]) {
-      const ended = await joust(args, { env });
+      const ended = await runCli(args, { env });
       expectSentence(ended, /: the installed engine is for another platform than \S+: remove /);
       expect(ended.out).toBe("");
     }
@@ -118,30 +118,33 @@ withDisk("a disk", () => {
   ];
 
   it.each([0, 16_384, 262_144])(
-    "that is full but for %d bytes is named, and what was begun on it is used later",
+    "with a disk that is full except for %d bytes the commands name the full disk and work after space is free",
     async (left) => {
       disk = new SmallDisk(8);
       const root = join(disk.path, "data");
       disk.fill(left);
       for (const args of commands(root)) {
         expectSentence(
-          await joust(args),
+          await runCli(args),
           /^joust: no space is left on the disk for .+: free some, or /,
         );
       }
       disk.empty();
-      const made = await joust(["key", "create", "--name", "one", root]);
+      const made = await runCli(["key", "create", "--name", "one", root]);
       expect(made).toMatchObject({ code: 0, err: "" });
     },
   );
 
-  it("that is read-only is named", async () => {
+  it("with a read-only disk the commands name the read-only disk", async () => {
     disk = new SmallDisk(8);
     const root = join(disk.path, "data");
     mkdirSync(root);
     disk.setReadOnly(true);
     for (const args of commands(root)) {
-      expectSentence(await joust(args), /is on a read-only file system: mount it for writing, or /);
+      expectSentence(
+        await runCli(args),
+        /is on a read-only file system: mount it for writing, or /,
+      );
     }
   });
 });

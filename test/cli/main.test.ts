@@ -1,20 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { runCli } from "../harness/cli.js";
 import { tempDir } from "../harness/temp.js";
-import { joust } from "./run.js";
 
 describe("joust", () => {
-  it("shows its help and its version", async () => {
-    const help = await joust(["--help"]);
+  it("prints its help and its version", async () => {
+    const help = await runCli(["--help"]);
     expect(help).toMatchObject({ code: 0, err: "" });
     expect(help.out).toContain("joust serve [ROOT] [options]");
     expect(help.out).toContain("--drain-timeout TIME");
-    expect(await joust(["serve", "--help"])).toEqual(help);
+    expect(await runCli(["serve", "--help"])).toEqual(help);
   });
 
-  it("tells the versions of its parts and the HTTP transport of this host", async () => {
-    const { code, out } = await joust(["--version"]);
+  it("prints the versions of its parts and the HTTP transport of this host", async () => {
+    const { code, out } = await runCli(["--version"]);
     expect(code).toBe(0);
     const [version, engine, http] = out.split("\n");
     expect(version).toMatch(/^joust \d+\.\d+\.\d+$/);
@@ -50,16 +50,16 @@ describe("joust", () => {
       'joust: --role must be one of read, write, admin, got "god"\n',
     ],
     [["key", "revoke"], "joust: joust key revoke needs the ID of a key: joust key list shows it\n"],
-  ])("%j ends with 2 and one sentence", async (args, err) => {
-    expect(await joust(args)).toEqual({ code: 2, out: "", err });
+  ])("%j exits with 2 and prints one sentence", async (args, err) => {
+    expect(await runCli(args)).toEqual({ code: 2, out: "", err });
   });
 });
 
 describe("joust serve", () => {
-  it("says in one sentence why it cannot use a root", async () => {
+  it("prints one sentence if the root cannot be used", async () => {
     const dir = tempDir("cli");
     writeFileSync(join(dir, "file"), "");
-    const { code, out, err } = await joust(["serve", join(dir, "file")]);
+    const { code, out, err } = await runCli(["serve", join(dir, "file")]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(/^joust: [^\n]+\n$/);
     expect(err).not.toMatch(/\bat \S+ \(|Error:/);
@@ -67,27 +67,27 @@ describe("joust serve", () => {
 });
 
 describe("joust key", () => {
-  it("creates, lists and revokes", async () => {
+  it("creates, lists and revokes keys", async () => {
     const cwd = tempDir("cli");
-    const made = await joust(["key", "create", "--name", "reader one", "data"], { cwd });
+    const made = await runCli(["key", "create", "--name", "reader one", "data"], { cwd });
     expect(made).toMatchObject({ code: 0, err: "" });
     const [, key = "", id = ""] =
       /^read key \(shown once\): (\S+)\nid: (\S+)\n$/.exec(made.out) ?? [];
     expect(key).toMatch(/^joust_[\w-]{43}$/);
 
-    await joust(["key", "create", "--role=admin", "--name=boss", "--root", "data"], { cwd });
-    const { out } = await joust(["key", "list", "data"], { cwd });
+    await runCli(["key", "create", "--role=admin", "--name=boss", "--root", "data"], { cwd });
+    const { out } = await runCli(["key", "list", "data"], { cwd });
     expect(out).toMatch(
       new RegExp(`^${id}  read   \\S+Z  reader one\\n\\S+  admin  \\S+Z  boss\\n$`),
     );
     expect(out).not.toContain(key);
 
-    expect(await joust(["key", "revoke", id, "data"], { cwd })).toMatchObject({
+    expect(await runCli(["key", "revoke", id, "data"], { cwd })).toMatchObject({
       code: 0,
       out: `revoked ${id}\n`,
     });
-    expect((await joust(["key", "list", "data"], { cwd })).out).not.toContain(id);
-    expect(await joust(["key", "revoke", id, "data"], { cwd })).toEqual({
+    expect((await runCli(["key", "list", "data"], { cwd })).out).not.toContain(id);
+    expect(await runCli(["key", "revoke", id, "data"], { cwd })).toEqual({
       code: 1,
       out: "",
       err: `joust: there is no key with the id ${id}\n`,

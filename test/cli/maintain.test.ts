@@ -1,31 +1,26 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items, random, stream, type } from "../harness/arrow.js";
+import { runCli } from "../harness/cli.js";
+import { waitForIndex } from "../harness/indexes.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const maintain = (...args: string[]) => runCli(["maintain", ...args], { timeoutMs: 60_000 });
 
-const maintain = (...args: string[]) =>
-  new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    const settings = { env: { PATH: process.env.PATH }, timeout: 60_000 };
-    execFile(process.execPath, [main, "maintain", ...args], settings, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
-
-/** A server that leaves tables alone. */
+/** A server without maintenance. */
 const serve = (root: string) => startServer({ root, args: ["--maintenance", "off"] });
 
-/** One fragment that an index covers and 20 that it does not: such are not put together. */
-async function worn(server: Server, table: string, properties = "{}"): Promise<void> {
+/** One indexed fragment and 20 unindexed ones: compaction does not merge the two kinds. */
+async function createFragmentedTable(
+  server: Server,
+  table: string,
+  properties = "{}",
+): Promise<void> {
   const { client } = server;
   await client.createTable(table, items(300), { properties });
   await client.ok(`/v1/table/${table}/create_scalar_index`, { column: "id", index_type: "BTREE" });
-  await readyIndex(client, table, "id_idx");
+  await waitForIndex(client, table, "id_idx");
   for (let n = 0; n < 20; n++) await client.insert(table, items(2, { from: 1_000 + 2 * n }));
 }
 
@@ -47,14 +42,14 @@ describe("joust maintain", () => {
     removeDir(root);
   });
 
-  it("maintains one table beside a server, and says what it did", async () => {
-    await worn(server, "one");
-    await worn(server, "left");
+  it("maintains one table while a server runs and prints what it did", async () => {
+    await createFragmentedTable(server, "one");
+    await createFragmentedTable(server, "left");
     const before = await stats(server, "one");
     expect(before).toEqual({ fragments: 21, unindexed: 40, rows: 340 });
-    const told = await maintain(root, "--table", "one", "--keep-versions", "0s");
-    expect(told).toMatchObject({ code: 0, err: "" });
-    expect(told.out).toMatch(
+    const reported = await maintain(root, "--table", "one", "--keep-versions", "0s");
+    expect(reported).toMatchObject({ code: 0, err: "" });
+    expect(reported.out).toMatch(
       /^one: 20 fragments became 1; optimized indices: id_idx; removed \d+ old versions, \d+ bytes\n$/,
     );
     expect(await stats(server, "one")).toEqual({ fragments: 2, unindexed: 0, rows: 340 });
@@ -67,7 +62,7 @@ describe("joust maintain", () => {
     );
   });
 
-  it("leaves the versions that a server answers from, until it has", async () => {
+  it("keeps versions that a running server still reads, until the read ends", async () => {
     const { client } = server;
     const next = random(1);
     const numbers = () => Array.from({ length: 200_000 }, next);
@@ -75,7 +70,7 @@ describe("joust maintain", () => {
     const rows = () =>
       stream(Object.fromEntries(columns.map((name) => [name, [type.f64, numbers()] as const])));
     await client.createTable("read", rows());
-    // More than sockets take of an answer that nobody reads on.
+    // More data than the socket buffers hold while the client does not read.
     for (let n = 1; n < 6; n++) await client.insert("read", rows());
     const answer = await fetch(`${client.url}/v1/table/read/query`, {
       method: "POST",
@@ -101,14 +96,14 @@ describe("joust maintain", () => {
     expect(await client.count("read")).toBe(3);
   });
 
-  it("maintains all tables of a root that nobody serves, but those that say no", async () => {
-    await worn(server, "own", '{"joust.maintenance":"off"}');
+  it("maintains all tables of an unserved root except tables whose property disables it", async () => {
+    await createFragmentedTable(server, "own", '{"joust.maintenance":"off"}');
     await server.client.createNamespace("space");
-    await worn(server, "space$inner");
+    await createFragmentedTable(server, "space$inner");
     await server.stop();
-    const told = await maintain(root);
-    expect(told).toMatchObject({ code: 0, err: "" });
-    expect(told.out.trim().split("\n").sort()).toEqual([
+    const reported = await maintain(root);
+    expect(reported).toMatchObject({ code: 0, err: "" });
+    expect(reported.out.trim().split("\n").sort()).toEqual([
       "left: 20 fragments became 1; optimized indices: id_idx",
       "one: nothing to do",
       "own: skipped: the property joust.maintenance disables maintenance",
@@ -122,9 +117,9 @@ describe("joust maintain", () => {
     }
   });
 
-  it("says when there is no such table", async () => {
-    const told = await maintain(root, "--table", "none");
-    expect(told).toMatchObject({ code: 1, out: "" });
-    expect(told.err).toMatch(/^joust: [^\n]*none[^\n]*\n$/);
+  it("prints an error if the table does not exist", async () => {
+    const reported = await maintain(root, "--table", "none");
+    expect(reported).toMatchObject({ code: 1, out: "" });
+    expect(reported.err).toMatch(/^joust: [^\n]*none[^\n]*\n$/);
   });
 });

@@ -1,35 +1,23 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { CLI_MAIN, createKey, runCli } from "../harness/cli.js";
 import { Client } from "../harness/client.js";
-import { type Server, type ServerOptions, startServer } from "../harness/server.js";
+import type { Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-const running: Server[] = [];
-
-async function serve(options: ServerOptions): Promise<Server> {
-  const server = await startServer(options);
-  running.push(server);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((server) => server.stop()));
-});
-
-/** The file that holds the first admin key, as the server says. */
+/** The path of the first admin key file in the server's output. */
 const keyFile = (server: Server) =>
   /^a first admin key is in (\S+): read it/m.exec(server.output())?.[1];
 const status = async (server: Server, key: string) =>
   (await new Client(server.url, key).get("/v1/table")).status;
 
 describe("the first start on a root", () => {
-  it("makes an admin key in a file of the user's own, and prints no more than where", async () => {
+  it("creates an admin key in a file of the user and prints only the path", async () => {
     const root = tempDir("root");
-    const first = await serve({ root, key: null });
+    const first = await startServerForTest({ root, key: null });
     const file = keyFile(first) ?? "";
     expect(file).toBe(join(root, ".joust", "admin-key"));
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -40,46 +28,46 @@ describe("the first start on a root", () => {
     expect(await status(first, "")).toBe(401);
     expect(await first.stop()).toBe(0);
 
-    const second = await serve({ root, key: null });
+    const second = await startServerForTest({ root, key: null });
     expect(keyFile(second)).toBeUndefined();
     expect(await status(second, key)).toBe(200);
   });
 
-  it("goes on without a key where its file cannot be written, and says so", async () => {
+  it("continues without a key and prints a hint if the key file cannot be written", async () => {
     const root = tempDir("root");
     mkdirSync(join(root, ".joust"));
-    // Names that are taken by directories cannot be written, also by root.
+    // A directory with the file's name cannot be written, even by root.
     for (let n = 1; n <= 100; n++)
       mkdirSync(join(root, ".joust", `admin-key${n > 1 ? `-${n}` : ""}`));
-    const server = await serve({ root, key: null });
+    const server = await startServerForTest({ root, key: null });
     expect(keyFile(server)).toBeUndefined();
     expect(server.output()).toContain("joust key create --role admin");
     expect(await status(server, "")).toBe(401);
   });
 
-  it("makes none where one is given from outside", async () => {
-    const server = await serve({ key: "a-key-of-my-own" });
+  it("creates no key if one is configured", async () => {
+    const server = await startServerForTest({ key: "a-key-of-my-own" });
     expect(keyFile(server)).toBeUndefined();
     expect(await status(server, "a-key-of-my-own")).toBe(200);
     expect(await status(server, "another")).toBe(401);
     expect(existsSync(join(server.root, ".joust", "admin-key"))).toBe(false);
   });
 
-  it("takes a key from a file", async () => {
+  it("reads the configured key from a file", async () => {
     const file = join(tempDir("key"), "key");
     writeFileSync(file, "a-key-of-my-own\n");
-    const server = await serve({ key: null, args: ["--api-key-file", file] });
+    const server = await startServerForTest({ key: null, args: ["--api-key-file", file] });
     expect(keyFile(server)).toBeUndefined();
     expect(await status(server, "a-key-of-my-own")).toBe(200);
     expect(await status(server, "another")).toBe(401);
   });
 });
 
-describe("a catalog that is not in the root", () => {
-  it("is a file that only its user can read, with all that is beside it", async () => {
+describe("a catalog outside of the root", () => {
+  it("is readable only by its user, together with its journal files", async () => {
     const directory = tempDir("catalog");
     const path = join(directory, "names.db");
-    const server = await serve({ args: ["--catalog", path] });
+    const server = await startServerForTest({ args: ["--catalog", path] });
     await server.client.createNamespace("ns");
     const files = readdirSync(directory);
     expect(files).toContain("names.db-wal");
@@ -90,34 +78,31 @@ describe("a catalog that is not in the root", () => {
 });
 
 describe("keys of a running server", () => {
-  it("are made and revoked from beside it", async () => {
-    const server = await serve({});
-    const joust = (...args: string[]) =>
-      execFileSync(process.execPath, [main, "key", ...args, server.root], { encoding: "utf8" });
-    const made = joust("create", "--name", "reader");
-    const [, key = "", id = ""] = /: (\S+)\nid: (\S+)/.exec(made) ?? [];
+  it("can be created and revoked while the server runs", async () => {
+    const server = await startServerForTest({});
+    const { key, id } = await createKey(server.root);
     expect(await status(server, key)).toBe(200);
-    joust("revoke", id);
+    await runCli(["key", "revoke", id, server.root]);
     await expect.poll(() => status(server, key), { timeout: 3_000 }).toBe(401);
   });
 });
 
 describe("--auth none", () => {
-  it("lets everybody in, and warns", async () => {
-    const server = await serve({ key: null, args: ["--auth", "none"] });
+  it("accepts requests without a key and logs a warning", async () => {
+    const server = await startServerForTest({ key: null, args: ["--auth", "none"] });
     expect(await status(server, "")).toBe(200);
     expect(server.output()).toContain("--auth none");
     expect(keyFile(server)).toBeUndefined();
   });
 });
 
-describe("a root whose tables cannot be listed", () => {
-  it("is named with the cause, in one sentence", () => {
+describe("a root that cannot be listed", () => {
+  it("ends the start with one sentence that names the cause", () => {
     const root = tempDir("root");
     const versions = join(root, "__manifest", "_versions");
     mkdirSync(versions, { recursive: true });
     writeFileSync(join(versions, "1.manifest"), "no manifest at all");
-    const args = [main, "serve", root, "--port", "0"];
+    const args = [CLI_MAIN, "serve", root, "--port", "0"];
     const { status, stderr } = spawnSync(process.execPath, args, {
       encoding: "utf8",
       timeout: 20_000,
@@ -130,10 +115,10 @@ describe("a root whose tables cannot be listed", () => {
   });
 });
 
-describe("a port", () => {
-  it("that is taken is told in one sentence", async () => {
-    const server = await serve({});
-    const args = [main, "serve", tempDir("root"), "--port", String(server.port)];
+describe("a port that is in use", () => {
+  it("ends the start with one sentence", async () => {
+    const server = await startServerForTest({});
+    const args = [CLI_MAIN, "serve", tempDir("root"), "--port", String(server.port)];
     const second = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 20_000 });
     expect(second.status).toBe(1);
     expect(second.stderr).toBe(
@@ -143,8 +128,8 @@ describe("a port", () => {
 });
 
 describe("the access log", () => {
-  it("has a line per request at the level debug, and none above", async () => {
-    const server = await serve({ args: ["--log-level", "debug"] });
+  it("has one line for each request at log level debug and none above", async () => {
+    const server = await startServerForTest({ args: ["--log-level", "debug"] });
     await server.client.request("/v1/table", {
       method: "GET",
       headers: { "x-request-id": "seen" },
@@ -162,7 +147,7 @@ describe("the access log", () => {
       ms: expect.any(Number),
       requestId: "seen",
     });
-    const quiet = await serve({});
+    const quiet = await startServerForTest({});
     await quiet.client.get("/v1/table");
     expect(quiet.output()).not.toContain('"requestId"');
   });

@@ -1,36 +1,16 @@
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { csvRows } from "../../src/cli/csv.js";
 import { tableText } from "../../src/cli/sql-print.js";
 import { items, stream, type } from "../harness/arrow.js";
+import { runCliBytes } from "../harness/cli.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-interface Ended {
-  code: number;
-  out: Buffer;
-  err: string;
-}
-
 const joust = (args: readonly string[], env: Record<string, string> = {}) =>
-  new Promise<Ended>((resolve) => {
-    const settings = {
-      env: { PATH: process.env.PATH, ...env },
-      cwd: tempDir("cli"),
-      timeout: 60_000,
-      encoding: "buffer" as const,
-      maxBuffer: 2 ** 28,
-    };
-    execFile(process.execPath, [main, ...args], settings, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code), out, err: err.toString() });
-    });
-  });
+  runCliBytes(args, { env, timeoutMs: 60_000 });
 
 let root: string;
 let server: Server;
@@ -49,7 +29,7 @@ afterAll(async () => {
   removeDir(root);
 });
 
-/** Where a statement runs: on a server, or in the command's own process beside it. */
+/** Where a statement runs: on a server, or on a root in the command's process. */
 const places = {
   "on a server": () => ["--url", server.url],
   "on a root": () => [root],
@@ -64,7 +44,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
     return out.toString();
   };
 
-  it("prints a table", async () => {
+  it("prints rows as a table", async () => {
     expect(await text("SELECT id, name, price FROM t WHERE id IN (9, 10) ORDER BY id")).toBe(
       [
         "id  name     price",
@@ -110,7 +90,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
     ).toBe("id\r\n7\r\n");
   });
 
-  it("says in one sentence what is wrong", async () => {
+  it("prints one sentence for an invalid statement", async () => {
     for (const [query, wanted] of [
       ["SELECT x FROM none", /"none" does not exist/],
       ["DELETE FROM t", /DeleteFromTable/],
@@ -125,7 +105,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
 });
 
 describe("joust sql", () => {
-  it("reads its key from the environment or a file", async () => {
+  it("reads its key from the environment or from a file", async () => {
     const file = join(root, "key");
     writeFileSync(file, `${server.key}\n`);
     const asked = ["sql", "SELECT 1 AS one", "--url", server.url, "--format", "csv"];
@@ -147,14 +127,14 @@ describe("joust sql", () => {
     [["SELECT 1", "--url", "nowhere"], /--url must be an http or https URL/],
     [["SELECT 1", "--url", "http://127.0.0.1:1", "more"], /more has no effect with --url/],
     [["SELECT 1", "--prot", "1"], /--prot is not an option/],
-  ])("refuses %j", async (args, wanted) => {
+  ])("rejects %j", async (args, wanted) => {
     const { code, err } = await joust(["sql", ...args]);
     expect(code).toBe(2);
     expect(err).toMatch(/^joust: [^\n]+\n$/);
     expect(err).toMatch(wanted);
   });
 
-  it("says when nobody answers, and makes no directory", async () => {
+  it("prints an error if no server answers, and creates no directory", async () => {
     const unreachable = await joust(["sql", "SELECT 1", "--url", "http://127.0.0.1:1"]);
     expect(unreachable).toMatchObject({ code: 1 });
     expect(unreachable.err).toMatch(/^joust: http:\/\/127\.0\.0\.1:1 is unreachable.*\n$/);
@@ -166,8 +146,8 @@ describe("joust sql", () => {
   });
 });
 
-describe("a table of text", () => {
-  it("is aligned, cuts what is long and shows no control characters", () => {
+describe("the text table output", () => {
+  it("is aligned, truncates long values and prints no control characters", () => {
     const long = "x".repeat(200);
     const shown = tableText(
       ["a", "b"],
@@ -188,7 +168,7 @@ describe("a table of text", () => {
     ]);
   });
 
-  it("is read from CSV with its nulls", () => {
+  it("distinguishes null from the empty string when it is read from CSV", () => {
     expect(csvRows('a,b\r\n1,\r\n,"x ""y"",\r\nz"\r\n"",\r\n')).toEqual([
       ["a", "b"],
       ["1", null],

@@ -5,18 +5,18 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TlsFiles } from "../../src/http/transport/transport.js";
 import { copyPair, newCertificate } from "../harness/certificate.js";
-import { eventually } from "../harness/eventually.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 interface Answer {
   readonly status: number | undefined;
   readonly body: string;
-  /** The name in the certificate of this connection. */
+  /** The common name in the certificate of this connection. */
   readonly certificate: string;
 }
 
-/** A request on a connection of its own, which trusts only the given certificates. */
+/** Sends a request on a new connection that trusts only the given certificates. */
 function get(server: Server, path: string, trusted: readonly TlsFiles[]): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = {
@@ -60,7 +60,7 @@ describe.each(["uws", "node"])("joust serve --http %s with a certificate", (http
 
   const certificate = async () => (await get(server, "/healthz", [first, second])).certificate;
 
-  it("speaks HTTPS and nothing else", async () => {
+  it("accepts HTTPS only", async () => {
     expect(server.url).toMatch(/^https:/);
     const tables = await get(server, "/v1/table", [first]);
     expect(tables).toMatchObject({ status: 200, certificate: "first" });
@@ -69,19 +69,19 @@ describe.each(["uws", "node"])("joust serve --http %s with a certificate", (http
     await expect(fetch(server.url.replace("https:", "http:"))).rejects.toThrow();
   });
 
-  it("uses a new certificate when the files change, and keeps the former while they do not fit", async () => {
+  it("loads a new certificate when its files change and keeps the former one while they are invalid", async () => {
     writeFileSync(used.keyFile, readFileSync(second.keyFile));
-    await eventually("the fault is logged", () =>
+    await waitFor("the fault is logged", () =>
       server.output().includes("the key belongs to another certificate"),
     );
     expect(await certificate()).toBe("first");
     writeFileSync(used.certFile, readFileSync(second.certFile));
-    await eventually("the new certificate is used", async () => (await certificate()) === "second");
+    await waitFor("the new certificate is used", async () => (await certificate()) === "second");
   });
 });
 
-describe.each(["uws", "node"])("joust serve --http %s at SIGHUP", (http) => {
-  it("reads the certificate again, also when its time of change is the same", async () => {
+describe.each(["uws", "node"])("joust serve --http %s after SIGHUP", (http) => {
+  it("reloads the certificate even if the modification time is unchanged", async () => {
     const dir = tempDir("tls");
     const [first, second, used] = ["first", "second", "used"].map((name) =>
       newCertificate(dir, name),
@@ -98,10 +98,7 @@ describe.each(["uws", "node"])("joust serve --http %s at SIGHUP", (http) => {
       replace(second);
       expect(await certificate()).toBe("first");
       process.kill(server.pid, "SIGHUP");
-      await eventually(
-        "the new certificate is used",
-        async () => (await certificate()) === "second",
-      );
+      await waitFor("the new certificate is used", async () => (await certificate()) === "second");
       expect(server.output()).toContain("reloaded the certificate for new connections");
     } finally {
       await server.stop();

@@ -2,16 +2,16 @@ import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { openCatalog } from "../../src/server/open-catalog.js";
-import { onEachDatabase } from "../catalog/each-database.js";
-import { eventually } from "../harness/eventually.js";
+import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
+import { waitFor } from "../harness/wait-for.js";
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("servers of one catalog", () => {
-  onEachDatabase((newCatalog, kind) => {
-    it("take a duty in turn by one clock, however wrong their own are", async () => {
+describe("the servers of one catalog", () => {
+  describeOnEachDatabase((newCatalog, kind) => {
+    it("take a lease one at a time even if their own clocks are wrong", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
       const duty = randomUUID();
@@ -24,12 +24,12 @@ describe("servers of one catalog", () => {
         vi.spyOn(Date, "now").mockReturnValue(now - 3_600_000);
       }
       expect(await second.takeLease(duty, 500)).toBe(false);
-      await eventually("it is due again", () => second.takeLease(duty, 500));
+      await waitFor("it is due again", () => second.takeLease(duty, 500));
       expect(await first.takeLease(duty, 500)).toBe(false);
       expect(await first.takeLease(randomUUID(), 500)).toBe(true);
     });
 
-    it("take up a duty that was done later than now", async () => {
+    it("take a lease whose last renewal is in the future", async () => {
       const open = newCatalog();
       const { catalog } = await open.open();
       // As before the clock was set back by a day.
@@ -42,7 +42,7 @@ describe("servers of one catalog", () => {
       expect(await catalog.takeLease("round", 60_000)).toBe(false);
     });
 
-    it("hear how long the others take them for alive, where that is a matter of time", async () => {
+    it("learn how long their own lease is valid if leases expire by time", async () => {
       const { root, url } = newCatalog();
       const onLease = vi.fn();
       const log = pino({ level: "silent" });

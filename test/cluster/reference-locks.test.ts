@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
-/** Longer than a server looks for the lock of another one again. */
+/** Longer than the interval at which a server polls for a lock. */
 const A_WHILE = 150;
 
-describe("the lock of a table's tags and branches", () => {
-  onEachDatabase((newCatalog) => {
-    it("is one server's at a time", async () => {
+describe("the lock on the tags and branches of a table", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("is held by one server at a time", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, await open.open()];
       const { key } = await makeTable(second, ["t"]);
@@ -15,7 +15,7 @@ describe("the lock of a table's tags and branches", () => {
       const steps: string[] = [];
       await first.lockReferences(key);
       const waiting = second.catalog.lockReferences(key).then(() => steps.push("second has it"));
-      // Another table's is free.
+      // The lock of another table is free.
       await second.catalog.lockReferences(other.key);
       await delay(A_WHILE);
       steps.push("first has it");
@@ -24,7 +24,7 @@ describe("the lock of a table's tags and branches", () => {
       expect(steps).toEqual(["first has it", "second has it"]);
     });
 
-    it("is shared by the requests of a server, and others get it all the same", async () => {
+    it("is shared by the requests of one server without starving other servers", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, await open.open()];
       const { key } = await makeTable(second, ["t"]);
@@ -36,7 +36,7 @@ describe("the lock of a table's tags and branches", () => {
       first.unlockReferences(key);
       await delay(A_WHILE);
       expect(has).toBe(false);
-      // A server whose requests never pause.
+      // A server with continuous requests.
       let stop = false;
       const busy = Array.from({ length: 3 }, async (_, n) => {
         await delay(n * 7);
@@ -53,7 +53,7 @@ describe("the lock of a table's tags and branches", () => {
       await Promise.all(busy);
     });
 
-    it("is free when its server is gone", async () => {
+    it("is released when its server ends", async () => {
       const open = newCatalog();
       const [first, second] = [await open.open(), await open.open()];
       const { key } = await makeTable(second, ["t"]);
@@ -62,7 +62,7 @@ describe("the lock of a table's tags and branches", () => {
       await second.catalog.lockReferences(key);
     });
 
-    it("is not had of a table that is dropped, and ends with the table", async () => {
+    it("cannot be taken for a dropped table and is removed with the table", async () => {
       const open = newCatalog();
       const [first, second] = [(await open.open()).catalog, (await open.open()).catalog];
       const { key } = await makeTable({ catalog: first }, ["t"]);

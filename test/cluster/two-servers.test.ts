@@ -1,10 +1,10 @@
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { emptyStream, stream, type } from "../harness/arrow.js";
 import type { Answer, Client, Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
+import { slowExpression } from "../harness/jobs.js";
 import type { Server } from "../harness/server.js";
-import { slowly } from "../jobs/waiting.js";
-import { onSharedRoots } from "./both-places.js";
+import { waitFor } from "../harness/wait-for.js";
+import { describeOnSharedRoots } from "./shared-roots.js";
 
 const rows = (from: number, count: number): Uint8Array =>
   stream({
@@ -16,7 +16,7 @@ const noRows = emptyStream({ id: type.i32, name: type.text });
 const statuses = (answers: readonly Answer[]): number[] =>
   answers.map((answer) => answer.status).sort((a, b) => a - b);
 
-onSharedRoots((root) => {
+describeOnSharedRoots((root) => {
   let servers: [Server, Server];
   let clients: [Client, Client];
   beforeAll(async () => {
@@ -24,13 +24,13 @@ onSharedRoots((root) => {
     clients = [servers[0].client, servers[1].client];
   }, 60_000);
 
-  /** Asks both servers at once, some times each. */
-  const both = (times: number, ask: (client: Client, index: number) => Promise<Answer>) =>
+  /** Sends requests to both servers at once, several times each. */
+  const both = (times: number, send: (client: Client, index: number) => Promise<Answer>) =>
     Promise.all(
-      Array.from({ length: 2 * times }, (_, index) => ask(clients[index % 2] as Client, index)),
+      Array.from({ length: 2 * times }, (_, index) => send(clients[index % 2] as Client, index)),
     );
 
-  it("each sees at once what the other wrote", async () => {
+  it("each server sees the other's writes at once", async () => {
     const [first, second] = clients;
     for (let n = 0; n < 5; n++) {
       const [writer, reader] = n % 2 ? [first, second] : [second, first];
@@ -45,7 +45,7 @@ onSharedRoots((root) => {
     }
   });
 
-  it("a branch that one deletes, and makes anew, is no other one's for the other", async () => {
+  it("a branch that one server deletes and creates again is read correctly by the other server", async () => {
     const [first, second] = clients;
     const [id, branch] = ["forked", "b"];
     const branches = (operation: string, from_version?: number) =>
@@ -64,7 +64,7 @@ onSharedRoots((root) => {
     }
   });
 
-  it("inserts, updates, deletes and merges through both lose nothing", async () => {
+  it("concurrent inserts, updates, deletes and merges on both servers lose nothing", async () => {
     await clients[0].createTable("busy", rows(0, 100));
     const path = "/v1/table/busy";
     const answers = await both(24, (client, index) => {
@@ -78,7 +78,7 @@ onSharedRoots((root) => {
       }
       return client.post(`${path}/insert`, rows(1_000 + 10 * index, 10));
     });
-    // A change that the other server's kept ahead of may be refused as a conflict, and is then not made.
+    // A change that conflicts with the other server may be rejected, and then has no effect.
     const made = (kind: (index: number) => boolean) =>
       answers.filter((answer, index) => kind(index) && answer.status === 200).length;
     const refused = answers.filter((answer) => answer.status !== 200);
@@ -94,13 +94,13 @@ onSharedRoots((root) => {
     const updates = made((index) => index % 12 === 4);
     for (const client of clients) {
       expect(await client.count("busy")).toBe(100 - deletes + 10 * inserts);
-      // Row 0 was there from the start.
+      // Row 0 existed from the start.
       const zero = await client.query("busy", { filter: "id = 0", columns: ["name"] });
       expect(zero.getChild("name")?.get(0)).toBe(`row 0${"+".repeat(updates)}`);
     }
   });
 
-  it("of many that create, rename or drop one table, one does", async () => {
+  it("exactly one of many concurrent creates, renames or drops on both servers succeeds", async () => {
     for (let round = 0; round < 4; round++) {
       const name = `race${round}`;
       const created = await both(3, (client, index) =>
@@ -122,7 +122,7 @@ onSharedRoots((root) => {
     }
   });
 
-  it("a table that one drops while the other writes it stays dropped", {
+  it("a table that one server drops while the other writes stays dropped", {
     timeout: 60_000,
   }, async () => {
     const [first, second] = clients;
@@ -140,7 +140,7 @@ onSharedRoots((root) => {
         }
         return seen;
       });
-      await eventually("rows arrive", async () => (await first.count("dropped")) > 4);
+      await waitFor("rows arrive", async () => (await first.count("dropped")) > 4);
       await first.ok("/v1/table/dropped/drop");
       stop = true;
       const seen = new Set((await Promise.all(writing)).flatMap((some) => [...some]));
@@ -152,7 +152,7 @@ onSharedRoots((root) => {
     }
   });
 
-  it("a table made in a dropped one's place holds only its own rows", {
+  it("a table that replaces a dropped table contains only its own rows", {
     timeout: 60_000,
   }, async () => {
     const [first, second] = clients;
@@ -167,8 +167,8 @@ onSharedRoots((root) => {
     for (let round = 1; round <= 5; round++) {
       await first.ok("/v1/table/again/drop");
       await first.createTable("again", stream({ other: [type.i32, [round]] }));
-      const found = await second.query("again", { columns: ["other"] });
-      expect([...(found.getChild("other") ?? [])]).toEqual([round]);
+      const result = await second.query("again", { columns: ["other"] });
+      expect([...(result.getChild("other") ?? [])]).toEqual([round]);
       await first.ok("/v1/table/again/drop");
       await first.createTable("again", rows(0, 1));
     }
@@ -179,15 +179,15 @@ onSharedRoots((root) => {
     await first.ok("/v1/table/again/drop");
   });
 
-  it("share the maintenance of a table", { timeout: 60_000 }, async () => {
+  it("two servers maintain a table with one shared set of jobs", { timeout: 60_000 }, async () => {
     await clients[0].createTable("kept", rows(0, 1));
-    // One after the other: together they would share a commit.
+    // One after another: concurrent inserts would share a commit.
     for (let n = 0; n < 40; n++) await clients[n % 2]?.insert("kept", rows(1 + n, 1));
     const jobs = async (client: Client): Promise<Json[]> =>
       (await client.ok("/v1/jobs/list", { limit: 1_000 })).jobs.filter(
         (job: Json) => job.table === "kept" && job.job_type === "maintenance",
       );
-    await eventually("the table is compacted", async () => {
+    await waitFor("the table is compacted", async () => {
       const { fragment_stats } = await clients[1].ok("/v1/table/kept/stats");
       return fragment_stats.num_fragments < 16;
     });
@@ -198,20 +198,20 @@ onSharedRoots((root) => {
     expect(await clients[1].count("kept")).toBe(41);
   });
 
-  it("the jobs of one that is killed are the other's", { timeout: 120_000 }, async () => {
+  it("a job of a killed server is continued by another server", { timeout: 120_000 }, async () => {
     const third = await root.serve();
     const [, second] = clients;
     await third.client.createTable("filled", rows(0, 100_000));
-    const column = { name: "hash", computed: slowly("name") };
+    const column = { name: "hash", computed: slowExpression("name") };
     await third.client.ok("/v1/table/filled/add_columns", { new_columns: [column] });
-    // Others take no jobs of a table that is busy: this one is the third server's.
+    // No other server claims jobs of a table with a running job: this one runs on the third server.
     const { job_id } = await third.client.ok("/v1/table/filled/backfill_column", {
       column: "hash",
     });
     const job = () => second.ok("/v1/jobs/describe", { job_id });
-    await eventually("it runs", async () => (await job()).job_state === "IN_PROGRESS");
+    await waitFor("it runs", async () => (await job()).job_state === "IN_PROGRESS");
     await third.kill();
-    const done = await eventually(
+    const done = await waitFor(
       "another server does it",
       async () => {
         const { job_state } = await job();

@@ -1,22 +1,22 @@
 import { describe, expect, it, vi } from "vitest";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { onEachDatabase } from "../catalog/each-database.js";
-import { eventually } from "../harness/eventually.js";
+import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const never = new AbortController().signal;
 
-/** Answers what another server asks, once it does: these versions are needed. */
+/** Acknowledges the clean-up of another server: these versions are needed. */
 async function answer({ versionCleanUps }: OpenCatalog, kept: number[]): Promise<void> {
-  await eventually("it is asked", async () => {
+  await waitFor("it is asked", async () => {
     const [asked] = await versionCleanUps.proposedByOthers();
     if (asked) await versionCleanUps.answer(asked, kept);
     return asked !== undefined;
   });
 }
 
-describe("clean-ups of several servers", () => {
-  onEachDatabase((newCatalog) => {
-    it("begin when all others have said what they need, and are seen until they end", async () => {
+describe("a version clean-up with several servers", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("starts after all servers have named the versions they need and is visible until it ends", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const steps: string[] = [];
@@ -43,7 +43,7 @@ describe("clean-ups of several servers", () => {
       expect(await second.versionCleanUps.proposedByOthers()).toEqual([]);
     });
 
-    it("need nobody's answer when there is nobody else, or nothing to remove", async () => {
+    it("needs no acknowledgement if there is no other server or nothing to remove", async () => {
       const open = newCatalog();
       const only = await open.open();
       await open.open("tool");
@@ -54,7 +54,7 @@ describe("clean-ups of several servers", () => {
       expect(await agreed([])).toEqual([]);
     });
 
-    it("wait for nobody who is gone, and are over when their own server is", async () => {
+    it("does not wait for ended servers and ends when its server ends", async () => {
       const open = newCatalog();
       const [first, second, third] = [await open.open(), await open.open(), await open.open()];
       const removed = first.versionCleanUps.removeAgreed(
@@ -86,7 +86,7 @@ describe("clean-ups of several servers", () => {
       expect(await first.versionCleanUps.proposedByOthers()).toEqual([]);
     });
 
-    it("remove nothing when they are stopped, or when a server does not answer", async () => {
+    it("removes nothing if it is aborted or if a server does not answer", async () => {
       const open = newCatalog();
       const [first, second] = [await open.open(), await open.open()];
       const remove = vi.fn(async () => {});
@@ -96,7 +96,7 @@ describe("clean-ups of several servers", () => {
         stop.signal,
         remove,
       );
-      await eventually(
+      await waitFor(
         "it is asked",
         async () => (await second.versionCleanUps.proposedByOthers()).length > 0,
       );

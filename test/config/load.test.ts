@@ -20,8 +20,8 @@ function withFile(toml: string): string {
   return dir;
 }
 
-describe("without anything said", () => {
-  it("the server is on loopback and asks for keys", () => {
+describe("the default configuration", () => {
+  it("listens on loopback and requires keys", () => {
     expect(load()).toEqual({
       root: join(cwd, "joust-data"),
       host: "127.0.0.1",
@@ -50,12 +50,12 @@ describe("without anything said", () => {
 });
 
 describe("HTTPS", () => {
-  it("takes a certificate and its key, as files relative to the working directory", () => {
+  it("requires a certificate and a key, as files relative to the working directory", () => {
     const { tls } = load(["--tls-cert", "a.crt", "--tls-key", "/b.key"]);
     expect(tls).toEqual({ certFile: join(cwd, "a.crt"), keyFile: "/b.key" });
   });
 
-  it("takes neither of the two alone", () => {
+  it("rejects a certificate without a key and a key without a certificate", () => {
     expect(() => load(["--tls-cert", "a.crt"])).toThrow(
       new ConfigError("--tls-cert needs --tls-key too: HTTPS takes a certificate and its key"),
     );
@@ -66,15 +66,15 @@ describe("HTTPS", () => {
 });
 
 describe("durability on Windows", () => {
-  it("must be os", () => {
+  it("must be set to os", () => {
     const onWindows = (args: string[]) => loadConfig(args, { env: {}, cwd, platform: "win32" });
     expect(() => onWindows([])).toThrow("--durability must be os on Windows");
     expect(onWindows(["--durability", "os"]).synced).toBe(false);
   });
 });
 
-describe("the memory", () => {
-  it("is a size or a part of the machine's", () => {
+describe("the memory option", () => {
+  it("is a size or a share of the machine's memory", () => {
     expect(load(["--memory", "2GiB"]).memoryBytes).toBe(2 ** 31);
     expect(load([], { JOUST_MEMORY: "512m" }).memoryBytes).toBe(2 ** 29);
     const half = load([], {}, withFile('memory = "50%"')).memoryBytes;
@@ -83,10 +83,10 @@ describe("the memory", () => {
   });
 });
 
-describe("strength", () => {
+describe("option sources", () => {
   const dir = withFile('port = 1001\nhost = "127.0.0.3"\nlog-level = "error"\n');
 
-  it("is flag, environment, file", () => {
+  it("have the order flag, environment, file", () => {
     const env = { JOUST_PORT: "1002", JOUST_LOG_LEVEL: "warn" };
     const config = load(["--port", "1003"], env, dir);
     expect(config).toMatchObject({ port: 1003, logLevel: "warn", host: "127.0.0.3" });
@@ -95,7 +95,7 @@ describe("strength", () => {
     expect(load([], { JOUST_PORT: "" }, dir).port).toBe(1001);
   });
 
-  it("joins storage options key by key", () => {
+  it("are merged key by key for storage options", () => {
     const toml = withFile('[storage-option]\nregion = "file"\nendpoint = "file"\ntimeout = 5\n');
     const config = load(
       ["--storage-option", "region=flag", "--storage-option=token=a=b"],
@@ -110,13 +110,13 @@ describe("strength", () => {
     });
   });
 
-  it("collects tables to prewarm", () => {
+  it("are joined for tables to prewarm", () => {
     const toml = withFile('prewarm = ["a", "ns$b"]\n');
     const config = load(["--prewarm", "c"], { JOUST_PREWARM: "d,e" }, toml);
     expect(config.prewarm).toEqual([["a"], ["ns", "b"], ["d"], ["e"], ["c"]]);
   });
 
-  it("is the named file's, by flag or environment, before joust.toml", () => {
+  it("include a named file that replaces joust.toml", () => {
     writeFileSync(join(dir, "other.toml"), "port = 1004\n");
     expect(load(["--config", "other.toml"], {}, dir).port).toBe(1004);
     expect(load([], { JOUST_CONFIG: "other.toml" }, dir).port).toBe(1004);
@@ -131,7 +131,7 @@ describe("ROOT", () => {
     expect(load([], { JOUST_ROOT: "s3://bucket/prefix/" }).root).toBe("s3://bucket/prefix");
   });
 
-  it("holds the catalog when it can", () => {
+  it("contains the catalog if it is a directory", () => {
     expect(load(["/var/data"]).catalog).toBe("/var/data/.joust/catalog.db");
     expect(load(["s3://bucket"]).catalog).toBe(join(cwd, "joust-catalog.db"));
     expect(load(["s3://bucket", "--catalog", "c.db"]).catalog).toBe(join(cwd, "c.db"));
@@ -139,14 +139,14 @@ describe("ROOT", () => {
   });
 });
 
-describe("the admin key", () => {
+describe("the admin key option", () => {
   const file = (content: string) => {
     const path = join(tempDir("config"), "key");
     writeFileSync(path, content);
     return path;
   };
 
-  it("may be in a file, with or without a line break at its end", () => {
+  it("reads a file with or without a final line break", () => {
     for (const content of ["secret", "secret\n", "secret\r\n"]) {
       expect(load(["--api-key-file", file(content)]).apiKey).toBe("secret");
       expect(load([], { JOUST_API_KEY_FILE: file(content) }).apiKey).toBe("secret");
@@ -158,17 +158,17 @@ describe("the admin key", () => {
     ["\n", /on its only line/],
     ["one\ntwo\n", /on its only line/],
     ["a key", /on its only line/],
-  ])("is refused when the file holds %j", (content, message) => {
+  ])("rejects a file with the content %j", (content, message) => {
     expect(() => load(["--api-key-file", file(content)])).toThrow(message);
   });
 
-  it("is given in one way only, by a file that can be read", () => {
+  it("has one source and requires a readable file", () => {
     const both = ["--api-key-file", file("secret")];
     expect(() => load(both, { JOUST_API_KEY: "other" })).toThrow(/both given/);
     expect(() => load(["--api-key-file", "nowhere"])).toThrow(/nowhere .*ENOENT/);
   });
 
-  it("that is made at the first start goes beside the catalog", () => {
+  it("places a generated key beside the catalog", () => {
     expect(load(["/var/data"]).firstKeyFile).toBe("/var/data/.joust/admin-key");
     const remote = load(["s3://bucket", "--catalog", "/var/lib/names.db"]);
     expect(remote.firstKeyFile).toBe("/var/lib/joust-admin-key");
@@ -177,8 +177,8 @@ describe("the admin key", () => {
   });
 });
 
-describe("further hosts", () => {
-  it("are names without scheme and port", () => {
+describe("the option for further hosts", () => {
+  it("accepts names without scheme and port", () => {
     const given = ["--allowed-host", "Tables.example", "--allowed-host", "[fd00::1]"];
     expect(load(given).allowedHosts).toEqual(["Tables.example", "fd00::1"]);
     expect(load([], { JOUST_ALLOWED_HOST: "a,b" }).allowedHosts).toEqual(["a", "b"]);
@@ -188,14 +188,14 @@ describe("further hosts", () => {
   });
 });
 
-describe("sizes and times", () => {
+describe("sizes and durations", () => {
   it.each([
     ["4096", 4096],
     ["1KiB", 1024],
     ["512MiB", 512 * 2 ** 20],
     ["1.5g", 1.5 * 2 ** 30],
     ["2 TB", 2 * 2 ** 40],
-  ])("%s", (text, bytes) => {
+  ])("accept %s", (text, bytes) => {
     expect(load(["--max-upload-bytes", text]).maxUploadBytes).toBe(bytes);
   });
 
@@ -207,7 +207,7 @@ describe("sizes and times", () => {
     ["5m", 300_000],
     ["36h", 129_600_000],
     ["7d", 604_800_000],
-  ])("%s", (text, ms) => {
+  ])("reject %s", (text, ms) => {
     expect(load(["--staleness", text]).stalenessMs).toBe(ms);
   });
 
@@ -221,7 +221,7 @@ describe("sizes and times", () => {
   );
 });
 
-describe("a mistake", () => {
+describe("an invalid option", () => {
   it.each([
     [["--prot", "1"], "--prot is not an option: did you mean --port?"],
     [["-p", "1"], /^-p is not an option/],
@@ -257,16 +257,16 @@ describe("a mistake", () => {
     [["--http-threads", "0"], '--http-threads must be an integer from 1 to 64, got "0"'],
     [["--config", "none.toml"], "the configuration file none.toml cannot be read (ENOENT)"],
     [["--auth", "none", "--host", "0.0.0.0"], /^--auth none is for loopback addresses: 0\.0\.0\.0/],
-  ])("in %j is told", (args, message) => {
+  ])("in the arguments %j is named in the error", (args, message) => {
     expect(() => load(args)).toThrow(ConfigError);
     expect(() => load(args)).toThrow(message);
   });
 
-  it("in the environment is told by its name there", () => {
+  it("in the environment is named by its variable", () => {
     expect(() => load([], { JOUST_MAX_JSON_BYTES: "x" })).toThrow(/^JOUST_MAX_JSON_BYTES must be/);
   });
 
-  it("in the file is told with the file", () => {
+  it("in the file is named with the file", () => {
     expect(() => load([], {}, withFile("prot = 1"))).toThrow(
       "prot in joust.toml is not an option: did you mean port?",
     );
@@ -280,8 +280,8 @@ describe("a mistake", () => {
   });
 });
 
-describe("loopback", () => {
-  it("is what only this host can reach", () => {
+describe("isLoopback", () => {
+  it("is true only for addresses that other hosts cannot reach", () => {
     for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "::1"])
       expect(isLoopback(host)).toBe(true);
     for (const host of ["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.org", "joust"]) {
@@ -290,7 +290,7 @@ describe("loopback", () => {
   });
 });
 
-describe("the help", () => {
+describe("the option help", () => {
   it("names every option", () => {
     for (const name of Object.keys(serverOptions).filter((name) => name !== "root")) {
       expect(optionHelp()).toContain(`--${name} `);

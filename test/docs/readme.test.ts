@@ -9,8 +9,8 @@ import { checkout, codeBlocks } from "./code-blocks.js";
 
 const run = promisify(execFile);
 
-/** Every command of README.md runs here, except `npm test`, which runs this file, and which CI runs. */
-describe("the README's commands", () => {
+/** Every command of README.md runs here, except `npm test`, which runs this file and which CI runs. */
+describe("the commands of the README", () => {
   const blocks = codeBlocks("README.md", "sh");
   const start = blocks.findIndex((block) => block.includes("npm start"));
   const queries = blocks.filter((block) => block.includes("curl"));
@@ -48,14 +48,14 @@ describe("the README's commands", () => {
       env: settings,
     });
 
-  it("are all known to this test", () => {
+  it("are all tested here", () => {
     const ciRuns = readFileSync(join(checkout, ".ci", "run"), "utf8");
     expect(ciRuns).toContain("npm test");
     const known = ["npm run demo", "npm test", blocks[start], ...queries, ...commands];
     expect([...blocks].sort()).toEqual([...known].sort());
   });
 
-  it("query as the text says", async () => {
+  it("return the results that the text describes", async () => {
     const [films = "", rest = "", sql = "", view = ""] = queries;
     const { stdout } = await inShell(films);
     expect(stdout).toMatch(/Some Like It Hot[\s\S]*Modern Times[\s\S]*Dr. Strangelove/);
@@ -72,14 +72,14 @@ describe("the README's commands", () => {
     expect(viewed.stdout).toContain('"job_id"');
   });
 
-  it("list the options and make a key", async () => {
+  it("list the options and create a key", async () => {
     const outputs = await Promise.all(commands.map(inShell));
     const printed = outputs.map(({ stdout }) => stdout).join("\n");
     expect(printed).toContain("--port");
     expect(printed).toMatch(/read key \(shown once\): joust_\S{43}/);
   });
 
-  it("show the demo", async () => {
+  it("run the demo", async () => {
     const { stdout } = await run("npm", ["run", "--silent", "demo"], { cwd: checkout });
     expect(stdout).toContain("by_vector");
     expect(stdout).toMatch(/nearest to "a fast logger".*\n.*pino/);

@@ -4,16 +4,17 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
 import { Faults, hasFaults } from "../harness/faults.js";
-import { type Server, startServer } from "../harness/server.js";
+import type { Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const MiB = 1024 * 1024;
 const EIO = 5;
 
-/** Changes of every kind; each answers with a failure while the disk fails. */
+/** Changes of every kind; each fails while the disk fails. */
 const changes: Record<string, (server: Server) => Promise<Answer>> = {
   insert: ({ client }) => client.post("/v1/table/t/insert", items(10, { from: 5_000 })),
   create: ({ client }) => client.post("/v1/table/new/create", items(10)),
@@ -31,7 +32,7 @@ const changes: Record<string, (server: Server) => Promise<Answer>> = {
   tag: ({ client }) => client.post("/v1/table/t/tags/create", { tag: "x", version: 1 }),
 };
 
-/** Nothing was changed, nothing half written is to be seen, and reads go on. */
+/** Nothing was changed, no partial write is visible, and reads work. */
 async function expectUnchanged({ client, root }: Server): Promise<void> {
   expect(await client.count("t")).toBe(100);
   expect(await client.count("t", { predicate: "name = 'x'" })).toBe(0);
@@ -42,8 +43,8 @@ async function expectUnchanged({ client, root }: Server): Promise<void> {
   expect(readdirSync(root).filter((name) => name.endsWith(".lance"))).toEqual(["t.lance"]);
 }
 
-/** Once the disk is well again every change is made. */
-async function expectWell(server: Server): Promise<void> {
+/** Every change succeeds after the disk works again. */
+async function expectChangesSucceed(server: Server): Promise<void> {
   for (const [name, change] of Object.entries(changes)) {
     const answer = await change(server);
     expect([name, answer.status, answer.status < 300 ? "" : answer.text]).toEqual([
@@ -69,19 +70,16 @@ async function serve(
   root: string,
   options: { args?: string[]; env?: Record<string, string> } = {},
 ) {
-  const server = await startServer({
+  const server = await startServerForTest({
     root,
     args: ["--maintenance", "off", ...(options.args ?? [])],
     ...(options.env && { env: options.env }),
-  });
-  onTestFinished(async () => {
-    await server.stop();
   });
   await server.client.createTable("t", items(100));
   return server;
 }
 
-/** A disk of its own, and the catalog elsewhere or on it too. */
+/** A separate disk, and a directory on another disk for the catalog. */
 function disk(mebibytes: number): { disk: SmallDisk; root: string; elsewhere: string } {
   const disk = new SmallDisk(mebibytes);
   onTestFinished(() => disk.remove());
@@ -90,28 +88,28 @@ function disk(mebibytes: number): { disk: SmallDisk; root: string; elsewhere: st
   return { disk, root: join(disk.path, "root"), elsewhere: join(dir, "catalog.db") };
 }
 
-describe.skipIf(smallDiskMissing)("on a disk", () => {
-  it("that is full, changes fail with what is wrong, and work when there is space", async () => {
+describe.skipIf(smallDiskMissing)("a server on a small disk", () => {
+  it("rejects changes with the cause while the disk is full and works again after space is free", async () => {
     const { disk: small, root, elsewhere } = disk(48);
     const server = await serve(root, { args: ["--catalog", elsewhere] });
     small.fill(0);
     await expectFailures(server, /^the storage is full/);
     await expectUnchanged(server);
     small.empty();
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 
-  it("that is full with the catalog on it too, nothing is lost either", async () => {
+  it("loses nothing if the full disk also contains the catalog", async () => {
     const { disk: small, root } = disk(48);
     const server = await serve(root);
     small.fill(0);
     await expectFailures(server, /^the storage is full|^the catalog database .* has no space/);
     await expectUnchanged(server);
     small.empty();
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 
-  it("that a long insert fills, what it had written is removed", async () => {
+  it("removes what a failed insert wrote when the insert fills the disk", async () => {
     const { disk: small, root, elsewhere } = disk(48);
     const server = await serve(root, { args: ["--catalog", elsewhere] });
     const texts = Array.from({ length: 1_000 }, () => randomBytes(12_000).toString("base64"));
@@ -126,27 +124,27 @@ describe.skipIf(smallDiskMissing)("on a disk", () => {
       503,
       "the storage is full; send the request again when there is space",
     ]);
-    // A write that was under way when the upload failed may hold the file open for a moment.
-    await eventually("its space is free", () => small.free > before - MiB / 2);
+    // A write in progress at the failure may keep the file open for a moment.
+    await waitFor("its space is free", () => small.free > before - MiB / 2);
     small.empty();
     await expectUnchanged(server);
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 
-  it("that became read-only, changes fail with what is wrong, and work when it is not", async () => {
+  it("rejects changes with the cause while the disk is read-only and works again afterwards", async () => {
     const { disk: small, root, elsewhere } = disk(48);
     const server = await serve(root, { args: ["--catalog", elsewhere] });
     small.setReadOnly(true);
     await expectFailures(server, /^the storage is read-only/);
     await expectUnchanged(server);
     small.setReadOnly(false);
-    await expectWell(server);
+    await expectChangesSucceed(server);
   }, 60_000);
 });
 
-describe.skipIf(!hasFaults)("on a disk that reports errors", () => {
+describe.skipIf(!hasFaults)("a server on a disk that returns errors", () => {
   it.each([true, false])(
-    "nothing is lost (the catalog is spared: %s)",
+    "loses nothing (the catalog does not fail: %s)",
     async (spared) => {
       const root = tempDir("faulty");
       onTestFinished(() => removeDir(root));
@@ -156,7 +154,7 @@ describe.skipIf(!hasFaults)("on a disk that reports errors", () => {
       await expectFailures(server, /^the storage reports an input or output error|^the catalog/);
       await expectUnchanged(server);
       faults.failWith(0);
-      await expectWell(server);
+      await expectChangesSucceed(server);
     },
     60_000,
   );

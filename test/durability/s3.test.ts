@@ -3,20 +3,20 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { items, stream, type, vectors } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { s3Missing } from "../harness/s3.js";
-import { useBucket } from "../harness/use-bucket.js";
+import { setupBucketServer } from "../harness/setup-bucket-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
 if (s3Missing) console.log(`skipped: tests on S3; ${s3Missing}`);
 
 describe.skipIf(s3Missing)("a root in a bucket", () => {
-  const serving = useBucket();
+  const joust = setupBucketServer();
 
-  it("takes tables, rows, queries, indexes and drops", async () => {
-    const { client } = serving.server;
+  it("serves tables, rows, queries, indexes and drops", async () => {
+    const { client } = joust.server;
     const { location } = await client.createTable("items", items(400));
-    expect(location).toBe(`${serving.root}/items.lance`);
+    expect(location).toBe(`${joust.root}/items.lance`);
     await client.insert("items", items(100, { from: 400 }));
     expect(await client.count("items")).toBe(500);
 
@@ -28,7 +28,7 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
       num_partitions: 4,
     });
     await client.ok("/v1/table/items/create_scalar_index", { column: "id", index_type: "BTREE" });
-    await eventually("both indexes are ready", async () => {
+    await waitFor("both indexes are ready", async () => {
       const { indexes } = await client.ok("/v1/table/items/index/list");
       return (
         indexes.length === 2 &&
@@ -52,36 +52,36 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     expect((await client.post("/v1/table/items/describe")).status).toBe(404);
   });
 
-  it("keeps names and rows over a restart, and a rename moves nothing", async () => {
-    await serving.server.client.createNamespace("team");
-    const { location } = await serving.server.client.createTable("team$kept", items(20));
-    await serving.server.client.ok("/v1/table/team$kept/rename", { new_table_name: "renamed" });
-    expect(await serving.restart()).toBe(0);
-    expect(await serving.server.client.count("team$renamed")).toBe(20);
-    const described = await serving.server.client.ok("/v1/table/team$renamed/describe");
+  it("keeps names and rows over a restart, and rename moves no objects", async () => {
+    await joust.server.client.createNamespace("team");
+    const { location } = await joust.server.client.createTable("team$kept", items(20));
+    await joust.server.client.ok("/v1/table/team$kept/rename", { new_table_name: "renamed" });
+    expect(await joust.restart()).toBe(0);
+    expect(await joust.server.client.count("team$renamed")).toBe(20);
+    const described = await joust.server.client.ok("/v1/table/team$renamed/describe");
     expect(described.location).toBe(location);
   });
 
-  it("gives a table that another server wrote there to a new one", async () => {
-    await serving.server.client.createTable("shared", items(30));
-    const other = await serving.start("other");
+  it("creates a new table beside files that another server left at its location", async () => {
+    await joust.server.client.createTable("shared", items(30));
+    const other = await joust.start("other");
     try {
       expect(await other.client.count("shared")).toBe(30);
-      // A commit of the one is what the other answers from at once.
+      // The other server answers from the commit at once.
       await other.client.insert("shared", items(5, { from: 30 }));
-      expect(await serving.server.client.count("shared")).toBe(35);
+      expect(await joust.server.client.count("shared")).toBe(35);
     } finally {
       await other.stop();
     }
   });
 
-  it("writes nothing to a branch that another server has deleted, nor to the next of its name", async () => {
-    const { client } = serving.server;
+  it("rejects writes to a branch that another server deleted, also after it was created again", async () => {
+    const { client } = joust.server;
     await client.createTable("branched", items(2));
     const path = "/v1/table/branched";
     for (const name of ["a", "a/b"]) await client.ok(`${path}/branches/create`, { name });
     await client.insert("branched", items(3, { from: 2 }), { branch: "a" });
-    const other = await serving.start("brancher");
+    const other = await joust.start("brancher");
     try {
       await other.client.ok(`${path}/branches/delete`, { name: "a" });
       const late = await client.post(`${path}/insert`, items(1), { branch: "a" });
@@ -97,9 +97,9 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
     }
   });
 
-  it("takes no location that holds anything, and removes nothing but a table's own objects", async () => {
-    const { client } = serving.server;
-    const objects = (...parts: string[]) => join(serving.directory, ...parts);
+  it("rejects locations that contain objects, and drop removes only the objects of the table", async () => {
+    const { client } = joust.server;
+    const objects = (...parts: string[]) => join(joust.directory, ...parts);
     const put = (path: string) => {
       mkdirSync(dirname(objects(path)), { recursive: true });
       writeFileSync(objects(path), "mine");
@@ -115,32 +115,32 @@ describe.skipIf(s3Missing)("a root in a bucket", () => {
 
     put("named.lance/notes.txt");
     const { location } = await client.createTable("named", items(3));
-    expect(location).not.toBe(`${serving.root}/named.lance`);
-    const directory = objects(location.slice(serving.root.length + 1));
+    expect(location).not.toBe(`${joust.root}/named.lance`);
+    const directory = objects(location.slice(joust.root.length + 1));
     writeFileSync(join(directory, "notes.txt"), "mine");
     await client.ok("/v1/table/named/drop");
     expect(readdirSync(directory)).toEqual(["notes.txt"]);
     expect(readdirSync(objects("named.lance"))).toEqual(["notes.txt"]);
 
-    // A look at the root, which a miss asks for, takes neither for a table.
+    // A lookup of a missing name scans the root and takes neither as a table.
     await sleep(1_100);
     expectFailure(await client.post("/v1/table/named/describe"), 404, 4);
     expect((await client.get("/v1/table")).json.tables).not.toContain("named");
     expect(existsSync(objects("backups/2026/dump.sql"))).toBe(true);
   });
 
-  it("leaves neither name nor files of a create that fails", async () => {
+  it("contains neither a name nor objects of a failed create", async () => {
     const broken = stream({ id: [type.i64, [1n, 2n]] }).subarray(0, 200);
-    const answer = await serving.server.client.post("/v1/table/broken/create", broken);
+    const answer = await joust.server.client.post("/v1/table/broken/create", broken);
     expect(answer.status).toBe(400);
-    expect((await serving.server.client.post("/v1/table/broken/describe")).status).toBe(404);
-    await serving.server.client.createTable("broken", items(3));
-    expect(await serving.server.client.count("broken")).toBe(3);
+    expect((await joust.server.client.post("/v1/table/broken/describe")).status).toBe(404);
+    await joust.server.client.createTable("broken", items(3));
+    expect(await joust.server.client.count("broken")).toBe(3);
   });
 
-  it("is refused at the start, in one sentence, when it cannot be reached", async () => {
+  it("that cannot be reached ends the start with one sentence", async () => {
     const nowhere = { AWS_ENDPOINT: "http://127.0.0.1:9" };
-    const failure = await serving.start("nowhere", nowhere).catch(String);
+    const failure = await joust.start("nowhere", nowhere).catch(String);
     expect(failure).toMatch(/ended with code 1 before it was ready\njoust: [^\n]+\n/);
   }, 90_000);
 });

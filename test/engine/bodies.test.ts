@@ -4,12 +4,12 @@ import { Engine, Upload } from "../../src/engine/index.js";
 import { items } from "../harness/arrow.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-describe("an Arrow stream that a table reads", () => {
+describe("an Arrow stream for a table", () => {
   const engine = new Engine();
   const place = tempDir("bodies");
   afterAll(() => removeDir(place));
 
-  it("may be here in full", async () => {
+  it("can be one complete buffer", async () => {
     const table = engine.table(join(place, "whole.lance"));
     await table.create(items(3), false);
     expect((await table.append(items(4))).numRows).toBe(4);
@@ -20,7 +20,7 @@ describe("an Arrow stream that a table reads", () => {
     expect(await table.countRows()).toBe(12);
   });
 
-  it("is read once where it comes in parts, and as often as it is given where it is here", async () => {
+  it("can be read once as an upload and any number of times as a buffer", async () => {
     const table = engine.table(join(place, "again.lance"));
     const upload = new Upload(engine);
     upload.push(items(3));
@@ -33,7 +33,7 @@ describe("an Arrow stream that a table reads", () => {
     expect(await table.countRows()).toBe(9);
   });
 
-  it("is nothing else", async () => {
+  it("must be a buffer or an upload", async () => {
     const table = engine.table(join(place, "other.lance"));
     expect(() => table.create("rows" as unknown as Uint8Array, false)).toThrow(
       /none of these types/,

@@ -11,7 +11,7 @@ const COMPILE =
   "compile joust from its sources with Rust 1.94 or newer (`npm run build` in a checkout)";
 const published = ["linux-x64-gnu", "darwin-arm64"];
 
-/** What napi's loader throws: its own words, and the errors that it met as a chain of causes. */
+/** The error of napi's loader: its own message with the causes as a chain. */
 function napiError(...messages: string[]): Error {
   const chain = messages.reduceRight<Error | undefined>(
     (cause, message) => new Error(message, cause && { cause }),
@@ -29,7 +29,7 @@ const missing = napiError(
 );
 
 describe("an engine that does not load", () => {
-  it("is reported with both ways out where there is no package for the host", () => {
+  it("is reported with both remedies if no package exists for the host", () => {
     const platform = "linux-x64-musl";
     expect(loadFailure(missing, { platform, published })).toBe(
       `joust has no package for linux-x64-musl: use a host with one of linux-x64-gnu, darwin-arm64, or ${COMPILE}`,
@@ -40,7 +40,7 @@ describe("an engine that does not load", () => {
     );
   });
 
-  it("is reported as not installed where npm left the package out", () => {
+  it("is reported as not installed if npm left out the package", () => {
     expect(loadFailure(missing, { platform: "linux-x64-gnu", published })).toMatch(
       /^the package joust-linux-x64-gnu with the engine is not installed: install joust again without `--omit=optional`/,
     );
@@ -52,7 +52,7 @@ describe("an engine that does not load", () => {
     );
   });
 
-  it("is reported with the newest glibc that it needs", () => {
+  it("is reported with the newest glibc version that it requires", () => {
     const error = napiError(
       "Cannot find module './joust.linux-x64-gnu.node'",
       "/lib/libm.so.6: version `GLIBC_2.9' not found (required by /x/y.node)",
@@ -64,21 +64,21 @@ describe("an engine that does not load", () => {
     );
   });
 
-  it("is reported as another platform's", () => {
+  it("is reported as built for another platform", () => {
     const error = napiError("/app/joust.linux-x64-gnu.node: wrong ELF class: ELFCLASS32");
     expect(loadFailure(error, { platform: "linux-x64-gnu", published })).toMatch(
       /^the installed engine is for another platform than linux-x64-gnu: remove node_modules/,
     );
   });
 
-  it("is reported in the loader's words, without paths, where the cause is another", () => {
+  it("is reported with the loader's message without paths for any other cause", () => {
     const error = napiError("/srv/app/x.node: cannot open shared object file: No such file");
     expect(loadFailure(error, { platform: "linux-x64-gnu", published })).toBe(
       `the engine for linux-x64-gnu does not load (x.node: cannot open shared object file: No such file): install joust again, or ${COMPILE}`,
     );
   });
 
-  it("never is called a bug of npm by the loader that napi makes", async () => {
+  it("is not reported as a bug of npm by napi's loader", async () => {
     const file = join(tempDir("engine"), "engine.node");
     writeFileSync(file, "no library at all\n".repeat(300));
     const native = fileURLToPath(new URL("../../dist/engine/native.js", import.meta.url));

@@ -14,7 +14,7 @@ const ROWS = 300;
 const ENGINE = new URL("../../dist/engine/index.js", import.meta.url).href;
 const execute = promisify(execFile);
 
-describe("Promises of the engine", () => {
+describe("promises of the engine", () => {
   const engine = new Engine();
   const place = tempDir("promises");
   const location = join(place, "t.lance");
@@ -29,7 +29,7 @@ describe("Promises of the engine", () => {
   });
   afterAll(() => removeDir(place));
 
-  it("are each settled with what their own work came to", async () => {
+  it("settle with the result of their own call", async () => {
     const asked = Array.from({ length: ROWS }, (_, i) => {
       const predicate = i % 7 === 3 ? `nothing < ${i}` : `id < ${i}`;
       return table.countRows({ predicate });
@@ -47,7 +47,7 @@ describe("Promises of the engine", () => {
     }
   });
 
-  it("may be asked for where others are settled", async () => {
+  it("allow further calls from their callbacks", async () => {
     let after = 0;
     const more = async (left: number): Promise<void> => {
       const one = await table.countRows({ predicate: "id < 1" });
@@ -58,7 +58,7 @@ describe("Promises of the engine", () => {
     expect(after).toBe(2 ** 7 - 1);
   });
 
-  it("keep the process until they are settled, and no longer", async () => {
+  it("keep the process alive until they settle and no longer", async () => {
     const script = `
       const { Engine } = await import(${JSON.stringify(ENGINE)});
       const table = new Engine({}).table(${JSON.stringify(location)});
@@ -70,14 +70,14 @@ describe("Promises of the engine", () => {
     expect(stdout.trim().split("\n").map(Number).sort()).toEqual([ROWS - 3, ROWS - 2, ROWS - 1]);
   });
 
-  it("of an upload waits until more may be pushed", async () => {
+  it("of an upload wait until the engine accepts more data", async () => {
     const rows = 400_000;
     const upload = new Upload(engine);
     const body = items(rows);
     let writing: Promise<unknown> | undefined;
     for (let at = 0; at < body.length; at += 1 << 20) {
       if (upload.push(body.subarray(at, at + (1 << 20)))) continue;
-      // Nobody has read until now, so that there was a pause.
+      // The engine reads nothing before this, so the upload was paused.
       writing ??= table.create(upload, true);
       await upload.drained();
     }
@@ -87,7 +87,7 @@ describe("Promises of the engine", () => {
     expect(await table.countRows()).toBe(rows);
   });
 
-  it("of an upload that nobody will read lets its pusher go", async () => {
+  it("of a discarded upload resolve", async () => {
     const upload = new Upload(engine);
     expect(upload.push(items(400_000))).toBe(false);
     const drained = upload.drained();
@@ -98,7 +98,7 @@ describe("Promises of the engine", () => {
     expect(upload.push(items(3))).toBe(true);
   });
 
-  it("of a thread that ends go with it", async () => {
+  it("of an ended worker thread are dropped with it", async () => {
     const script = `
       const { workerData } = require("node:worker_threads");
       import(workerData.engine).then(({ Engine }) => {

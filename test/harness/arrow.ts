@@ -29,7 +29,7 @@ export const type = {
     new FixedSizeList(dimension, new Field("item", new Float32(), true)),
 };
 
-/** A column: its type and its values, null where there is none. `i64` values are bigints. */
+/** A column: its type and its values, null for a null. `i64` values are bigints. */
 export type Column = readonly [DataType, readonly unknown[]];
 
 export function schemaOf(types: Record<string, DataType>): Schema {
@@ -45,12 +45,12 @@ export function tableOf(columns: Record<string, Column>): Table {
   return new Table(schemaOf(types), vectors);
 }
 
-/** An Arrow IPC stream, as bodies of create and insert are. */
+/** An Arrow IPC stream, the body of create and insert. */
 export function stream(columns: Record<string, Column> | Table): Uint8Array {
   return tableToIPC(columns instanceof Table ? columns : tableOf(columns), "stream");
 }
 
-/** A stream that has a schema and no batch. */
+/** A stream with a schema and without batches. */
 export function emptyStream(types: Record<string, DataType>): Uint8Array {
   const writer = new RecordBatchStreamWriter();
   writer.reset(undefined, schemaOf(types));
@@ -69,7 +69,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** `count` vectors around 16 centres, so that an index has something to find. */
+/** `count` vectors around 16 centers, so that an index has a structure. */
 export function vectors(count: number, dimension: number, seed = 1): number[][] {
   const next = random(seed);
   const centres = Array.from({ length: 16 }, () => Array.from({ length: dimension }, next));

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /**
- * vitest's global set-up: the tests drive the built server, so a stale build would test other code
- * than the reader sees. `npm test` builds first; a bare `npx vitest` must not go on without.
+ * vitest's global set-up: the tests run the built server, so a stale build would test outdated code.
+ * `npm test` builds first; a plain `npx vitest` fails on a stale build.
  */
 export default function assertBuilt(): void {
   const setup = fileURLToPath(new URL("../../scripts/setup.mjs", import.meta.url));

@@ -3,7 +3,7 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TlsFiles } from "../../src/http/transport/transport.js";
 
-/** A self-signed certificate for a name and its key, made by openssl in a directory. */
+/** Creates a self-signed certificate and its key with openssl in a directory. */
 export function newCertificate(dir: string, name: string): TlsFiles {
   const files = { certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) };
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
@@ -14,7 +14,7 @@ export function newCertificate(dir: string, name: string): TlsFiles {
   return files;
 }
 
-/** Writes a pair over another one. */
+/** Overwrites a certificate and key with another pair. */
 export function copyPair(from: TlsFiles, to: TlsFiles): void {
   copyFileSync(from.certFile, to.certFile);
   copyFileSync(from.keyFile, to.keyFile);

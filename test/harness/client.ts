@@ -2,11 +2,11 @@ import { type Table, tableFromIPC } from "apache-arrow";
 
 export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 
-/** Decoded JSON. Untyped on purpose: each test says what it expects of it. */
+/** Decoded JSON. Untyped on purpose: each test states its expectation. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type Json = any;
 
-/** One answer, read to its end. */
+/** One response with its complete body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -25,14 +25,14 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-/** A plain HTTP client: it reports failures as answers and never throws for a status. */
+/** A plain HTTP client: it returns failures as responses and never throws for a status. */
 export class Client {
   constructor(
     readonly url: string,
     readonly key: string,
   ) {}
 
-  /** The same server with another key ("": none). */
+  /** A client of the same server with another key ("": none). */
   withKey(key: string): Client {
     return new Client(this.url, key);
   }
@@ -43,7 +43,7 @@ export class Client {
     return answer(response, bytes);
   }
 
-  /** The answer's head as soon as it is there; the body is the caller's to read. */
+  /** Resolves with the response head; the caller reads the body. */
   open(path: string, options: RequestOptions = {}): Promise<Response> {
     const { method = "POST", params, body } = options;
     const url = new URL(path, this.url);
@@ -71,7 +71,7 @@ export class Client {
     return this.request(path, { ...(body !== undefined && { body }), ...(params && { params }) });
   }
 
-  /** POST that must succeed: the decoded body, or an error that shows the answer. */
+  /** A POST that must succeed: returns the decoded body or throws an error with the response. */
   async ok(
     path: string,
     body?: object | string | Uint8Array,

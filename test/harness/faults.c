@@ -1,11 +1,11 @@
 /*
- * Preloaded into a server under test: counts what it changes in a directory, and at a chosen change
- * ends the process, or lets all changes fail. A change is what outlives a killed process: bytes
- * written, and names made, moved or removed.
+ * Preloaded into a server under test: counts the changes in a directory, and ends the process at a
+ * chosen change or makes all changes fail. A change is anything that survives a kill of the process:
+ * written bytes, and created, renamed or removed names.
  *
  * FAULTS_ROOT: the directory. FAULTS_CONTROL: a file of four 64-bit numbers, shared with the test:
- * changes so far, the change at which to end the process (0: never), the error number with which
- * changes fail (0: they don't), and whether the catalog's files are spared.
+ * the number of changes so far, the change at which the process ends (0: never), the error number of
+ * failing changes (0: none), and whether changes to the catalog's files are exempt.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ __attribute__((constructor)) static void start(void) {
   if (shared != MAP_FAILED) control = shared;
 }
 
-/* Whether a change there is counted. */
+/* Whether changes of this path count. */
 static int watched(int dir, const char *path) {
   if (!control) return 0;
   char whole[PATH_MAX * 2];
@@ -74,7 +74,7 @@ static int watched_file(int fd) {
   return path[0] == '/' && watched(AT_FDCWD, path);
 }
 
-/* Before a change: ends the process, or says that the change fails. */
+/* Before a change: ends the process, or returns whether the change fails. */
 static int fails(void) {
   int64_t change = __sync_add_and_fetch(&control->changes, 1);
   if (control->end_at && change == control->end_at) {
@@ -137,7 +137,7 @@ CHANGE(int, unlinkat, watched(dir, path), (int dir, const char *path, int flags)
 CHANGE(int, rmdir, watched(AT_FDCWD, path), (const char *path), (path))
 CHANGE(int, mkdir, watched(AT_FDCWD, path), (const char *path, mode_t mode), (path, mode))
 
-/* A sync changes nothing that a killed process leaves: it can only fail. */
+/* A sync does not count as a change, but it can fail. */
 #define SYNC(name)                                        \
   int name(int fd) {                                      \
     static __typeof__(&name) real;                        \

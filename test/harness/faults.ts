@@ -12,7 +12,7 @@ export const hasFaults = process.platform === "linux" && findProgram("cc") !== u
 
 let library: string | undefined;
 
-/** A file system that fails, or a process that ends, where a test wants it: see faults.c. */
+/** Makes a file system fail, or a process end, at a chosen change: see faults.c. */
 export class Faults {
   readonly #control: string;
 
@@ -23,7 +23,7 @@ export class Faults {
     library ??= compiled(tempDir("faults"));
   }
 
-  /** For the process that is to fail. */
+  /** Environment of the process that is to fail. */
   get env(): Record<string, string> {
     return {
       LD_PRELOAD: library as string,
@@ -32,7 +32,7 @@ export class Faults {
     };
   }
 
-  /** Changes that were made in the directory. */
+  /** Number of changes made in the directory. */
   get changes(): number {
     const file = openSync(this.#control, "r");
     const number = Buffer.alloc(8);
@@ -41,18 +41,18 @@ export class Faults {
     return Number(number.readBigInt64LE());
   }
 
-  /** The process ends just before this one of the changes that follow, the first being 1. */
+  /** Ends the process just before this one of the following changes, counted from 1. */
   endAt(change: number): void {
     this.#write(1, this.changes + change);
   }
 
-  /** All changes fail with this error number; 0: no more. The catalog's can be spared. */
+  /** Makes all changes fail with this error number, 0: none. The catalog's files can be excluded. */
   failWith(error: number, spareCatalog = false): void {
     this.#write(3, spareCatalog ? 1 : 0);
     this.#write(2, error);
   }
 
-  /** A new process starts without faults. */
+  /** Removes all faults, for a new process. */
   reset(): void {
     writeFileSync(this.#control, Buffer.alloc(32));
   }

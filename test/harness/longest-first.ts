@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take long by what they do: one that began last would run alone. */
+/** Slow test files: started last, one of them would run alone. */
 const long = [
   "durability/crash/every-change",
   "api/errors/parameters",
@@ -20,12 +20,12 @@ const long = [
   "bench/run",
 ];
 
-/** Begins with the files that take longest; the others follow in vitest's own order. */
+/** Starts with the slow files; the others follow in vitest's own order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification): number => {
-      const found = long.findIndex((name) => moduleId.endsWith(`test/${name}.test.ts`));
-      return found < 0 ? long.length : found;
+      const result = long.findIndex((name) => moduleId.endsWith(`test/${name}.test.ts`));
+      return result < 0 ? long.length : result;
     };
     return (await super.sort(files)).sort((a, b) => place(a) - place(b));
   }

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chownSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "./port.js";
+import getPort from "get-port";
 import { startProcess } from "./process.js";
 import { findProgram, postgresDirectories } from "./programs.js";
 import { removeDir, tempDir } from "./temp.js";
@@ -19,14 +19,14 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
-/** A cluster of its own in a temporary directory, on loopback, without durability. */
+/** Starts a separate Postgres cluster in a temporary directory, on loopback, without fsync. */
 export async function startPostgres(): Promise<Postgres> {
   if (!initdb || !postgres) throw new Error(postgresMissing);
   const directory = tempDir("postgres");
   const data = join(directory, "data");
   const user = unprivilegedUser();
   if (user) chownSync(directory, user.uid, user.gid);
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
 
   execFileSync(initdb, ["-D", data, "-U", "joust", "-A", "trust", "--no-sync", "-E", "UTF8"], {
     cwd: directory,
@@ -58,7 +58,7 @@ export async function startPostgres(): Promise<Postgres> {
   };
 }
 
-/** Postgres refuses to run as root; the packages that install it make the user `postgres`. */
+/** Postgres refuses to run as root; its packages create the user `postgres`. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string): number => Number(execFileSync("id", [flag, "postgres"]).toString());

@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 export interface RunningProcess {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** Everything it has written to stdout and stderr so far. */
+  /** Its output so far, stdout and stderr. */
   output(): string;
   /** Its exit code; null when a signal ended it. */
   readonly exited: Promise<number | null>;
-  /** Sends SIGTERM (or what is given) and waits for the end. SIGKILL follows after `graceMs`. */
+  /** Sends SIGTERM (or the given signal) and waits for the exit. SIGKILL follows after `graceMs`. */
   stop(signal?: NodeJS.Signals, graceMs?: number): Promise<number | null>;
 }
 
@@ -19,7 +19,7 @@ export interface StartOptions {
   gid?: number;
 }
 
-/** Starts a program and resolves with `ready`'s first result other than undefined. */
+/** Starts a program and resolves with the first result of `ready` other than undefined. */
 export async function startProcess<T>(
   command: string,
   options: StartOptions,
@@ -48,11 +48,11 @@ export async function startProcess<T>(
       fail(`was not ready within ${timeoutMs} ms`);
     }, timeoutMs);
     notice = () => {
-      const found = ready(output);
-      if (found === undefined) return;
+      const result = ready(output);
+      if (result === undefined) return;
       clearTimeout(timer);
       notice = () => {};
-      resolve(found);
+      resolve(result);
     };
     exited.then(
       (code) => {

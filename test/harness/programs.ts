@@ -2,13 +2,13 @@ import { accessSync, constants, existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 
-/** The first of `names` found in `extra` directories or on PATH. */
+/** The path of an executable in `extra` directories or on PATH. */
 export function findProgram(name: string, extra: readonly string[] = []): string | undefined {
   const directories = [...extra, ...(process.env.PATH ?? "").split(delimiter)];
   return directories.map((directory) => join(directory, name)).find(isExecutable);
 }
 
-/** Debian keeps Postgres' server programs off PATH, one directory a version; newest first. */
+/** Debian installs Postgres' server programs outside of PATH, one directory per version; latest first. */
 export function postgresDirectories(): string[] {
   const base = "/usr/lib/postgresql";
   if (!existsSync(base)) return [];
@@ -16,7 +16,7 @@ export function postgresDirectories(): string[] {
   return versions.map((version) => join(base, version, "bin"));
 }
 
-/** Where `go install` puts programs. */
+/** The directories of `go install`. */
 export function goDirectories(): string[] {
   const { GOBIN, GOPATH } = process.env;
   return [...(GOBIN ? [GOBIN] : []), join(GOPATH ?? join(homedir(), "go"), "bin")];

@@ -1,11 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { eventually } from "./eventually.js";
-import { freePort } from "./port.js";
+import getPort from "get-port";
 import { startProcess } from "./process.js";
 import { findProgram, goDirectories } from "./programs.js";
 import { removeDir, tempDir } from "./temp.js";
+import { waitFor } from "./wait-for.js";
 
 const versitygw = findProgram("versitygw", goDirectories());
 
@@ -16,20 +16,20 @@ export const s3Missing = versitygw
 
 export interface S3 {
   readonly endpoint: string;
-  /** Its subdirectories are the buckets, and their files the objects. */
+  /** Its subdirectories are the buckets, and the files in them the objects. */
   readonly directory: string;
-  /** Environment that lets a server on loopback reach it. */
+  /** Environment with which a server reaches it. */
   readonly env: Readonly<Record<string, string>>;
   /** `s3://...` of a new, empty bucket. */
   createBucket(): string;
   stop(): Promise<void>;
 }
 
-/** A real S3 server over a temporary directory: buckets are its subdirectories. */
+/** Starts a real S3 server on a temporary directory. */
 export async function startS3(): Promise<S3> {
   if (!versitygw) throw new Error(s3Missing);
   const directory = tempDir("s3");
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const access = "joust";
   const secret = "joust-on-loopback";
   const { process: running } = await startProcess(
@@ -51,7 +51,7 @@ export async function startS3(): Promise<S3> {
     removeDir(directory);
     throw error;
   });
-  await eventually("the S3 server listens", () => canConnect(port));
+  await waitFor("the S3 server listens", () => canConnect(port));
 
   const endpoint = `http://127.0.0.1:${port}`;
   let created = 0;

@@ -2,13 +2,13 @@ import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 
-/** How deep schemas that hold themselves are followed. */
+/** Recursion limit for recursive schemas. */
 const DEPTH = 3;
 
 const names = fc.constantFrom("a", "b c", "line\nbreak", "__proto__x", "ü");
 const strings = fc.oneof(fc.constantFrom("", "x", "id", "l2"), fc.string({ maxLength: 8 }));
 
-/** Values that a schema takes, of all the forms it allows. */
+/** Values that a schema accepts, in all of its alternatives. */
 export function valuesOf(schema: TSchema): fc.Arbitrary<unknown> {
   return values(schema, new Map(), DEPTH).filter((value) => Value.Check(schema, [], value));
 }

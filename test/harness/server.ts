@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { CLI_MAIN } from "./cli.js";
 import { Client } from "./client.js";
 import { startProcess } from "./process.js";
 import { removeDir, tempDir } from "./temp.js";
 
 export interface ServerOptions {
-  /** Directory or URI to serve; default: a temporary directory that `stop` removes. */
+  /** Directory or URI to serve; default: a temporary directory, which `stop` removes. */
   root?: string;
   /** Further arguments of `joust serve`. */
   args?: readonly string[];
-  /** Further environment; joust's own variables of the surrounding process are not passed on. */
+  /** Further environment; JOUST_ variables of the test process are not inherited. */
   env?: Record<string, string>;
-  /** The admin key given from outside; null: none, so that the server makes its own on a new root. */
+  /** The configured admin key; null: none, so that the server creates one on a new root. */
   key?: string | null;
   timeoutMs?: number;
 }
@@ -21,32 +21,30 @@ export interface Server {
   readonly url: string;
   readonly port: number;
   readonly root: string;
-  /** The admin key, "" when none was given. */
+  /** The admin key, "" if none was configured. */
   readonly key: string;
   readonly pid: number;
-  /** Speaks with the admin key. */
+  /** A client with the admin key. */
   readonly client: Client;
-  /** What the process printed so far, both streams. */
+  /** The output of the process so far, stdout and stderr. */
   output(): string;
-  /** Resident memory now, bytes (Linux). */
+  /** Current resident memory in bytes (Linux). */
   rss(): number;
-  /** When the process has ended, however that was. */
+  /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<unknown>;
-  /** SIGTERM, waits for the end, removes the root if it is ours; the exit code. */
+  /** Sends SIGTERM, waits for the exit and removes a temporary root; returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
-  /** SIGKILL; the root stays, for a second start on it. */
+  /** Sends SIGKILL; the root stays for another server. */
   kill(): Promise<void>;
 }
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-/** `JOUST_TEST_HTTP_THREADS=2`: every server of the tests has so many threads that take requests. */
+/** `JOUST_TEST_HTTP_THREADS=2`: the number of HTTP threads of every server in the tests. */
 const threads = process.env.JOUST_TEST_HTTP_THREADS;
 
-/** `JOUST_TEST_HTTP=uws|node`: every server of the tests has that transport. vitest.config.ts sets it. */
+/** `JOUST_TEST_HTTP=uws|node`: the transport of every server in the tests. vitest.config.ts sets it. */
 const transport = process.env.JOUST_TEST_HTTP;
 
-/** Starts the built server as a process of its own, on a port of the system's choice. */
+/** Starts the built server in a separate process on a free port. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const ownRoot = options.root === undefined;
   const root = options.root ?? tempDir("root");
@@ -58,7 +56,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
 
   const { process: running, ready: url } = await startProcess(
     process.execPath,
-    { args: [main, "serve", root, "--port", "0", ...(options.args ?? [])], env },
+    { args: [CLI_MAIN, "serve", root, "--port", "0", ...(options.args ?? [])], env },
     (output) => /joust listening on (https?:\/\/\S+)/.exec(output)?.[1],
     options.timeoutMs,
   ).catch((error: unknown) => {
@@ -87,7 +85,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   };
 }
 
-/** A key in the server's form. */
+/** Creates a key in the server's format. */
 export function newKey(): string {
   return `joust_${randomBytes(32).toString("base64url")}`;
 }

@@ -3,7 +3,7 @@ import { statfsSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeDir, tempDir } from "./temp.js";
 
-/** A file system of a few MiB in memory, which can be full or read-only. */
+/** A tmpfs of a few MiB, which can become full or read-only. */
 export class SmallDisk {
   readonly path = tempDir("disk");
 
@@ -11,23 +11,23 @@ export class SmallDisk {
     execFileSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", this.path]);
   }
 
-  /** Bytes that can be written. */
+  /** Free bytes. */
   get free(): number {
     const { bavail, bsize } = statfsSync(this.path);
     return bavail * bsize;
   }
 
-  /** Takes all but so many bytes. */
+  /** Fills the disk except for this number of bytes. */
   fill(left: number): void {
     writeFileSync(this.#filler, Buffer.alloc(Math.max(0, this.free - left)));
   }
 
-  /** Gives them back. */
+  /** Removes the filling. */
   empty(): void {
     unlinkSync(this.#filler);
   }
 
-  /** Fails while a file there is open for writing. */
+  /** Fails while a file on the disk is open for writing. */
   setReadOnly(readOnly: boolean): void {
     execFileSync("mount", ["-o", `remount,${readOnly ? "ro" : "rw"}`, this.path]);
   }
@@ -42,7 +42,7 @@ export class SmallDisk {
   }
 }
 
-/** Why no file system can be made here; undefined when one can. For `describe.skipIf`. */
+/** Why tmpfs cannot be mounted here; undefined if it can. For `describe.skipIf`. */
 export const smallDiskMissing: string | undefined = missing();
 
 function missing(): string | undefined {

@@ -1,13 +1,15 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
+import { tableFromIPC } from "apache-arrow";
+import { items, stream } from "./arrow.js";
 
 export interface RawAnswer {
   readonly status: number;
-  /** Lower-case names. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** All that came over a connection. */
+/** The received bytes of a connection. */
 export interface Received {
   readonly text: string;
   /** The server ended the connection. */
@@ -15,8 +17,8 @@ export interface Received {
 }
 
 /**
- * Sends bytes as they are, for what no HTTP client would send, and reads until the server closes
- * or has been silent for `idleMs`.
+ * Sends raw bytes, which no HTTP client would send, and reads until the server closes the connection
+ * or sends nothing for `idleMs`.
  */
 export function exchangeRaw(
   url: string,
@@ -41,7 +43,7 @@ export function exchangeRaw(
   });
 }
 
-/** The first answer of such an exchange; undefined when the server closed without one. */
+/** The first response of such an exchange; undefined if the server closed without one. */
 export async function sendRaw(
   url: string,
   parts: readonly (string | Uint8Array)[],
@@ -50,17 +52,17 @@ export async function sendRaw(
   return parse((await exchangeRaw(url, parts, idleMs)).text);
 }
 
-/** A request's head; the lines end as HTTP wants them. */
+/** A request head with HTTP line ends. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** A whole request that creates a table of some rows, in one piece. */
+/** A complete request that creates a table. */
 export function createRequest(
   table: string,
   key: string,
   rows: Uint8Array,
-  length: "told" | "chunked" = "told",
+  framing: "content-length" | "chunked" = "content-length",
 ): Buffer {
   const lines = head(
     `POST /v1/table/${table}/create HTTP/1.1`,
@@ -68,11 +70,32 @@ export function createRequest(
     `Authorization: Bearer ${key}`,
     "Connection: close",
     "Content-Type: application/vnd.apache.arrow.stream",
-    length === "told" ? `Content-Length: ${rows.byteLength}` : "Transfer-Encoding: chunked",
+    framing === "content-length"
+      ? `Content-Length: ${rows.byteLength}`
+      : "Transfer-Encoding: chunked",
   );
-  if (length === "told") return Buffer.concat([Buffer.from(lines), rows]);
+  if (framing === "content-length") return Buffer.concat([Buffer.from(lines), rows]);
   const size = `${rows.byteLength.toString(16)}\r\n`;
   return Buffer.concat([Buffer.from(lines + size), rows, Buffer.from("\r\n0\r\n\r\n")]);
+}
+
+/** Sends a large create request without its last 100 bytes, so that the server writes files and waits. */
+export function beginCreate({ port, key }: { port: number; key: string }, table: string): Socket {
+  const part = tableFromIPC(items(10_000, { dimension: 64 }));
+  const body = stream(part.concat(...Array.from({ length: 15 }, () => part)));
+  const socket = connect({ host: "127.0.0.1", port });
+  socket.on("error", () => {});
+  socket.write(
+    head(
+      `POST /v1/table/${table}/create HTTP/1.1`,
+      "Host: localhost",
+      `Authorization: Bearer ${key}`,
+      "Content-Type: application/vnd.apache.arrow.stream",
+      `Content-Length: ${body.length}`,
+    ),
+  );
+  socket.write(body.subarray(0, body.length - 100));
+  return socket;
 }
 
 function parse(text: string): RawAnswer | undefined {

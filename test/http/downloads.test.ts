@@ -4,12 +4,12 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { QueryAnswer } from "../../src/engine/index.js";
-import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const KiB = 1024;
-/** Sizes of parts around every limit of the sender, several times what a socket buffers. */
+/** Sizes around every limit of the sender, in total several times the socket buffer. */
 const sizes = [1, 999, 16_000, 31_999, 32_000, 32_001, 16 * KiB, 4_000 * KiB, 7, 20_000 * KiB, 100];
 const parts = sizes.map((size) => randomBytes(size));
 const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -18,7 +18,7 @@ const digest = parts.reduce((hash, part) => hash.update(part), createHash("sha25
 let cancelled = 0;
 let produced = 0;
 
-/** An answer with parts of our choice; the engine's come in sizes of its own. */
+/** A response with parts of chosen sizes. */
 function answerOf(all: readonly Buffer[], options: { endless?: boolean; fails?: boolean } = {}) {
   let at = 0;
   produced = 0;
@@ -45,7 +45,7 @@ const stream = (id: string, answer: () => QueryAnswer) =>
     answer: answer(),
   }));
 
-const small = useSmallServer({
+const small = setupSmallServer({
   operations: [
     stream("parts", () => answerOf(parts)),
     stream("whole", () => answerOf([parts[9] as Buffer])),
@@ -54,7 +54,7 @@ const small = useSmallServer({
   ],
 });
 
-/** Reads an answer to its end, with a pause of `stall` ms whenever `every` more bytes have come. */
+/** Reads a response to its end with a pause of `stall` ms after every `every` bytes. */
 function read(path: string, stall = 0, every = Number.POSITIVE_INFINITY) {
   return new Promise<{ bytes: number; sha256: string; length: string | undefined }>(
     (resolve, reject) => {
@@ -82,14 +82,14 @@ function read(path: string, stall = 0, every = Number.POSITIVE_INFINITY) {
   );
 }
 
-describe("a streamed answer", () => {
-  it("arrives as it was made, again and again", async () => {
+describe("a streamed response", () => {
+  it("arrives complete and unchanged each time", async () => {
     for (let round = 0; round < 20; round++) {
       expect(await read("/parts")).toEqual({ bytes: total, sha256: digest, length: undefined });
     }
   });
 
-  it("arrives as it was made at a reader who stops now and then", async () => {
+  it("arrives unchanged at a client that pauses", async () => {
     const replies = await Promise.all([
       read("/parts", 30, 500 * KiB),
       read("/parts", 100, 2_000 * KiB),
@@ -98,7 +98,7 @@ describe("a streamed answer", () => {
     for (const reply of replies) expect(reply).toMatchObject({ bytes: total, sha256: digest });
   });
 
-  it("outlives a reader who stops for longer than the socket's limit", async () => {
+  it("survives a client that pauses for longer than the socket timeout", async () => {
     const [streamed, whole] = await Promise.all([
       read("/parts", 14_000, 30_000 * KiB),
       read("/whole", 14_000, 30_000 * KiB),
@@ -107,7 +107,7 @@ describe("a streamed answer", () => {
     expect(whole.bytes).toBe(sizes[9]);
   }, 60_000);
 
-  it("is made no faster than it is read", async () => {
+  it("is produced no faster than the client reads", async () => {
     const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
     socket.pause();
     socket.write(head("GET /endless HTTP/1.1", "Host: x"));
@@ -118,32 +118,32 @@ describe("a streamed answer", () => {
     socket.destroy();
   });
 
-  it("stops being made when the reader goes away", async () => {
+  it("is no longer produced after the client disconnects", async () => {
     const before = cancelled;
     const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
     socket.write(head("GET /endless HTTP/1.1", "Host: x"));
     await new Promise((resolve) => socket.once("data", resolve));
     socket.destroy();
-    await eventually("the work is cancelled", async () => cancelled > before);
+    await waitFor("the work is cancelled", async () => cancelled > before);
     const made = produced;
     await sleep(200);
     expect(produced).toBe(made);
   });
 
-  it("that fails on the way breaks off: nobody takes it for whole", async () => {
+  it("is cut off visibly if it fails midway", async () => {
     await expect(read("/fails")).rejects.toThrow(/aborted|hang up|reset/);
   });
 });
 
-describe("an answer in one piece", () => {
-  it("has its length", async () => {
+describe("a response in one piece", () => {
+  it("has a content-length", async () => {
     const reply = await read("/whole", 10, 3_000 * KiB);
     expect(reply).toMatchObject({ bytes: sizes[9], length: String(sizes[9]) });
   });
 });
 
-describe("a server that is told to stop", () => {
-  it("lets slow readers have the rest", async () => {
+describe("a draining server", () => {
+  it("sends the rest of a response to slow clients", async () => {
     const slow = Promise.all([read("/parts", 60, 1_000 * KiB), read("/whole", 60, 1_000 * KiB)]);
     await sleep(150);
     expect(await small.server.drain(20_000)).toBe(true);

@@ -12,8 +12,8 @@ interface Reply {
   bytes: number;
 }
 
-/** One request over a given agent. */
-function ask(server: Server, agent: Agent, path: string, body?: Uint8Array): Promise<Reply> {
+/** Sends one request over an agent. */
+function send(server: Server, agent: Agent, path: string, body?: Uint8Array): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const type = { "content-type": "application/vnd.apache.arrow.stream" };
     const headers = { authorization: `Bearer ${server.key}`, ...(body && type) };
@@ -37,7 +37,7 @@ function ask(server: Server, agent: Agent, path: string, body?: Uint8Array): Pro
   });
 }
 
-describe("a server that is told to stop", () => {
+describe("a stopping server", () => {
   it("drops no request under load and exits with 0", async () => {
     const server = await startServer();
     const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
@@ -45,7 +45,7 @@ describe("a server that is told to stop", () => {
     const failures: unknown[] = [];
     const clients = agents.map(async (agent) => {
       for (;;) {
-        const reply = await ask(server, agent, "/v1/table");
+        const reply = await send(server, agent, "/v1/table");
         replies.push(reply);
         if (reply.connection === "close") return;
       }
@@ -62,7 +62,7 @@ describe("a server that is told to stop", () => {
     expect(replies.filter((reply) => reply.connection === "close")).toHaveLength(8);
   });
 
-  it("takes an upload to its end, says that it is not ready, and then exits", async () => {
+  it("completes an upload, reports that it is not ready and then exits", async () => {
     const server = await startServer();
     const bytes = items(20_000);
     const socket = connect(server.port, "127.0.0.1");
@@ -85,7 +85,7 @@ describe("a server that is told to stop", () => {
     await sleep(200);
     const exit = server.stop();
     await sleep(300);
-    await expect(ask(server, agent, "/readyz"), "new connections are refused").rejects.toThrow();
+    await expect(send(server, agent, "/readyz"), "new connections are refused").rejects.toThrow();
     open.write(head("GET /readyz HTTP/1.1", "Host: x"));
     const ready = await new Promise((resolve) => open.once("data", resolve));
     expect(String(ready)).toMatch(/^HTTP\/1.1 503 .*onnection: close/s);
@@ -95,7 +95,7 @@ describe("a server that is told to stop", () => {
     expect(await exit).toBe(0);
   });
 
-  it("waits no longer than --drain-timeout, and takes the second signal for an order", async () => {
+  it("waits at most --drain-timeout and exits at once on a second signal", async () => {
     const hang = async (args: string[]) => {
       const server = await startServer({ args });
       const socket = connect(server.port, "127.0.0.1");

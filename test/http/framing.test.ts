@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { exchangeRaw, head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const asked: string[] = [];
 const echo = plain(
@@ -17,7 +17,7 @@ const later = plain(
     return { kind: "json", value: { id } };
   },
 );
-const small = useSmallServer({ operations: [echo, later] });
+const small = setupSmallServer({ operations: [echo, later] });
 
 beforeEach(() => {
   asked.length = 0;
@@ -38,20 +38,20 @@ describe("a request with ambiguous framing", () => {
     ["a list of lengths", ["Content-Length: 2, 2"], "{}"],
     ["a length with a sign", ["Content-Length: +2"], "{}"],
     ["a hexadecimal length", ["Content-Length: 0x2"], "{}"],
-    ["a length that is no number", ["Content-Length: two"], "{}"],
+    ["a length that is not a number", ["Content-Length: two"], "{}"],
     ["an empty length", ["Content-Length:"], ""],
     ["a length beyond 15 digits", ["Content-Length: 99999999999999999999"], "{}"],
     ["another encoding", ["Transfer-Encoding: xchunked"], emptyChunk],
-    ["an encoding under the chunks", ["Transfer-Encoding: identity, chunked"], emptyChunk],
+    ["an encoding below chunked", ["Transfer-Encoding: identity, chunked"], emptyChunk],
     ["chunks twice", ["Transfer-Encoding: chunked, chunked"], emptyChunk],
-    ["an encoding that is none", ["Transfer-Encoding: identity"], "{}"],
+    ["the identity encoding", ["Transfer-Encoding: identity"], "{}"],
     ["two encodings", ["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], emptyChunk],
     [
-      "two encodings the other way round",
+      "two encodings in reverse order",
       ["Transfer-Encoding: identity", "Transfer-Encoding: chunked"],
       emptyChunk,
     ],
-  ])("gets 400, and no later byte is parsed as a request: %s", async (_, lines, body) => {
+  ])("gets 400 and none of its later bytes is parsed as a request: %s", async (_, lines, body) => {
     const { text, closed } = await exchangeRaw(small.url, [next + first(...lines) + body + next]);
     expect(statuses(text)).toEqual([200, 400]);
     expect(closed).toBe(true);
@@ -65,13 +65,13 @@ describe("a request with ambiguous framing", () => {
     expect(asked).toEqual(["next"]);
   });
 
-  it("gets 400 when the next request arrives in another packet", async () => {
+  it("gets 400 if the next request arrives in another packet", async () => {
     const parts = [first("Content-Length: 2", "Content-Length: 40"), "{}", next];
     const { text, closed } = await exchangeRaw(small.url, parts);
     expect([statuses(text), closed, asked]).toEqual([[400], true, []]);
   });
 
-  it("with both a length and an encoding gets 400 or a closed connection", async () => {
+  it("gets 400 or a closed connection if it has both a length and an encoding", async () => {
     const lines = first("Content-Length: 5", "Transfer-Encoding: chunked");
     const { text, closed } = await exchangeRaw(small.url, [lines + emptyChunk + next]);
     // uWebSockets.js 20.30 closes the connection before joust sees the request.
@@ -89,7 +89,7 @@ describe("a request with ambiguous framing", () => {
     expect(asked).toEqual([]);
   });
 
-  it("does not include `CHUNKED` in capitals or a length with leading zeros", async () => {
+  it("does not include the encoding `CHUNKED` or a length with leading zeros", async () => {
     const chunked = first("Transfer-Encoding: CHUNKED", "Content-Type: application/json");
     const answers = await exchangeRaw(small.url, [`${chunked}2\r\n{}\r\n${emptyChunk}`], 300);
     expect(statuses(answers.text)).toEqual([200]);
@@ -112,12 +112,12 @@ describe("pipelined requests", () => {
   const ids = (text: string) =>
     [...text.matchAll(/{"id":\["(\d+)"\]}/g)].map((one) => Number(one[1]));
 
-  it("are answered in order when each is answered at once", async () => {
+  it("get their responses in order when each request completes at once", async () => {
     const { text } = await exchangeRaw(small.url, [requests("echo", 100)], 300);
     expect(ids(text)).toEqual(Array.from({ length: 100 }, (_, at) => at));
   });
 
-  it("that wait for one another end the connection, and no answer is out of order", async () => {
+  it("that are still running end the connection, and no response is out of order", async () => {
     const { text, closed } = await exchangeRaw(small.url, [requests("later", 3)]);
     const answered = ids(text);
     expect(answered).toEqual([0, 1, 2].slice(0, answered.length));

@@ -8,7 +8,7 @@ import {
 
 const members = (): InFlightEntry[] => Array.from({ length: 8 }, () => ({ position: notInFlight }));
 
-test("holds the same members as a Set, whatever comes and goes", () => {
+test("InFlight has the same members as a Set after any additions and removals", () => {
   const step = fc.record({ joins: fc.boolean(), who: fc.nat(7) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -27,7 +27,7 @@ test("holds the same members as a Set, whatever comes and goes", () => {
   );
 });
 
-test("all of those in flight can leave while they are looked at", () => {
+test("InFlightSet allows the removal of every member during iteration", () => {
   const inFlight = new InFlightSet<InFlightEntry>();
   const all = members();
   for (const member of all) inFlight.add(member);

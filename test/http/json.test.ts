@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { isTooDeep, MAX_DEPTH, parseJson } from "../../src/api/validation/json.js";
 import { items } from "../harness/arrow.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { setupServer } from "../harness/setup-server.js";
 import { head, sendRaw } from "../harness/socket.js";
-import { useServer } from "../harness/use-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(10));
+  await joust.client.createTable("t", items(10));
 });
 
 const arrays = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
@@ -30,9 +30,9 @@ describe("a body that is nested too deeply", () => {
     ["insert", "x"],
   ];
 
-  it.each(asked)("gets 400 from %s in `%s`", async (operation, member) => {
+  it.each(asked)("gets 400 from %s for the body `%s`", async (operation, member) => {
     for (const value of deep) {
-      const answer = await serving.client.request(`/v1/table/t/${operation}`, {
+      const answer = await joust.client.request(`/v1/table/t/${operation}`, {
         body: `{"k": 1, "${member}": ${value}}`,
         headers: { "content-type": "application/json" },
       });
@@ -40,25 +40,25 @@ describe("a body that is nested too deeply", () => {
     }
   });
 
-  it("meets the same limit where the engine decodes the body", async () => {
-    const ask = (path: string, depth: number) =>
-      serving.client.post(path, `{"k": 1, "full_text_query": ${objects(depth - 1)}, "vector": []}`);
-    const allowed = await ask("/v1/table/t/query", MAX_DEPTH);
+  it("gets the same limit if the engine decodes the body", async () => {
+    const send = (path: string, depth: number) =>
+      joust.client.post(path, `{"k": 1, "full_text_query": ${objects(depth - 1)}, "vector": []}`);
+    const allowed = await send("/v1/table/t/query", MAX_DEPTH);
     expect(allowed.json.detail).not.toMatch(/recursion/);
-    expectFailure(await ask("/v1/table/t/query", MAX_DEPTH + 1), 400, 13, /recursion limit/);
-    expect((await ask("/v1/table/t/describe", MAX_DEPTH)).status).toBe(200);
-    expectFailure(await ask("/v1/table/t/describe", MAX_DEPTH + 1), 400, 13, /127 levels/);
+    expectFailure(await send("/v1/table/t/query", MAX_DEPTH + 1), 400, 13, /recursion limit/);
+    expect((await send("/v1/table/t/describe", MAX_DEPTH)).status).toBe(200);
+    expectFailure(await send("/v1/table/t/describe", MAX_DEPTH + 1), 400, 13, /127 levels/);
   });
 
-  it("gets 400 in parameters that hold JSON", async () => {
+  it("gets 400 in JSON parameters", async () => {
     for (const value of ["[".repeat(3_000), '{"a":'.repeat(700), '{"a":{"a":{}}}']) {
       for (const name of ["properties", "storage_options"]) {
-        const created = await serving.client.post("/v1/table/new/create", items(1), {
+        const created = await joust.client.post("/v1/table/new/create", items(1), {
           [name]: value,
         });
         expectFailure(created, 400, 13);
       }
-      const page = await serving.client.get("/v1/table", {
+      const page = await joust.client.get("/v1/table", {
         page_token: Buffer.from(value).toString("base64url"),
       });
       expectFailure(page, 400, 13, /page_token/);
@@ -110,27 +110,27 @@ describe("a string that is not Unicode", () => {
     ["query", "unknown"],
     ["explain_plan", "unknown"],
     ["analyze_plan", "unknown"],
-  ])("gets 400 from %s in `%s`", async (operation, member) => {
+  ])("gets 400 from %s in the body `%s`", async (operation, member) => {
     for (const one of bad) {
       const body = bytes(`{"k": 1, "vector": [], "${member}": "`, one, '"}');
       const headers = { "content-type": "application/json" };
-      const answer = await serving.client.request(`/v1/table/t/${operation}`, { body, headers });
+      const answer = await joust.client.request(`/v1/table/t/${operation}`, { body, headers });
       expectFailure(answer, 400, 13, /^the body is not UTF-8$/);
     }
   });
 
-  it("gets 400 when it has an unpaired surrogate", async () => {
+  it("gets 400 for an unpaired surrogate", async () => {
     for (const text of ["\\ud800", "\\uD83Dx", "\\udc00", "a\\udfff\\ud800"]) {
       for (const body of [`{"predicate": "${text}"}`, `{"context": {"${text}": "x"}}`]) {
         expectFailure(
-          await serving.client.post("/v1/table/t/count_rows", body),
+          await joust.client.post("/v1/table/t/count_rows", body),
           400,
           13,
           /surrogate/,
         );
       }
       const query = `{"k": 1, "vector": [], "filter": "${text}"}`;
-      expectFailure(await serving.client.post("/v1/table/t/query", query), 400, 13);
+      expectFailure(await joust.client.post("/v1/table/t/query", query), 400, 13);
     }
     expect(parseJson(Buffer.from('{"a": "\\ud83c\\udfaf \\\\ud800"}'))).toEqual({
       a: "🎯 \\ud800",
@@ -146,8 +146,8 @@ describe("a string that is not Unicode", () => {
       Buffer.from(address),
       Buffer.from(address.replace("%FF", "\xff"), "latin1"),
     ]) {
-      const lines = head(" HTTP/1.1", "Host: x", `Authorization: Bearer ${serving.server.key}`);
-      const answer = await sendRaw(serving.server.url, [bytes("GET ", [...path], lines)], 300);
+      const lines = head(" HTTP/1.1", "Host: x", `Authorization: Bearer ${joust.server.key}`);
+      const answer = await sendRaw(joust.server.url, [bytes("GET ", [...path], lines)], 300);
       expect(answer?.status).toBe(400);
       expect(JSON.parse(answer?.body ?? "")).toMatchObject({
         code: 13,
@@ -157,10 +157,10 @@ describe("a string that is not Unicode", () => {
     }
   });
 
-  it("is not a name in UTF-8 that is not percent-encoded", async () => {
-    const lines = head(" HTTP/1.1", "Host: x", `Authorization: Bearer ${serving.server.key}`);
+  it("does not include a UTF-8 name that is not percent-encoded", async () => {
+    const lines = head(" HTTP/1.1", "Host: x", `Authorization: Bearer ${joust.server.key}`);
     const path = bytes("GET /v1/table/t\u00e4/count_rows", lines);
     const status = process.env.JOUST_TEST_HTTP === "node" ? 400 : 404;
-    expect((await sendRaw(serving.server.url, [path], 300))?.status).toBe(status);
+    expect((await sendRaw(joust.server.url, [path], 300))?.status).toBe(status);
   });
 });

@@ -6,7 +6,7 @@ import type { Role } from "../../src/auth/roles.js";
 import { openCatalog } from "../../src/server/open-catalog.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { tempDir } from "../harness/temp.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const root = tempDir("keys");
 const log = createLogger("silent");
@@ -14,7 +14,7 @@ const { keys } = await openCatalog({ root, url: `${root}/catalog.db`, log, role:
 const outside = newKey();
 
 const answer = () => ({ kind: "json" as const, value: "done" });
-const small = useSmallServer({
+const small = setupSmallServer({
   operations: [
     plain({ id: "Read", path: "/v1/read", permission: "read" }, answer),
     plain({ id: "Write", path: "/v1/write", permission: "write" }, answer),
@@ -35,59 +35,59 @@ async function stored(role: Role): Promise<{ key: string; id: string }> {
   return { key, id: (await keys.create({ name: `a ${role}`, role, hash: hashKey(key) })).id };
 }
 
-const ask = (path: string, headers: Record<string, string>, body?: object | string) =>
+const send = (path: string, headers: Record<string, string>, body?: object | string) =>
   small.client.request(path, { headers, ...(body !== undefined && { body }) });
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 describe("a request", () => {
-  it("needs a key, whatever it asks for", async () => {
+  it("requires a key on every path", async () => {
     for (const path of ["/v1/read", "/v1/raw", "/v1/nothing", "/"]) {
-      const reply = await ask(path, {});
+      const reply = await send(path, {});
       expect(reply.status, path).toBe(401);
       expect(reply.json).toMatchObject({ code: 16, type: "urn:joust:error:unauthenticated" });
       expect(reply.headers.get("www-authenticate")).toBe("Bearer");
     }
-    expect((await ask("/healthz", {})).status).toBe(200);
-    expect((await ask("/readyz", {})).status).toBe(200);
+    expect((await send("/healthz", {})).status).toBe(200);
+    expect((await send("/readyz", {})).status).toBe(200);
   });
 
-  it("may carry the key in either header", async () => {
+  it("can send the key in either header", async () => {
     const { key } = await stored("read");
-    expect((await ask("/v1/read", bearer(key))).status).toBe(200);
-    expect((await ask("/v1/read", { authorization: `bearer ${key}` })).status).toBe(200);
-    expect((await ask("/v1/read", { "x-api-key": key })).status).toBe(200);
-    expect((await ask("/v1/read", { "x-api-key": outside })).status).toBe(200);
+    expect((await send("/v1/read", bearer(key))).status).toBe(200);
+    expect((await send("/v1/read", { authorization: `bearer ${key}` })).status).toBe(200);
+    expect((await send("/v1/read", { "x-api-key": key })).status).toBe(200);
+    expect((await send("/v1/read", { "x-api-key": outside })).status).toBe(200);
   });
 
   it.each([
     ["an unknown key", bearer(newKey())],
-    ["a text that is no key", bearer("joust_")],
+    ["a text that is not a key", bearer("joust_")],
     ["another scheme", { authorization: "Basic am91c3Q6am91c3Q=" }],
-    ["nothing in the header", { authorization: "" }],
+    ["an empty header", { authorization: "" }],
     ["part of a key", bearer(outside.slice(0, -1))],
     ["more than a key", bearer(`${outside}A`)],
-  ])("with %s is refused", async (_, headers) => {
-    expect((await ask("/v1/read", headers)).status).toBe(401);
+  ])("gets 401 with %s", async (_, headers) => {
+    expect((await send("/v1/read", headers)).status).toBe(401);
   });
 
-  it("with a revoked key is refused", async () => {
+  it("gets 401 with a revoked key", async () => {
     const { key, id } = await stored("admin");
-    expect((await ask("/v1/admin", bearer(key))).status).toBe(200);
+    expect((await send("/v1/admin", bearer(key))).status).toBe(200);
     await keys.revoke(id);
-    expect((await ask("/v1/admin", bearer(key))).status).toBe(401);
+    expect((await send("/v1/admin", bearer(key))).status).toBe(401);
   });
 
-  it("may do what its key's role covers", async () => {
+  it("may do what the role of its key allows", async () => {
     const allowed = { read: [200, 403, 403], write: [200, 200, 403], admin: [200, 200, 200] };
     for (const role of ["read", "write", "admin"] as const) {
       const { key } = await stored(role);
       const replies = await Promise.all(
-        ["/v1/read", "/v1/write", "/v1/admin"].map((path) => ask(path, bearer(key))),
+        ["/v1/read", "/v1/write", "/v1/admin"].map((path) => send(path, bearer(key))),
       );
       expect(replies.map((reply) => reply.status)).toEqual(allowed[role]);
     }
     const { key } = await stored("read");
-    const refused = await ask("/v1/write", bearer(key));
+    const refused = await send("/v1/write", bearer(key));
     expect(refused.json).toMatchObject({
       code: 15,
       detail: "the key `a read` has the role read; Write needs write",
@@ -95,23 +95,23 @@ describe("a request", () => {
   });
 });
 
-describe("an identity in the body", () => {
-  it("counts where no header came", async () => {
+describe("an identity in the request body", () => {
+  it("is used if the request has no key header", async () => {
     const { key } = await stored("read");
-    expect((await ask("/v1/read", {}, { identity: { api_key: key } })).status).toBe(200);
-    expect((await ask("/v1/read", {}, { identity: { auth_token: key } })).status).toBe(200);
+    expect((await send("/v1/read", {}, { identity: { api_key: key } })).status).toBe(200);
+    expect((await send("/v1/read", {}, { identity: { auth_token: key } })).status).toBe(200);
     const body = JSON.stringify({ identity: { api_key: key }, k: 1 });
-    expect((await ask("/v1/raw", {}, body)).json).toBe(body.length);
-    expect((await ask("/v1/read", {}, { identity: { api_key: newKey() } })).status).toBe(401);
-    expect((await ask("/v1/read", {}, { identity: null })).status).toBe(401);
-    expect((await ask("/v1/read", {}, { identity: { api_key: 7 } })).status).toBe(401);
+    expect((await send("/v1/raw", {}, body)).json).toBe(body.length);
+    expect((await send("/v1/read", {}, { identity: { api_key: newKey() } })).status).toBe(401);
+    expect((await send("/v1/read", {}, { identity: null })).status).toBe(401);
+    expect((await send("/v1/read", {}, { identity: { api_key: 7 } })).status).toBe(401);
   });
 
-  it("does not count beside a header", async () => {
+  it("is ignored if the request has a key header", async () => {
     const { key } = await stored("read");
-    const reply = await ask("/v1/read", bearer(newKey()), { identity: { api_key: key } });
+    const reply = await send("/v1/read", bearer(newKey()), { identity: { api_key: key } });
     expect(reply.status).toBe(401);
-    const mine = await ask("/v1/read", bearer(key), { identity: { api_key: "nonsense" } });
+    const mine = await send("/v1/read", bearer(key), { identity: { api_key: "nonsense" } });
     expect(mine.status).toBe(200);
   });
 });

@@ -15,11 +15,11 @@ const failing = (name: string, message: string) => ({
 });
 
 describe("uWebSockets.js", () => {
-  it("is a compiled build, never an imitation in JavaScript", () => {
+  it("is loaded as a native build and never as a JavaScript emulation", () => {
     expect(String(loadUws(allBuilds).uws.App)).toContain("[native code]");
   });
 
-  it("is the first build of a list that loads", () => {
+  it("is loaded from the first build of the list that works", () => {
     const build = { App: () => {} };
     const older = { name: "older", load: () => build };
     expect(loadUws([failing("newer", "version `GLIBC_2.38' not found"), older]).uws).toBe(build);
@@ -27,7 +27,7 @@ describe("uWebSockets.js", () => {
     expect(loadUws([{ name: "newest", load: () => newest }, older]).uws).toBe(newest);
   });
 
-  it("comes from the platform package, and from the development dependencies without one", () => {
+  it("is loaded from the platform package or else from the development dependencies", () => {
     const missing = Object.assign(new Error("Cannot find module"), { code: "MODULE_NOT_FOUND" });
     const tooNew = Object.assign(new Error("GLIBC_2.38"), { code: "ERR_DLOPEN_FAILED" });
     const load = (fate: Record<string, unknown>) => () =>
@@ -38,17 +38,17 @@ describe("uWebSockets.js", () => {
     expect(load({ packaged: 1, development: 2 })()).toBe(1);
     expect(load({ packaged: missing, development: 2 })()).toBe(2);
     expect(load({ packaged: missing, development: missing })).toThrow(missing);
-    // The same build from elsewhere would fail too, and its reason is worth more than "not installed".
+    // The same build from another package would fail too; its message says more than "not installed".
     expect(load({ packaged: tooNew, development: missing })).toThrow(tooNew);
   });
 
-  it("20.30, which leaves requests without an answer, is chosen by --http uws only", () => {
+  it("version 20.30, which leaves some requests without a response, is used only with --http uws", () => {
     expect(allBuilds.map(({ name }) => name)).toContain("uWebSockets.js 20.30");
     expect(automaticBuilds.map(({ name }) => name)).toEqual(["uWebSockets.js 20.57"]);
     expect(transportOf("auto").name).toMatch(/^(uWebSockets\.js 20\.57|Node [\d.]+)$/);
   });
 
-  it("that loads nowhere is told in one sentence", () => {
+  it("is reported in one sentence if no build loads", () => {
     const builds = [
       failing(
         "A",

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { asJoustError, ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { problem } from "../../src/http/problem.js";
 
-describe("a failure", () => {
-  it("has the body that every client understands", () => {
+describe("an error response", () => {
+  it("has the documented body", () => {
     const error = new JoustError(ErrorCode.TableNotFound, "no table `t`");
     expect(problem(error, "/v1/table/t/describe")).toEqual({
       type: "urn:joust:error:table-not-found",
@@ -16,7 +16,7 @@ describe("a failure", () => {
     });
   });
 
-  it("has a status for each code", () => {
+  it("has a status for each error code", () => {
     const statuses = Object.fromEntries(
       Object.values(ErrorCode).map((code) => [code, problem(new JoustError(code, ""), "").status]),
     );
@@ -48,12 +48,12 @@ describe("a failure", () => {
     });
   });
 
-  it("of the engine keeps its code and text", () => {
+  it("has the code and the message of an engine error", () => {
     const thrown = Object.assign(new Error("no column `x`"), { name: "EngineError", code: 12 });
     expect(asJoustError(thrown)).toMatchObject({ code: 12, message: "no column `x`" });
   });
 
-  it("that nobody foresaw keeps its text to itself", () => {
+  it("hides the message of an unexpected error", () => {
     const engine = Object.assign(new Error("panicked at /src/x.rs"), {
       name: "EngineError",
       code: 18,

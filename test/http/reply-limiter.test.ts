@@ -5,35 +5,35 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Authenticator } from "../../src/auth/authenticator.js";
 import type { QueryAnswer } from "../../src/engine/index.js";
 import { ReplyLimiter, type SendingReply } from "../../src/http/reply-limiter.js";
-import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
-/** An answer that holds so much and whose reader has been slow for so many seconds. */
+/** A response that holds this many bytes for a client that has been slow for this many seconds. */
 const sending = (callerId: string, heldBytes: number, seconds: number): SendingReply => ({
   callerId,
   heldBytes,
   slowMs: seconds * 1_000,
 });
 
-describe("room for answers to slow readers", () => {
-  const room = new ReplyLimiter(100, 250);
+describe("the memory limit for responses to slow clients", () => {
+  const limiter = new ReplyLimiter(100, 250);
   const cut = (all: ReturnType<typeof sending>[]) =>
-    room.excess(all).map(({ callerId, slowMs }) => `${callerId}${slowMs / 1_000}`);
+    limiter.excess(all).map(({ callerId, slowMs }) => `${callerId}${slowMs / 1_000}`);
 
-  it("cuts the slowest of a caller's answers off until the others fit", () => {
+  it("cuts off a caller's slowest responses until the rest fits", () => {
     const all = [sending("a", 60, 9), sending("a", 60, 30), sending("a", 60, 20)];
     expect(cut(all)).toEqual(["a30", "a20"]);
     expect(cut([...all, sending("b", 90, 50)])).toEqual(["a30", "a20"]);
     expect(cut([sending("a", 60, 9), sending("a", 40, 8)])).toEqual([]);
   });
 
-  it("leaves readers alone that keep up, however much their answers hold", () => {
+  it("ignores clients that keep up, whatever their responses hold", () => {
     expect(cut([1, 2, 3, 4].map((seconds) => sending("a", 90, seconds)))).toEqual([]);
     expect(cut([sending("a", 0, 90), sending("a", 0, 90)])).toEqual([]);
   });
 
-  it("leaves a caller's only slow answer while all callers' fit", () => {
+  it("spares a caller's only slow response while the responses of all callers fit", () => {
     expect(cut([sending("a", 1_000, 60)])).toEqual([]);
     expect(cut([sending("a", 240, 60), sending("b", 5, 70)])).toEqual([]);
     expect(cut(["a", "b", "c", "d"].map((caller, at) => sending(caller, 90, 60 + at)))).toEqual([
@@ -42,7 +42,7 @@ describe("room for answers to slow readers", () => {
     ]);
   });
 
-  it("is a part of the memory for requests, shared by the threads", () => {
+  it("is a share of the request memory and is divided among the threads", () => {
     const mib = 2 ** 20;
     const of = (threads: number) => ReplyLimiter.of(400 * mib, threads);
     const two = (held: number) => [sending("a", held, 8), sending("a", held, 9)];
@@ -53,10 +53,10 @@ describe("room for answers to slow readers", () => {
 });
 
 const part = randomBytes(4 * 2 ** 20);
-/** Callers whose answers have ended, in that order. */
+/** Callers whose responses have ended, in order. */
 const ended: string[] = [];
 
-/** An answer without an end that holds 60 bytes. */
+/** An endless response that holds 60 bytes. */
 const endless = (caller: string): QueryAnswer => {
   const rest = {
     held: 60,
@@ -71,9 +71,9 @@ const endless = (caller: string): QueryAnswer => {
   return { version: 1, done: false, first: part, rest } as unknown as QueryAnswer;
 };
 
-/** The key is the caller. */
+/** The key identifies the caller. */
 const byKey: Authenticator = { identify: (key) => ({ id: key, name: key, role: "admin" }) };
-const small = useSmallServer({
+const small = setupSmallServer({
   authenticator: byKey,
   replyLimiter: new ReplyLimiter(100, 1_000),
   operations: [
@@ -90,7 +90,10 @@ afterAll(() => {
   for (const socket of sockets) socket.destroy();
 });
 
-/** Asks for an answer and reads what has come every so many ms; without a number, nothing. */
+/**
+ * Requests a response and reads the received data at an interval in ms; without an interval it reads
+ * nothing.
+ */
 function reader(caller: string, everyMs?: number): void {
   const socket = connect(Number(new URL(small.url).port), "127.0.0.1");
   sockets.push(socket);
@@ -102,14 +105,14 @@ function reader(caller: string, everyMs?: number): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-it("drops the connections of a caller whose readers are slow, and no others", async () => {
+it("only connections of a caller with slow clients are closed", async () => {
   reader("slow");
   reader("slow");
-  // Never idle for long.
+  // Reads often enough to count as fast.
   reader("slow", 3_000);
   reader("other");
   for (let one = 0; one < 3; one++) reader("fast", 2);
-  await eventually("two of three are cut off", () => ended.length >= 2, { timeoutMs: 40_000 });
+  await waitFor("two of three are cut off", () => ended.length >= 2, { timeoutMs: 40_000 });
   await sleep(9_000);
   expect(ended).toEqual(["slow", "slow"]);
 }, 60_000);

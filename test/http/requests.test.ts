@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { describe, expect, it } from "vitest";
 import { head, sendRaw } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const json = (value: unknown) => ({ kind: "json" as const, value });
 
@@ -40,11 +40,11 @@ const large = plain({ id: "Large", path: "/v1/large", methods: ["GET"] }, () =>
   json("x".repeat(3_000_000)),
 );
 
-const small = useSmallServer({ operations: [echo, later, part, broken, empty, large] });
+const small = setupSmallServer({ operations: [echo, later, part, broken, empty, large] });
 const at = (path: string, body?: object | string, params?: Record<string, string>) =>
   small.client.post(path, body, params);
 
-describe("identifiers", () => {
+describe("an identifier", () => {
   it.each([
     ["a", ["a"]],
     ["a$b", ["a", "b"]],
@@ -52,11 +52,11 @@ describe("identifiers", () => {
     ["$", []],
     ["%24", []],
     ["%C3%A4%2Fb", ["ä/b"]],
-  ])("splits %s", async (segment, id) => {
+  ])("%s is split into names", async (segment, id) => {
     expect((await at(`/v1/thing/${segment}/echo`)).json.id).toEqual(id);
   });
 
-  it("splits at the delimiter of the request", async () => {
+  it("is split at the delimiter of the request", async () => {
     const answer = await at("/v1/thing/a.b$c/echo", undefined, { delimiter: "." });
     expect(answer.json.id).toEqual(["a", "b$c"]);
     const root = await at("/v1/thing/./later", undefined, { delimiter: "." });
@@ -64,18 +64,18 @@ describe("identifiers", () => {
     expect((await at("/v1/thing/%3A%3A/echo", undefined, { delimiter: "::" })).json.id).toEqual([]);
   });
 
-  it.each(["a$$b", "$a", "a$", "%FF"])("refuses %s", async (segment) => {
+  it.each(["a$$b", "$a", "a$", "%FF"])("%s is rejected", async (segment) => {
     const answer = await at(`/v1/thing/${segment}/echo`);
     expect(answer.status).toBe(400);
     expect(answer.json.code).toBe(13);
   });
 
-  it("refuses an empty delimiter, and two", async () => {
+  it("is rejected with an empty delimiter or with two delimiters", async () => {
     expect((await at("/v1/thing/a/echo?delimiter=")).json.code).toBe(13);
     expect((await at("/v1/thing/a/echo?delimiter=.&delimiter=$")).json.code).toBe(13);
   });
 
-  it("refuses a body whose id is another", async () => {
+  it("in the body must match the path", async () => {
     expect((await at("/v1/thing/a$b/echo", { id: ["a", "b"] })).status).toBe(200);
     const other = await at("/v1/thing/a$b/echo", { id: ["a", "c"] });
     expect(other.status).toBe(400);
@@ -83,18 +83,18 @@ describe("identifiers", () => {
     expect(other.json.detail).toContain('["a","c"]');
     expect((await at("/v1/thing/a$b/echo", { id: "a$b" })).status).toBe(400);
     expect((await at("/v1/thing/a$b/echo", { id: null })).status).toBe(200);
-    // What the Java client sends with every body.
+    // The Java client sends this with every body.
     expect((await at("/v1/thing/a$b/echo", { id: [] })).json.id).toEqual(["a", "b"]);
     expect((await at("/v1/thing/$/echo", { id: ["a"] })).status).toBe(400);
   });
 
-  it("decodes the path's other parameters and leaves them whole", async () => {
+  it("does not change how the other path parameters are decoded", async () => {
     expect((await at("/v1/thing/a/part/x%24y%20z/get")).json).toEqual({ part_name: "x$y z" });
   });
 });
 
-describe("parameters", () => {
-  it("converts them to the types of the schema and leaves out unknown ones", async () => {
+describe("query parameters", () => {
+  it("are converted to the types of the schema, and unknown ones are ignored", async () => {
     const answer = await at("/v1/thing/a/echo?limit=10&deep=TRUE&on=x&nonsense=1");
     expect(answer.json.params).toEqual({ limit: 10, deep: true, on: ["x"] });
     const repeated = await at("/v1/thing/a/echo?on=x&on=y+z");
@@ -108,15 +108,15 @@ describe("parameters", () => {
     ["limit=1&limit=2", "`limit` appears 2 times: send it once"],
     ["deep=maybe", '`deep` must be true or false, got "maybe"'],
     ["limit=%ZZ", "the query string is not percent-encoded UTF-8"],
-  ])("refuses %s", async (query, detail) => {
+  ])("%s are rejected", async (query, detail) => {
     const answer = await at(`/v1/thing/a/echo?${query}`);
     expect(answer.status).toBe(400);
     expect(answer.json).toMatchObject({ code: 13, detail });
   });
 });
 
-describe("bodies", () => {
-  it("takes a POST without any body, whatever its content type", async () => {
+describe("a request body", () => {
+  it("may be absent in a POST, whatever the content type", async () => {
     const bare = await sendRaw(small.url, [head("POST /v1/thing/a/echo HTTP/1.1", "Host: x")], 200);
     expect(bare?.status).toBe(200);
     const typed = await sendRaw(
@@ -134,7 +134,7 @@ describe("bodies", () => {
     expect(typed?.status).toBe(200);
   });
 
-  it("takes chunked bodies, however they are cut", async () => {
+  it("may be chunked in any way", async () => {
     const answer = await sendRaw(
       small.url,
       [
@@ -149,7 +149,7 @@ describe("bodies", () => {
     expect(JSON.parse(answer?.body ?? "").payload).toEqual({ k: 7 });
   });
 
-  it("answers `Expect: 100-continue`", async () => {
+  it("is requested after `Expect: 100-continue`", async () => {
     const answer = await sendRaw(
       small.url,
       [
@@ -173,13 +173,13 @@ describe("bodies", () => {
     ["[1]", "the body must be a JSON object, got an array"],
     ["7", "the body must be a JSON object, got a number"],
     ["null", "the body must be a JSON object, got null"],
-  ])("refuses %s", async (body, detail) => {
+  ])("gets 400 and the cause: %s", async (body, detail) => {
     const answer = await at("/v1/thing/a/echo", body);
     expect(answer.status).toBe(400);
     expect(answer.json).toMatchObject({ code: 13, detail });
   });
 
-  it("refuses what is no JSON and no UTF-8", async () => {
+  it("is rejected if it is not JSON or not UTF-8", async () => {
     const cut = await at("/v1/thing/a/echo", '{"k": ');
     expect(cut.json).toMatchObject({ status: 400, code: 13 });
     expect(cut.json.detail).toMatch(/^the body is not JSON: /);
@@ -190,13 +190,13 @@ describe("bodies", () => {
     expect(latin.json).toMatchObject({ code: 13, detail: "the body is not UTF-8" });
   });
 
-  it("takes null for a member that may be left out, and any unknown member", async () => {
+  it("may contain null for an optional member and any unknown member", async () => {
     const answer = await at("/v1/thing/a/echo", { k: null, name: "n", color: "red" });
     expect(answer.status).toBe(200);
     expect(answer.json.payload).toEqual({ name: "n", color: "red" });
   });
 
-  it("refuses another content type", async () => {
+  it("is rejected with another content type", async () => {
     const answer = await small.client.request("/v1/thing/a/echo", {
       body: "k=1",
       headers: { "content-type": "application/x-www-form-urlencoded" },
@@ -211,7 +211,7 @@ describe("bodies", () => {
     expect(charset.status).toBe(200);
   });
 
-  it("refuses a body over the limit only after all of it has been sent", async () => {
+  it("over the size limit is rejected after the client has sent all of it", async () => {
     const body = `{"name": "${"x".repeat(1_000_000)}"}`;
     const answer = await at("/v1/thing/a/echo", body);
     expect(answer.status).toBe(413);
@@ -221,8 +221,8 @@ describe("bodies", () => {
   });
 });
 
-describe("context", () => {
-  it("comes from headers and from the body; the header wins", async () => {
+describe("the request context", () => {
+  it("is read from headers and from the body, and a header takes precedence", async () => {
     const answer = await small.client.request("/v1/thing/a/echo", {
       body: { context: { tenant: "body", trace: "t" } },
       headers: { "x-ns-ctx-tenant": "header", "X-Ns-Ctx-Region": "r" },
@@ -231,30 +231,30 @@ describe("context", () => {
     expect((await at("/v1/thing/a/echo", { context: { a: 1 } })).json.code).toBe(13);
   });
 
-  it("has the time and the version that answers may not be older than", async () => {
-    const ask = async (headers: Record<string, string>) =>
+  it("contains the minimum timestamp and the minimum version of a read", async () => {
+    const send = async (headers: Record<string, string>) =>
       (await small.client.request("/v1/thing/a/echo", { headers })).json;
-    expect((await ask({})).fresh).toEqual({});
+    expect((await send({})).fresh).toEqual({});
     const time = { "x-lancedb-min-timestamp": "2026-01-31T12:00:00+02:00" };
     const minTimestampMillis = Date.UTC(2026, 0, 31, 10);
-    expect((await ask(time)).fresh).toEqual({ minTimestampMillis });
+    expect((await send(time)).fresh).toEqual({ minTimestampMillis });
     const versions = { "x-lancedb-min-version": "3", "x-lancedb-min-read-version": "12" };
-    expect((await ask({ ...time, ...versions })).fresh).toEqual({
+    expect((await send({ ...time, ...versions })).fresh).toEqual({
       minTimestampMillis,
       minVersion: 12,
     });
-    expect(await ask({ "x-lancedb-min-timestamp": "yesterday" })).toMatchObject({ code: 13 });
+    expect(await send({ "x-lancedb-min-timestamp": "yesterday" })).toMatchObject({ code: 13 });
     for (const version of ["x", "-1", "1.5", "1e3", "99999999999999999999"]) {
       for (const name of Object.keys(versions)) {
-        const { code, detail } = await ask({ [name]: version });
+        const { code, detail } = await send({ [name]: version });
         expect([code, detail]).toEqual([13, expect.stringContaining(name)]);
       }
     }
   });
 });
 
-describe("answers", () => {
-  it("carry the protocol version and the request's id", async () => {
+describe("a response", () => {
+  it("has the protocol version and the request id", async () => {
     const answer = await small.client.request("/v1/thing/a/echo", {
       headers: { "x-request-id": "my-id.7" },
     });
@@ -267,7 +267,7 @@ describe("answers", () => {
     expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("may be empty, and long", async () => {
+  it("may be empty or large", async () => {
     const none = await at("/v1/empty");
     expect(none.status).toBe(204);
     expect(none.bytes.length).toBe(0);
@@ -276,7 +276,7 @@ describe("answers", () => {
     expect(long.json.length).toBe(3_000_000);
   });
 
-  it("come in one connection after another of every kind", async () => {
+  it("is framed correctly for several methods on one connection", async () => {
     const request = (line: string) => head(line, "Host: x");
     const answer = await sendRaw(
       small.url,
@@ -289,7 +289,7 @@ describe("answers", () => {
     expect(answer?.body).toContain('"id":["b"]');
   });
 
-  it("say that something failed here, and not what", async () => {
+  it("to an unexpected error does not reveal the cause", async () => {
     const answer = await at("/v1/broken");
     expect(answer.status).toBe(500);
     expect(answer.json).toMatchObject({ code: 18, title: "internal", instance: "/v1/broken" });
@@ -297,8 +297,8 @@ describe("answers", () => {
   });
 });
 
-describe("paths and methods that lead nowhere", () => {
-  it("name the routes near a path", async () => {
+describe("an unknown path or method", () => {
+  it("gets 404 with similar routes", async () => {
     const answer = await at("/v1/thing/a/ekko");
     expect(answer.status).toBe(404);
     expect(answer.json).toMatchObject({ code: 0, type: "urn:joust:error:unsupported" });
@@ -306,13 +306,13 @@ describe("paths and methods that lead nowhere", () => {
   });
 
   it.each(["/", "/v1", "/v1/thing", "/v1/thing//echo", "/v1/thing/a/echo/", "/v2/thing/a/echo"])(
-    "%s is one",
+    "gets 404: %s",
     async (path) => {
       expect((await at(path)).status).toBe(404);
     },
   );
 
-  it("count slashes at the start as one", async () => {
+  it("does not include a path with several leading slashes", async () => {
     const answer = await sendRaw(
       small.url,
       [head("GET //v1/thing/a/echo HTTP/1.1", "Host: x")],
@@ -321,7 +321,7 @@ describe("paths and methods that lead nowhere", () => {
     expect(JSON.parse(answer?.body ?? "").id).toEqual(["a"]);
   });
 
-  it("say which methods a path takes", async () => {
+  it("gets 405 with the allowed methods", async () => {
     const answer = await small.client.request("/v1/thing/a/later", { method: "DELETE" });
     expect(answer.status).toBe(405);
     expect(answer.headers.get("allow")).toBe("POST");
@@ -332,8 +332,8 @@ describe("paths and methods that lead nowhere", () => {
   });
 });
 
-describe("probes", () => {
-  it("answer to everybody", async () => {
+describe("the health probes", () => {
+  it("require no key", async () => {
     expect((await small.client.get("/healthz")).json).toEqual({ status: "ok" });
     expect((await small.client.get("/readyz")).status).toBe(200);
   });

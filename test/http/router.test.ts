@@ -17,45 +17,45 @@ const router = new Router([
   route("/v1/namespace/{id}/table/list", "GET"),
 ]);
 
-const found = (path: string, method = "POST") => {
+const findRoute = (path: string, method = "POST") => {
   const match = router.match(path);
   return match && { path: match.routes.get(method)?.path, segments: match.segments };
 };
 
-describe("a path", () => {
-  it("leads to its route, with the segments as sent", () => {
-    expect(found("/v1/table/a%24b/describe")).toEqual({
+describe("the router", () => {
+  it("finds the route of a path and returns the encoded segments", () => {
+    expect(findRoute("/v1/table/a%24b/describe")).toEqual({
       path: "/v1/table/{id}/describe",
       segments: { id: "a%24b" },
     });
-    expect(found("/v1/table/t/index/my%20idx/stats")?.segments).toEqual({
+    expect(findRoute("/v1/table/t/index/my%20idx/stats")?.segments).toEqual({
       id: "t",
       index_name: "my%20idx",
     });
-    expect(found("/v1/table/t/count_rows", "GET")?.path).toBe("/v1/table/{id}/count_rows");
+    expect(findRoute("/v1/table/t/count_rows", "GET")?.path).toBe("/v1/table/{id}/count_rows");
   });
 
-  it("with a slash at the end is another one", () => {
-    expect(found("/v1/table/t/describe/")?.path).toBe("/v1/table/{id}/describe/");
-    expect(found("/v1/table/", "GET")?.path).toBe("/v1/table/");
-    expect(found("/v1/table", "GET")?.path).toBe("/v1/table");
-    expect(found("/v1/table/t/index/list/")).toBeUndefined();
+  it("distinguishes a path with a trailing slash", () => {
+    expect(findRoute("/v1/table/t/describe/")?.path).toBe("/v1/table/{id}/describe/");
+    expect(findRoute("/v1/table/", "GET")?.path).toBe("/v1/table/");
+    expect(findRoute("/v1/table", "GET")?.path).toBe("/v1/table");
+    expect(findRoute("/v1/table/t/index/list/")).toBeUndefined();
   });
 
-  it("may hold names that are words of other paths", () => {
-    expect(found("/v1/table/version/describe")).toEqual({
+  it("matches names that equal literal segments of other paths", () => {
+    expect(findRoute("/v1/table/version/describe")).toEqual({
       path: "/v1/table/{id}/describe",
       segments: { id: "version" },
     });
-    expect(found("/v1/table/version/batch-create")?.segments).toEqual({});
-    expect(found("/v1/table/t/index/list/stats")?.segments).toEqual({
+    expect(findRoute("/v1/table/version/batch-create")?.segments).toEqual({});
+    expect(findRoute("/v1/table/t/index/list/stats")?.segments).toEqual({
       id: "t",
       index_name: "list",
     });
-    expect(found("/v1/namespace/table/table/list", "GET")?.segments).toEqual({ id: "table" });
+    expect(findRoute("/v1/namespace/table/table/list", "GET")?.segments).toEqual({ id: "table" });
   });
 
-  it("leads nowhere when a segment is missing, empty or one too many", () => {
+  it("finds no route if a segment is missing, empty or additional", () => {
     for (const path of [
       "/",
       "/v1",
@@ -63,19 +63,19 @@ describe("a path", () => {
       "/v1/table/t",
       "/v1/table/t/describe/x",
     ]) {
-      expect(found(path), path).toBeUndefined();
+      expect(findRoute(path), path).toBeUndefined();
     }
   });
 
-  it("that leads nowhere is told what is near it", () => {
+  it("suggests similar routes", () => {
     expect(router.similar("/v1/table/t/describ")[0]).toContain("/v1/table");
     expect(router.similar("/v1/table/t/indexes/list")).toContain("POST /v1/table/{id}/index/list");
     expect(router.similar("/favicon.ico")).toEqual([]);
   });
 });
 
-describe("two routes", () => {
-  it("for one method and path are a mistake", () => {
+describe("a second route", () => {
+  it("for the same method and path is an error", () => {
     const twice = [route("/v1/a/{id}", "GET", "POST"), route("/v1/a/{id}", "POST")];
     expect(() => new Router(twice)).toThrow("POST /v1/a/{id} is both");
   });

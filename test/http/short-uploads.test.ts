@@ -5,13 +5,13 @@ import { describe, expect, it } from "vitest";
 import { type ArrowBody, Upload } from "../../src/engine/index.js";
 import { invalidInput } from "../../src/foundation/errors.js";
 import { BodyLimiter } from "../../src/http/body-limiter.js";
-import { eventually } from "../harness/eventually.js";
 import { head } from "../harness/socket.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const begun: string[] = [];
 const bodies = new Map<string, ArrowBody>();
-/** What the handler waits for before it answers. */
+/** Blocks the handler until the test finishes it. */
 class Wait {
   finish = () => {};
   work: Promise<void> | undefined;
@@ -37,7 +37,7 @@ const operations = [
   }),
 ];
 
-/** Sends the head and a part of the body; the rest when it is asked for. */
+/** Sends the head and part of the body, and later the rest. */
 async function begin(url: string, name: string, headers: readonly string[]) {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   await once(socket, "connect");
@@ -50,7 +50,7 @@ async function begin(url: string, name: string, headers: readonly string[]) {
     send: (part: string) => socket.write(part),
     leave: () => socket.destroy(),
     async answered(status: number): Promise<void> {
-      await eventually("the answer", async () => answer.includes("\r\n\r\n"));
+      await waitFor("the answer", async () => answer.includes("\r\n\r\n"));
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
       socket.destroy();
     },
@@ -58,7 +58,7 @@ async function begin(url: string, name: string, headers: readonly string[]) {
 }
 
 const begins = (name: string) =>
-  eventually(`the handler of ${name} begins`, async () => begun.includes(name));
+  waitFor(`the handler of ${name} begins`, async () => begun.includes(name));
 
 async function doesNotBegin(name: string): Promise<void> {
   await sleep(100);
@@ -68,9 +68,9 @@ async function doesNotBegin(name: string): Promise<void> {
 const length = (bytes: number) => [`Content-Length: ${bytes}`];
 
 describe("the handler of an upload", () => {
-  const small = useSmallServer({ operations, config: { maxUploadBytes: 100_000 } });
+  const small = setupSmallServer({ operations, config: { maxUploadBytes: 100_000 } });
 
-  it("begins when all of a short one is here", async () => {
+  it("starts after a short body has arrived completely", async () => {
     const request = await begin(small.url, "short", length(8));
     request.send("half");
     await doesNotBegin("short");
@@ -80,7 +80,7 @@ describe("the handler of an upload", () => {
     await request.answered(200);
   });
 
-  it("begins at once when it is long, or may be", async () => {
+  it("starts at once for a long body and for a body of unknown length", async () => {
     for (const [name, headers] of [
       ["long", length(64 * 1024 + 1)],
       ["unknown", ["Transfer-Encoding: chunked"]],
@@ -92,26 +92,26 @@ describe("the handler of an upload", () => {
     }
   });
 
-  it("may fail at once", async () => {
+  it("can fail immediately", async () => {
     const request = await begin(small.url, "wrong", length(4));
     request.send("all.");
     await request.answered(400);
   });
 
-  it("never begins when the client leaves before all is here", async () => {
+  it("never starts if the client disconnects before the body is complete", async () => {
     const request = await begin(small.url, "gone", length(8));
     request.send("half");
-    await eventually("it is in flight", async () => small.server.inFlight.size === 1);
+    await waitFor("it is in flight", async () => small.server.inFlight.size === 1);
     request.leave();
-    await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
+    await waitFor("no request is in flight", async () => small.server.inFlight.size === 0);
     expect(begun).not.toContain("gone");
   });
 });
 
-describe("the handler of an upload that is too large however short", () => {
-  const small = useSmallServer({ operations, config: { maxUploadBytes: 6 } });
+describe("the handler of a short upload over the size limit", () => {
+  const small = setupSmallServer({ operations, config: { maxUploadBytes: 6 } });
 
-  it("never begins", async () => {
+  it("never starts", async () => {
     const request = await begin(small.url, "large", length(8));
     request.send("halfhalf");
     await request.answered(413);
@@ -119,24 +119,24 @@ describe("the handler of an upload that is too large however short", () => {
   });
 });
 
-describe("the handler of an upload from somebody who is looked up", () => {
-  type Somebody = { id: string; name: string; role: "write" };
-  let tell: ((somebody: Somebody) => void) | undefined;
+describe("the handler of an upload whose caller is looked up asynchronously", () => {
+  type Caller = { id: string; name: string; role: "write" };
+  let resolveCaller: ((caller: Caller) => void) | undefined;
   const authenticator = {
     identify: () =>
-      new Promise<Somebody>((resolve) => {
-        tell = resolve;
+      new Promise<Caller>((resolve) => {
+        resolveCaller = resolve;
       }),
   };
-  const small = useSmallServer({ operations, authenticator });
+  const small = setupSmallServer({ operations, authenticator });
 
-  it("begins when both are here, whichever is last", async () => {
+  it("starts when both the caller and the body are known", async () => {
     for (const name of ["known last", "whole last"]) {
       const path = encodeURIComponent(name);
       const request = await begin(small.url, path, length(4));
-      await eventually("somebody is looked up", async () => tell !== undefined);
+      await waitFor("somebody is looked up", async () => resolveCaller !== undefined);
       const parts = [
-        () => tell?.({ id: "1", name: "somebody", role: "write" }),
+        () => resolveCaller?.({ id: "1", name: "somebody", role: "write" }),
         () => request.send("all."),
       ];
       if (name === "known last") parts.reverse();
@@ -144,16 +144,16 @@ describe("the handler of an upload from somebody who is looked up", () => {
       await doesNotBegin(name);
       parts[1]?.();
       await request.answered(200);
-      tell = undefined;
+      resolveCaller = undefined;
       expect(begun.filter((own) => own === name)).toHaveLength(1);
     }
   });
 });
 
-describe("the handler of a short upload that there is no room for", () => {
-  const small = useSmallServer({ operations, bodyLimiter: new BodyLimiter(15) });
+describe("the handler of a short upload without free memory", () => {
+  const small = setupSmallServer({ operations, bodyLimiter: new BodyLimiter(15) });
 
-  it("begins at once, as that of a long one", async () => {
+  it("starts at once, like the handler of a long upload", async () => {
     const request = await begin(small.url, "full", length(8));
     request.send("half");
     await begins("full");
@@ -163,7 +163,7 @@ describe("the handler of a short upload that there is no room for", () => {
   });
 });
 
-describe("a stream whose queue is full", () => {
+describe("an upload stream with a full queue", () => {
   const pushed: number[] = [];
   let drain = () => {};
   const openUpload = () =>
@@ -180,13 +180,13 @@ describe("a stream whose queue is full", () => {
       abort() {},
       discard() {},
     }) as unknown as Upload;
-  const small = useSmallServer({ operations, openUpload });
+  const small = setupSmallServer({ operations, openUpload });
 
-  it("is read on once that has room", async () => {
+  it("is read further after the queue has drained", async () => {
     const answer = wait.untilFinished();
     const request = await begin(small.url, "stream", ["Transfer-Encoding: chunked"]);
     request.send("4\r\nhalf\r\n");
-    await eventually("a part is here", async () => pushed.length > 0);
+    await waitFor("a part is here", async () => pushed.length > 0);
     expect(begun).toContain("stream");
     request.send("4\r\nhalf\r\n0\r\n\r\n");
     await sleep(100);
@@ -198,22 +198,22 @@ describe("a stream whose queue is full", () => {
   });
 });
 
-describe("the room of a short upload", () => {
+describe("the memory of a short upload", () => {
   let taken = 0;
   const add = (bytes: number) => {
     taken += bytes;
     return taken - bytes;
   };
-  const small = useSmallServer({ operations, bodyLimiter: new BodyLimiter(1000, { add }) });
-  const isFree = () => eventually("the room is free", async () => taken === 0);
+  const small = setupSmallServer({ operations, bodyLimiter: new BodyLimiter(1000, { add }) });
+  const isFree = () => waitFor("the room is free", async () => taken === 0);
   const half = async (name: string) => {
     const request = await begin(small.url, name, length(8));
     request.send("half");
-    await eventually("room is taken", async () => taken === 8);
+    await waitFor("room is taken", async () => taken === 8);
     return request;
   };
 
-  it("is taken until the answer, a failure, or until the client leaves", async () => {
+  it("is held until the response, a failure or a disconnect", async () => {
     for (const [name, status] of [
       ["right", 200],
       ["wrong", 400],
@@ -228,7 +228,7 @@ describe("the room of a short upload", () => {
     await isFree();
   });
 
-  it("is taken as long as the handler is at work, whoever waits for it", async () => {
+  it("is held while the handler runs, even if the client has left", async () => {
     for (const [name, leaves] of [
       ["at-work", false],
       ["at-work-alone", true],
@@ -239,7 +239,7 @@ describe("the room of a short upload", () => {
       await begins(name);
       if (leaves) {
         request.leave();
-        await eventually("no request is in flight", async () => small.server.inFlight.size === 0);
+        await waitFor("no request is in flight", async () => small.server.inFlight.size === 0);
       }
       expect(taken).toBe(8);
       wait.finish();

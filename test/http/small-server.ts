@@ -31,16 +31,16 @@ export interface SmallServerOptions {
   config?: Partial<Config>;
   bodyLimiter?: BodyLimiter;
   unauthenticatedBodyLimiter?: BodyLimiter;
-  /** What anybody may fetch. */
+  /** Pages that need no key. */
   page?: (path: string) => Reply | undefined;
   log?: Logger;
   replyLimiter?: ReplyLimiter;
-  /** In place of the engine's. */
+  /** Replaces the engine's uploads. */
   openUpload?: () => Upload;
 }
 
-/** The HTTP server with a few operations of the test's own, for one test file. */
-export function useSmallServer(options: SmallServerOptions): SmallServer {
+/** Starts the HTTP server with the operations of a test file. */
+export function setupSmallServer(options: SmallServerOptions): SmallServer {
   const http = process.env.JOUST_TEST_HTTP ?? "auto";
   const config = { http, maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
   const engine = new Engine();
@@ -67,7 +67,7 @@ export function useSmallServer(options: SmallServerOptions): SmallServer {
   return small;
 }
 
-/** An operation that needs no more than its path and its handler. */
+/** An operation with a path, a handler and defaults. */
 export function plain<P extends TSchema, B extends Body>(
   declaration: {
     id: string;
@@ -81,7 +81,7 @@ export function plain<P extends TSchema, B extends Body>(
     id: readonly string[];
     path: Readonly<Record<string, string>>;
     params: Static<P>;
-    // biome-ignore lint/suspicious/noExplicitAny: as the operation's body says
+    // biome-ignore lint/suspicious/noExplicitAny: as declared by the operation's body
     payload: any;
     context: Readonly<Record<string, string>>;
     requestId: string;

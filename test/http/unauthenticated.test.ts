@@ -6,15 +6,15 @@ import type { Authenticator, Identity } from "../../src/auth/authenticator.js";
 import type { ArrowBody } from "../../src/engine/index.js";
 import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
+import { setupServer } from "../harness/setup-server.js";
 import { head, sendRaw } from "../harness/socket.js";
-import { useServer } from "../harness/use-server.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
 const KEY = "the-key";
 const identity: Identity = { id: "1", name: "known", role: "write" };
 const known: Authenticator = { identify: (key) => (key === KEY ? identity : undefined) };
-/** Like an authenticator whose keys are in a database. */
+/** Looks keys up asynchronously, like a database. */
 const slowly: Authenticator = {
   async identify(key) {
     await sleep(100);
@@ -64,7 +64,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** A connection that sends some bytes and then no more. */
+/** A connection that sends some bytes and then stops. */
 function begin(
   url: string,
   ...parts: (string | Uint8Array)[]
@@ -82,13 +82,13 @@ function begin(
 }
 
 describe("an unauthenticated caller", () => {
-  const room = counter();
+  const limiter = counter();
   const unknown = counter();
-  const small = useSmallServer({
+  const small = setupSmallServer({
     operations,
     authenticator: known,
     config: { maxJsonBytes: 16 * MIB, maxUploadBytes: 100 },
-    bodyLimiter: new BodyLimiter(16 * MIB, room),
+    bodyLimiter: new BodyLimiter(16 * MIB, limiter),
     unauthenticatedBodyLimiter: new BodyLimiter(2 * MIB, unknown),
   });
   const json = { "content-type": "application/json" };
@@ -97,10 +97,16 @@ describe("an unauthenticated caller", () => {
 
   it.each<[string, string, string, Record<string, string>, string?]>([
     ["a broken body", "/v1/thing/a/json", "POST", json, "{"],
-    ["a body that is no object", "/v1/thing/a/json", "POST", json, "[]"],
+    ["a body that is not an object", "/v1/thing/a/json", "POST", json, "[]"],
     ["a body that is nested too deeply", "/v1/thing/a/json", "POST", json, '{"a":'.repeat(1000)],
-    ["a body of the wrong shape", "/v1/thing/a/json", "POST", json, '{"text": 1}'],
-    ["an identity of the wrong shape", "/v1/thing/a/json", "POST", json, '{"identity": 7}'],
+    ["a body that does not match the schema", "/v1/thing/a/json", "POST", json, '{"text": 1}'],
+    [
+      "an identity that does not match the schema",
+      "/v1/thing/a/json",
+      "POST",
+      json,
+      '{"identity": 7}',
+    ],
     ["a key of the wrong type", "/v1/thing/a/json", "POST", json, '{"identity": {"api_key": 7}}'],
     ["a body that is too large", "/v1/thing/a/json", "POST", json, " ".repeat(3 * MIB)],
     [
@@ -122,7 +128,7 @@ describe("an unauthenticated caller", () => {
     ["an id that is not UTF-8", "/v1/thing/%FF/json", "POST", json, "{}"],
     ["a query string that is not UTF-8", "/v1/thing/a/json?a=%FF", "POST", json, "{}"],
     ["an invalid idempotency key", "/v1/thing/a/arrow", "POST", { "idempotency-key": "" }, "x"],
-    ["a method that the path does not take", "/v1/thing/a/json", "DELETE", {}],
+    ["a method that the path does not allow", "/v1/thing/a/json", "DELETE", {}],
     ["an OPTIONS request", "/v1/thing/a/json", "OPTIONS", {}],
     ["an unknown path", "/v1/other", "GET", {}],
     ["an unknown path and a body", "/v1/other", "POST", json, "{"],
@@ -132,10 +138,10 @@ describe("an unauthenticated caller", () => {
       expect([answer.status, answer.json.code]).toEqual([401, 16]);
     }
     expect(handled).toBe(0);
-    expect([room.taken, unknown.taken]).toEqual([0, 0]);
+    expect([limiter.taken, unknown.taken]).toEqual([0, 0]);
   });
 
-  it("takes no memory of authenticated callers, and little of its own", async () => {
+  it("uses no memory of authenticated callers and little of its own", async () => {
     const lines = head(
       "POST /v1/thing/a/json HTTP/1.1",
       "Host: x",
@@ -144,12 +150,12 @@ describe("an unauthenticated caller", () => {
     );
     const part = "x".repeat(MIB - 10);
     const begun = Array.from({ length: 20 }, () => begin(small.url, lines, part));
-    await eventually(
+    await waitFor(
       "they have sent it",
       () => unknown.taken > MIB && small.server.inFlight.size === 20,
     );
     expect(unknown.taken).toBeLessThanOrEqual(2 * MIB);
-    expect(room.taken).toBe(0);
+    expect(limiter.taken).toBe(0);
     const own = await ask(
       "/v1/thing/a/json",
       "POST",
@@ -159,11 +165,11 @@ describe("an unauthenticated caller", () => {
     expect([own.status, own.json]).toEqual([200, 3_000]);
     handled = 0;
     for (const { socket } of begun) socket.write("x".repeat(10));
-    await eventually("each has its 401", () => begun.every(({ answer }) => / 401 /.test(answer())));
+    await waitFor("each has its 401", () => begun.every(({ answer }) => / 401 /.test(answer())));
     expect(unknown.taken).toBe(0);
   });
 
-  it("can reuse the connection: the refused body is never parsed as a request", async () => {
+  it("can reuse the connection, and its rejected body is never parsed as a request", async () => {
     const lines = (key: string, length: number) =>
       head(
         "POST /v1/thing/a/json HTTP/1.1",
@@ -174,27 +180,27 @@ describe("an unauthenticated caller", () => {
       );
     const hidden = `${lines(`X-Api-Key: ${KEY}`, 14)}{"text": "abc"}`;
     const { answer, socket } = begin(small.url, lines("X-Api-Key: wrong", hidden.length), hidden);
-    await eventually("the refusal", () => answer().includes(" 401 "));
+    await waitFor("the refusal", () => answer().includes(" 401 "));
     socket.write(`${lines(`X-Api-Key: ${KEY}`, 17)}{"text": "abcde"}`);
-    await eventually("the answer", () => answer().includes(" 200 "));
+    await waitFor("the answer", () => answer().includes(" 200 "));
     expect(answer().match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
     expect(answer().endsWith("\r\n\r\n5")).toBe(true);
     expect(handled).toBe(1);
     handled = 0;
   });
 
-  it("becomes an authenticated one by a key in the body", async () => {
+  it("is authenticated by a key in the body", async () => {
     const text = "x".repeat(MIB / 2);
     const body = JSON.stringify({ identity: { api_key: KEY }, text });
     expect((await ask("/v1/thing/a/json", "POST", json, body)).json).toBe(text.length);
-    expect([room.taken, unknown.taken]).toEqual([0, 0]);
+    expect([limiter.taken, unknown.taken]).toEqual([0, 0]);
     handled = 0;
   });
 });
 
-describe("a body that arrives before its caller is authenticated", () => {
+describe("a body that arrives before the caller is authenticated", () => {
   const unknown = counter();
-  const small = useSmallServer({
+  const small = setupSmallServer({
     operations,
     authenticator: slowly,
     config: { maxJsonBytes: 4 * MIB },
@@ -205,7 +211,7 @@ describe("a body that arrives before its caller is authenticated", () => {
   const arrow = "application/vnd.apache.arrow.stream";
 
   it.each([10, 60_000, 3_000_000])(
-    "reaches the handler whole: JSON of %d bytes",
+    "reaches the handler completely: JSON of %d bytes",
     async (length) => {
       const body = JSON.stringify({ text: "x".repeat(length) });
       expect((await send("/v1/thing/a/json", KEY, body, "application/json")).json).toBe(length);
@@ -215,7 +221,7 @@ describe("a body that arrives before its caller is authenticated", () => {
   );
 
   it.each([10, 60_000, 3_000_000])(
-    "reaches the handler whole: rows of %d bytes",
+    "reaches the handler completely: rows of %d bytes",
     async (length) => {
       const body = new Uint8Array(length);
       const whole = length < 64 * 1024 ? length : "a stream";
@@ -225,7 +231,7 @@ describe("a body that arrives before its caller is authenticated", () => {
     },
   );
 
-  it("reaches the handler in order when it arrives in parts", async () => {
+  it("reaches the handler in order if it arrives in parts", async () => {
     const body = '{"text": "abcdefgh"}';
     const request = head(
       "POST /v1/thing/a/json HTTP/1.1",
@@ -239,20 +245,20 @@ describe("a body that arrives before its caller is authenticated", () => {
     socket.write(body.slice(5, 9));
     await sleep(200);
     socket.write(body.slice(9));
-    await eventually("the answer", () => answer().endsWith("\r\n\r\n8"));
+    await waitFor("the answer", () => answer().endsWith("\r\n\r\n8"));
   });
 
-  it("is not awaited when the request has none", async () => {
+  it("does not delay a request without a body", async () => {
     const request = head("GET /v1/thing/a/other HTTP/1.1", "Host: x", "X-Api-Key: wrong");
     expect((await sendRaw(small.url, [request], 500))?.status).toBe(401);
   });
 });
 
 describe("a server with a small memory budget", () => {
-  const serving = useServer({ args: ["--memory", "256MiB"] });
+  const joust = setupServer({ args: ["--memory", "256MiB"] });
 
-  it("serves authenticated callers while others send bodies without a key", async () => {
-    const { client, server } = serving;
+  it("serves authenticated callers while other clients send bodies without a key", async () => {
+    const { client, server } = joust;
     await client.createTable("t", items(10));
     const lines = head(
       "POST /v1/table/t/count_rows HTTP/1.1",
@@ -269,7 +275,7 @@ describe("a server with a small memory budget", () => {
       expect([answer.status, answer.json]).toEqual([200, 10]);
     }
     for (const { socket } of begun) socket.write("{");
-    await eventually("each is refused", () => begun.every(({ answer }) => / 401 /.test(answer())));
+    await waitFor("each is refused", () => begun.every(({ answer }) => / 401 /.test(answer())));
   });
 });
 

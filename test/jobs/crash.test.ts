@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { slowExpression, waitForJob, waitForJobResult } from "../harness/jobs.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { doneJob, endedJob, slowly } from "./waiting.js";
+import { waitFor } from "../harness/wait-for.js";
 
-/** Rows enough for a job that takes a second or more. */
+/** Enough rows for a job of a second or more. */
 const ROWS = 50_000;
 const key = newKey();
 let root: string;
@@ -18,21 +19,15 @@ beforeEach(() => {
   onTestFinished(() => removeDir(root));
 });
 
-async function serve(): Promise<Server> {
-  const server = await startServer({ root, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
-}
+const serve = (): Promise<Server> => startServerForTest({ root, key });
 
 const state = async (server: Server, job_id: string): Promise<string> =>
   (await server.client.ok("/v1/jobs/describe", { job_id })).job_state;
 
 const running = (server: Server, id: string) =>
-  eventually("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
+  waitFor("the job runs", async () => (await state(server, id)) === "IN_PROGRESS");
 
-/** Rows of an id and a name. */
+/** Rows with an id and a name. */
 function named(from: number, to: number): Uint8Array {
   const ids = Array.from({ length: to - from }, (_, row) => from + row);
   return stream({
@@ -41,13 +36,13 @@ function named(from: number, to: number): Uint8Array {
   });
 }
 
-/** What each kind of job is asked for, and what it must have made. */
+/** The request and the expected result of each kind of job. */
 interface Kind {
   prepare(server: Server): Promise<void>;
   /** The job's id. */
   start(server: Server): Promise<string>;
   check(server: Server, result: Json): Promise<void>;
-  /** Nothing of it can be seen. */
+  /** No result is visible. */
   untouched(server: Server): Promise<void>;
 }
 
@@ -56,7 +51,7 @@ const kinds: Record<string, Kind> = {
     async prepare({ client }) {
       await client.createTable("t", named(0, ROWS / 2));
       await client.insert("t", named(ROWS / 2, ROWS));
-      const computed = slowly("name");
+      const computed = slowExpression("name");
       await client.ok("/v1/table/t/add_columns", { new_columns: [{ name: "c", computed }] });
     },
     async start({ client }) {
@@ -65,7 +60,7 @@ const kinds: Record<string, Kind> = {
     async check({ client }, result) {
       expect(result).toMatchObject({ rows_assigned: ROWS, rows_remaining: 0 });
       expect(await client.count("t", { predicate: "c is null" })).toBe(0);
-      const predicate = `c = ${slowly("name")} and id = 15000`;
+      const predicate = `c = ${slowExpression("name")} and id = 15000`;
       expect(await client.count("t", { predicate })).toBe(1);
     },
     async untouched({ client }) {
@@ -76,7 +71,7 @@ const kinds: Record<string, Kind> = {
     async prepare({ client }) {
       await client.createTable("t", named(0, ROWS));
       await client.ok("/v1/materialized_view/v/create", {
-        query: `SELECT id, ${slowly("name")} AS c FROM t`,
+        query: `SELECT id, ${slowExpression("name")} AS c FROM t`,
         with_no_data: true,
       });
     },
@@ -114,29 +109,29 @@ const kinds: Record<string, Kind> = {
   },
 };
 
-describe.each(Object.entries(kinds))("a %s", (_, kind) => {
-  it("is done after the server was killed in the middle of it", async () => {
+describe.each(Object.entries(kinds))("a running %s", (_, kind) => {
+  it("completes after the server is killed and restarted", async () => {
     const first = await serve();
     await kind.prepare(first);
     const id = await kind.start(first);
     await running(first, id);
     await first.kill();
     const second = await serve();
-    await kind.check(second, await doneJob(second.client, id));
+    await kind.check(second, await waitForJobResult(second.client, id));
     expect((await second.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Succeeded");
   }, 120_000);
 
-  it("does not hold up a stop, and is done after it", async () => {
+  it("does not delay a stop and completes after the restart", async () => {
     const first = await serve();
     await kind.prepare(first);
     const id = await kind.start(first);
     await running(first, id);
     expect(await first.stop()).toBe(0);
     const second = await serve();
-    await kind.check(second, await doneJob(second.client, id));
+    await kind.check(second, await waitForJobResult(second.client, id));
   }, 120_000);
 
-  it("is paused and resumed", async () => {
+  it("can be paused and resumed", async () => {
     const server = await serve();
     await kind.prepare(server);
     const id = await kind.start(server);
@@ -147,13 +142,13 @@ describe.each(Object.entries(kinds))("a %s", (_, kind) => {
       await kind.untouched(server);
       await server.client.ok("/v1/jobs/resume", { job_id: id });
     }
-    await kind.check(server, await doneJob(server.client, id));
+    await kind.check(server, await waitForJobResult(server.client, id));
   }, 120_000);
 });
 
-describe("a job that is cancelled", () => {
+describe("a cancelled job", () => {
   it.each(["backfill", "refresh"])(
-    "leaves nothing of a %s",
+    "leaves no result of a %s",
     async (name) => {
       const kind = kinds[name] as Kind;
       const server = await serve();
@@ -161,18 +156,18 @@ describe("a job that is cancelled", () => {
       const id = await kind.start(server);
       await running(server, id);
       await server.client.ok("/v1/jobs/cancel", { job_id: id });
-      expect((await endedJob(server.client, id)).job_state).toBe("CANCELLED");
+      expect((await waitForJob(server.client, id)).job_state).toBe("CANCELLED");
       expect((await server.client.ok(`/v1/transaction/${id}/describe`)).status).toBe("Canceled");
       await kind.untouched(server);
-      // The next one of its kind is a job of its own.
+      // The next job of this kind is a new job.
       const next = await kind.start(server);
       expect(next).not.toBe(id);
-      await kind.check(server, await doneJob(server.client, next));
+      await kind.check(server, await waitForJobResult(server.client, next));
     },
     120_000,
   );
 
-  it("by its transaction ends as well", async () => {
+  it("ends if it is cancelled through its transaction", async () => {
     const kind = kinds.backfill as Kind;
     const server = await serve();
     await kind.prepare(server);
@@ -181,30 +176,30 @@ describe("a job that is cancelled", () => {
     await server.client.ok(`/v1/transaction/${id}/alter`, {
       actions: [{ setStatusAction: { status: "Canceled" } }],
     });
-    expect((await endedJob(server.client, id)).job_state).toBe("CANCELLED");
+    expect((await waitForJob(server.client, id)).job_state).toBe("CANCELLED");
     await kind.untouched(server);
   }, 120_000);
 
-  it("by a drop of its table leaves no files", async () => {
+  it("leaves no files if its table is dropped", async () => {
     const kind = kinds.backfill as Kind;
     const server = await serve();
     await kind.prepare(server);
     await running(server, await kind.start(server));
     await server.client.ok("/v1/table/t/drop", {});
-    await eventually("the files are gone", () => !readdirSync(root).includes("t.lance"));
+    await waitFor("the files are gone", () => !readdirSync(root).includes("t.lance"));
     expect(readdirSync(join(root))).not.toContain("t.lance");
   }, 120_000);
 });
 
-it("progress is told while a backfill runs", async () => {
+it("a running backfill reports its progress", async () => {
   const kind = kinds.backfill as Kind;
   const server = await serve();
   await kind.prepare(server);
   const id = await kind.start(server);
-  const progress = await eventually("there is progress", async () => {
+  const progress = await waitFor("there is progress", async () => {
     const job = await server.client.ok("/v1/jobs/describe", { job_id: id });
     return job.progress?.completed > 0 && job.progress;
   });
   expect(progress).toMatchObject({ stage: "backfill", total: ROWS });
-  await doneJob(server.client, id);
+  await waitForJobResult(server.client, id);
 }, 60_000);

@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { newKey, type Server, startServer } from "../harness/server.js";
+import { listIndexes, waitForIndex } from "../harness/indexes.js";
+import { newKey, type Server } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
-import { listIndexes, readyIndex } from "../operations/indexes/waiting.js";
+import { waitFor } from "../harness/wait-for.js";
 
-/** Rows enough for an HNSW build that takes seconds. */
+/** Enough rows for an HNSW build of several seconds. */
 const MANY = { rows: 6_000, dimension: 128 };
 const slowIndex = {
   column: "vector",
@@ -22,32 +23,28 @@ const slowIndex = {
 let root: string;
 const key = newKey();
 
-async function serve(): Promise<Server> {
+function serve(): Promise<Server> {
   root ??= tempDir("jobs");
-  const server = await startServer({ root, key });
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  return server;
+  return startServerForTest({ root, key });
 }
 
 async function startSlowBuild(server: Server): Promise<void> {
   await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
   await server.client.ok("/v1/table/t/create_index", slowIndex);
-  await eventually("the build runs", async () => (await statuses(server)).includes("Building"));
+  await waitFor("the build runs", async () => (await statuses(server)).includes("Building"));
 }
 
-/** How much the threads that build indexes yield to others: 0 as all do, to 19. */
+/** The nice values of the index build threads: 0 is normal, 19 the lowest priority. */
 function nicenesses(pid: number): number[] {
-  const found = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+  const result = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
     // The name, in brackets, may hold spaces; the niceness is the 19th field.
     const end = stat.lastIndexOf(")");
     const name = stat.slice(stat.indexOf("(") + 1, end);
     return name.startsWith("joust-build") ? [Number(stat.slice(end + 2).split(" ")[16])] : [];
   });
-  expect(found.length).toBeGreaterThan(0);
-  return found;
+  expect(result.length).toBeGreaterThan(0);
+  return result;
 }
 
 const statuses = async ({ client }: Server, id = "t"): Promise<string[]> =>
@@ -58,36 +55,36 @@ afterEach(() => {
   root = undefined as unknown as string;
 });
 
-describe("index builds", () => {
-  it("go on after the server was killed", async () => {
+describe("an index build", () => {
+  it("continues after the server is killed", async () => {
     const first = await serve();
     await startSlowBuild(first);
     await first.kill();
     const second = await serve();
     expect(await statuses(second)).not.toEqual(["Ready"]);
-    const ready = await readyIndex(second.client, "t", "slow");
+    const ready = await waitForIndex(second.client, "t", "slow");
     expect(ready).toMatchObject({ num_indexed_rows: MANY.rows, num_unindexed_rows: 0 });
   }, 120_000);
 
-  it("do not hold up a stop, and go on after it", async () => {
+  it("does not delay a stop and continues after the restart", async () => {
     const first = await serve();
     await startSlowBuild(first);
     const asked = performance.now();
     expect(await first.stop()).toBe(0);
     expect(performance.now() - asked).toBeLessThan(12_000);
     const second = await serve();
-    expect(await readyIndex(second.client, "t", "slow")).toMatchObject({ num_unindexed_rows: 0 });
+    expect(await waitForIndex(second.client, "t", "slow")).toMatchObject({ num_unindexed_rows: 0 });
   }, 120_000);
 
-  it("follow a table that is renamed meanwhile", async () => {
+  it("continues if its table is renamed", async () => {
     const server = await serve();
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/rename", { new_table_name: "u" });
     expect(await statuses(server, "u")).toEqual(["Building"]);
-    await readyIndex(server.client, "u", "slow");
+    await waitForIndex(server.client, "u", "slow");
   }, 120_000);
 
-  it("leave nothing behind when the table is dropped meanwhile", async () => {
+  it("leaves nothing if its table is dropped", async () => {
     const server = await serve();
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/drop", {});
@@ -98,7 +95,7 @@ describe("index builds", () => {
     expect(await statuses(server)).toEqual([]);
   }, 120_000);
 
-  it("are cancelled by dropping the index", async () => {
+  it("is cancelled by a drop of the index", async () => {
     const server = await serve();
     await startSlowBuild(server);
     await server.client.ok("/v1/table/t/index/slow/drop", {});
@@ -107,12 +104,12 @@ describe("index builds", () => {
     expect(await statuses(server)).toEqual([]);
   }, 120_000);
 
-  it("that are cancelled say what goes on for a while, and leave the cores to others", async () => {
+  it("that is cancelled reports the work that still runs, and that work has a low priority", async () => {
     const server = await serve();
     await server.client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
     const { job_id } = await server.client.ok("/v1/table/t/create_index/", slowIndex);
     const job = () => server.client.ok("/v1/jobs/describe", { job_id });
-    await eventually("the build is at work", async () => (await job()).progress !== undefined);
+    await waitFor("the build is at work", async () => (await job()).progress !== undefined);
     expect(await job()).not.toHaveProperty("warning");
     await server.client.ok("/v1/jobs/cancel", { job_id });
     expect(await job()).toMatchObject({
@@ -123,7 +120,7 @@ describe("index builds", () => {
       expect(new Set(nicenesses(server.pid))).toEqual(new Set([10]));
   }, 120_000);
 
-  it("of several tables wait for each other, and are all done", async () => {
+  it("of one table waits for builds of other tables, and all complete", async () => {
     const server = await serve();
     const tables = ["a", "b", "c", "d"];
     const indexes = [
@@ -139,7 +136,7 @@ describe("index builds", () => {
     );
     for (const table of tables) {
       for (const { name } of indexes) {
-        const entry = await readyIndex(server.client, table, name);
+        const entry = await waitForIndex(server.client, table, name);
         expect(entry).toMatchObject({ num_indexed_rows: 1_000, num_unindexed_rows: 0 });
       }
     }

@@ -3,8 +3,8 @@ import { JoustError } from "../../src/foundation/errors.js";
 import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startJobs } from "../../src/jobs/runner.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase, quiet } from "../catalog/each-database.js";
-import { eventually } from "../harness/eventually.js";
+import { describeOnEachDatabase, makeTable, quiet } from "../catalog/catalog-databases.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const rowErrors = {
   column: "c",
@@ -13,7 +13,7 @@ const rowErrors = {
   fragments: [{ fragment: 0, rows: 1 }],
 };
 
-/** Jobs whose spec is how they end; "wait" goes on until it is cancelled or `finish` is called. */
+/** Jobs whose spec names their outcome; "wait" runs until it is cancelled or `finish` is called. */
 class Work implements JobKind {
   readonly kind = "test";
   readonly ran: string[] = [];
@@ -48,16 +48,16 @@ function start(store: OpenCatalog, work: JobKind = new Work()): Jobs {
   return jobs;
 }
 
-const reaches = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
-  eventually(`job is ${state}`, async () => {
+const waitForState = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
+  waitFor(`job is ${state}`, async () => {
     const job = await jobs.describe(id);
     return job.state === state && job;
   });
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
 
-describe("jobs", () => {
-  onEachDatabase((newCatalog) => {
+describe("a job", () => {
+  describeOnEachDatabase((newCatalog) => {
     const setUp = async () => {
       const test = newCatalog();
       const store = await test.open();
@@ -71,54 +71,54 @@ describe("jobs", () => {
       return { test, store, table, request };
     };
 
-    it("run to their end", async () => {
+    it("runs to its end", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const job = await jobs.enqueue(request("quick"));
       expect(job).toMatchObject({ kind: "test", table: table.key, name: "i", state: "QUEUED" });
-      const done = await reaches(jobs, job.id, "DONE");
+      const done = await waitForState(jobs, job.id, "DONE");
       expect(done.error).toBeUndefined();
       expect(await jobs.list(table.key)).toEqual([done]);
       await expect(jobs.describe("none")).rejects.toMatchObject({ code: 10 });
       await expect(jobs.cancel("none")).rejects.toMatchObject({ code: 10 });
     });
 
-    it("keep why they failed, in words for clients", async () => {
+    it("that fails keeps a reason that is safe for clients", async () => {
       const { store, request } = await setUp();
       const jobs = start(store);
-      const told = await jobs.enqueue(request("fail", "a"));
+      const reported = await jobs.enqueue(request("fail", "a"));
       const hidden = await jobs.enqueue(request("crash", "b"));
-      expect((await reaches(jobs, told.id, "FAILED")).error).toEqual({
+      expect((await waitForState(jobs, reported.id, "FAILED")).error).toEqual({
         code: 12,
         message: 'column "x" does not exist',
       });
-      const { error } = await reaches(jobs, hidden.id, "FAILED");
+      const { error } = await waitForState(jobs, hidden.id, "FAILED");
       expect(error?.code).toBe(18);
       expect(error?.message).not.toContain("/secret");
       const again = await jobs.enqueue(request("quick", "a"));
-      await reaches(jobs, again.id, "DONE");
-      const states = (await jobs.list(told.table)).map(({ name, state }) => [name, state]);
+      await waitForState(jobs, again.id, "DONE");
+      const states = (await jobs.list(reported.table)).map(({ name, state }) => [name, state]);
       expect(states).toEqual([
         ["b", "FAILED"],
         ["a", "DONE"],
       ]);
     });
 
-    it("keep what they came to, and the rows that they failed on", async () => {
+    it("keeps its result and its failed rows", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const quick = await jobs.enqueue(request("quick", "a"));
-      const told = await jobs.enqueue(request("tell", "b"));
-      expect((await reaches(jobs, quick.id, "DONE")).result).toBeUndefined();
-      const done = await reaches(jobs, told.id, "DONE");
+      const reported = await jobs.enqueue(request("tell", "b"));
+      expect((await waitForState(jobs, quick.id, "DONE")).result).toBeUndefined();
+      const done = await waitForState(jobs, reported.id, "DONE");
       expect(done.result).toEqual({ rows: 3 });
       expect(await jobs.errors(table.key)).toEqual([{ job: done, ...rowErrors }]);
-      expect(await jobs.errors(table.key, told.id)).toHaveLength(1);
+      expect(await jobs.errors(table.key, reported.id)).toHaveLength(1);
       expect(await jobs.errors(table.key, quick.id)).toEqual([]);
       expect(await jobs.errors("other")).toEqual([]);
     });
 
-    it("of one name are one, sent again or asked for in another way", async () => {
+    it("is shared by equal requests with the same name, and a different request with that name is rejected", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
@@ -130,45 +130,45 @@ describe("jobs", () => {
         code: 7,
         message: expect.stringContaining('"i" is the name of another active job'),
       });
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       work.finish("t:wait");
-      await reaches(jobs, (same[0] as JobRecord).id, "DONE");
+      await waitForState(jobs, (same[0] as JobRecord).id, "DONE");
       const next = await jobs.enqueue(request("wait"));
       expect(next.id).not.toBe(same[0]?.id);
     });
 
-    it("are listed by the newest of each name", async () => {
+    it("is listed only if it is the newest of its name", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const newest: JobRecord[] = [];
       for (const name of ["b", "a", "b", "c", "a"]) {
         const { id } = await jobs.enqueue(request("quick", name));
-        newest.push(await reaches(jobs, id, "DONE"));
+        newest.push(await waitForState(jobs, id, "DONE"));
       }
       expect(await jobs.list(table.key)).toEqual(newest.slice(2));
       expect(await jobs.list("other")).toEqual([]);
     });
 
-    it("that nobody asked for are kept up to a number of each name", async () => {
+    it("of automatic maintenance is stored up to a number per name", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const quick = async (name: string, more: Pick<JobRequest, "keepEnded"> = {}) => {
         const { id } = await jobs.enqueue({ ...request("quick", name), ...more });
-        return reaches(jobs, id, "DONE");
+        return waitForState(jobs, id, "DONE");
       };
       const other = await quick("other");
-      const recorded = await quick("chore");
+      const recorded = await quick("automatic");
       await store.transactions.record({ properties: {}, job: recorded.id });
-      const chores: JobRecord[] = [];
-      for (let n = 0; n < 6; n++) chores.push(await quick("chore", { keepEnded: 3 }));
+      const automatic: JobRecord[] = [];
+      for (let n = 0; n < 6; n++) automatic.push(await quick("automatic", { keepEnded: 3 }));
       const { items } = await jobs.listAll({});
-      // What ended before the last one was queued is counted.
-      const kept = [other, recorded, ...chores.slice(-4)].map(({ id }) => id).reverse();
-      expect(items.map(({ job }) => job.id)).toEqual(kept);
-      expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, kept[0]]);
+      // Jobs that ended before the last one was queued count.
+      const expected = [other, recorded, ...automatic.slice(-4)].map(({ id }) => id).reverse();
+      expect(items.map(({ job }) => job.id)).toEqual(expected);
+      expect((await jobs.list(table.key)).map(({ id }) => id)).toEqual([other.id, expected[0]]);
     });
 
-    it("run one at a time on a table, and two over all", async () => {
+    it("runs alone on its table, and two run at the same time in total", async () => {
       const { store, table, request } = await setUp();
       const others = [await makeTable(store, ["u"]), await makeTable(store, ["v"])];
       const work = new Work();
@@ -176,22 +176,22 @@ describe("jobs", () => {
       await jobs.enqueue(request("wait1", "a"));
       await jobs.enqueue(request("wait2", "b"));
       for (const other of others) await jobs.enqueue(request("wait", "a", other.key));
-      await eventually("two run", () => work.active.size === 2);
+      await waitFor("two run", () => work.active.size === 2);
       await settled();
-      // Which of the two is heard of first is nobody's promise.
+      // The order of the two is not defined.
       expect([...work.active.keys()].sort()).toEqual(["t:wait1", "u:wait"]);
       work.finish("t:wait1");
-      await eventually("the table's next job runs", () => work.active.has("t:wait2"));
+      await waitFor("the table's next job runs", () => work.active.has("t:wait2"));
       work.finish("u:wait");
-      await eventually("the last one runs", () => work.active.has("v:wait"));
+      await waitFor("the last one runs", () => work.active.has("v:wait"));
       for (const id of ["t:wait2", "v:wait"]) work.finish(id);
-      await eventually("all are done", async () =>
+      await waitFor("all are done", async () =>
         (await jobs.list(table.key)).every((job) => job.state === "DONE"),
       );
       expect(work.mostActive).toBe(2);
     });
 
-    it("run beside a clean-up of their table, of which there is one", async () => {
+    it("runs beside a version clean-up of its table, and clean-ups run one at a time", async () => {
       const open = newCatalog();
       const [store, other] = [await open.open(), await open.open()];
       const { key } = await makeTable(store, ["t"]);
@@ -215,43 +215,43 @@ describe("jobs", () => {
       expect(await claimed(other, [{ table: key, kind: "compaction" }])).toBe("second clean_up");
     });
 
-    it("follow their table when it is renamed", async () => {
+    it("follows its table through a rename", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
       await jobs.enqueue(request("wait", "a"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       const second = await jobs.enqueue(request("quick", "b"));
       await store.catalog.renameTable(["t"], ["new"]);
       work.finish("t:wait");
-      await reaches(jobs, second.id, "DONE");
+      await waitForState(jobs, second.id, "DONE");
       expect(work.ran).toEqual(["t:wait", "new:quick"]);
     });
 
-    it("are cancelled, waiting or running", async () => {
+    it("can be cancelled while it waits and while it runs", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
       const running = await jobs.enqueue(request("wait", "a"));
       const waiting = await jobs.enqueue(request("quick", "b"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       expect((await jobs.cancel(waiting.id)).state).toBe("CANCELLED");
       expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
-      await eventually("it has stopped", () => work.active.size === 0);
+      await waitFor("it has stopped", () => work.active.size === 0);
       expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
       await settled();
       expect(work.ran).toEqual(["t:wait"]);
       const after = await jobs.enqueue(request("quick", "c"));
-      await reaches(jobs, after.id, "DONE");
+      await waitForState(jobs, after.id, "DONE");
     });
 
-    it("end with their table", async () => {
+    it("is cancelled when its table is dropped", async () => {
       const { store, table, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
       const running = await jobs.enqueue(request("wait", "a"));
       const waiting = await jobs.enqueue(request("quick", "b"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       await store.catalog.dropTable(["t"]);
       expect((await jobs.describe(running.id)).state).toBe("CANCELLED");
       expect((await jobs.describe(waiting.id)).state).toBe("CANCELLED");
@@ -262,11 +262,11 @@ describe("jobs", () => {
       await expect(jobs.enqueue(request("quick"))).rejects.toMatchObject({ code: 4 });
     });
 
-    it("are forgotten with what they made", async () => {
+    it("is deleted together with what it built", async () => {
       const { store, table, request } = await setUp();
       const jobs = start(store);
       const failed = await jobs.enqueue(request("fail", "a"));
-      await reaches(jobs, failed.id, "FAILED");
+      await waitForState(jobs, failed.id, "FAILED");
       await jobs.enqueue(request("wait", "b"));
       await jobs.discard(table.key, "a");
       expect((await jobs.list(table.key)).map((job) => job.name)).toEqual(["b"]);
@@ -274,7 +274,7 @@ describe("jobs", () => {
       expect(await jobs.list(table.key)).toEqual([]);
     });
 
-    it("show how far they are", async () => {
+    it("reports its progress", async () => {
       const { store, request } = await setUp();
       const work = new Work();
       work.progress = Array.from({ length: 100 }, (_, i) => ({
@@ -284,37 +284,37 @@ describe("jobs", () => {
       }));
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
-      const last = await eventually("the last report is stored", async () => {
+      const last = await waitFor("the last report is stored", async () => {
         const { progress } = await jobs.describe(job.id);
         return progress?.completed === 99 && progress;
       });
       expect(last).toEqual({ stage: "train", completed: 99, total: 100 });
     });
 
-    it("go on after a restart, also when the server was killed", async () => {
+    it("continues after a restart, also after a kill", async () => {
       const { test, store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       await jobs.stop();
       expect((await store.jobs.find(job.id))?.state).toBe("QUEUED");
       await store.close();
 
       const second = await test.open();
-      // Claimed and never ended: what a killed server leaves.
+      // Claimed and not ended, as a killed server leaves it.
       expect((await second.jobs.claim([]))?.id).toBe(job.id);
       await second.close();
 
       const third = await test.open();
       const again = new Work();
       start(third, again);
-      await eventually("it runs again", () => again.active.size === 1);
+      await waitFor("it runs again", () => again.active.size === 1);
       again.finish("t:wait");
-      await eventually("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
+      await waitFor("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
     });
 
-    it("that take the server with them three times are given up", async () => {
+    it("that stops the server three times fails", async () => {
       const { test, store, request } = await setUp();
       const job = await store.jobs.enqueue(request("quick"));
       await store.close();
@@ -333,7 +333,7 @@ describe("jobs", () => {
       });
     });
 
-    it("are shared by servers, each job run once", async () => {
+    it("runs once although several servers share the queue", async () => {
       const { test, store, request } = await setUp();
       const keys: string[] = [];
       for (let i = 0; i < 30; i++) keys.push((await makeTable(store, [`t${i}`])).key);
@@ -345,21 +345,21 @@ describe("jobs", () => {
           ["a", "b"].map((name) => (runners[i % 3] as Jobs).enqueue(request("quick", name, key))),
         ),
       );
-      for (const job of queued) await reaches(runners[0] as Jobs, job.id, "DONE");
+      for (const job of queued) await waitForState(runners[0] as Jobs, job.id, "DONE");
       const ran = works.flatMap((work) => work.ran);
       expect(ran).toHaveLength(60);
       expect(new Set(ran).size).toBe(30);
     });
 
-    it("cancelled through another server stop", async () => {
+    it("stops if another server cancels it", async () => {
       const { test, store, request } = await setUp();
       const work = new Work();
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
-      await eventually("it runs", () => work.active.size === 1);
+      await waitFor("it runs", () => work.active.size === 1);
       const other = start(await test.open());
       await other.cancel(job.id);
-      await eventually("it has stopped", () => work.active.size === 0, { timeoutMs: 5_000 });
+      await waitFor("it has stopped", () => work.active.size === 0, { timeoutMs: 5_000 });
     });
   });
 });

@@ -4,9 +4,9 @@ import type { Catalog } from "../../src/catalog/catalog.js";
 import type { Engine } from "../../src/engine/index.js";
 import type { JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startMaintenance } from "../../src/maintenance/maintenance.js";
-import { eventually } from "../harness/eventually.js";
+import { waitFor } from "../harness/wait-for.js";
 
-test("the server's own jobs have names that no index has", async () => {
+test("the names of maintenance jobs are no valid index names", async () => {
   const queued: JobRequest[] = [];
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const maintenance = startMaintenance({
@@ -26,7 +26,7 @@ test("the server's own jobs have names that no index has", async () => {
     log: pino({ level: "silent" }),
   });
   for (let n = 0; n < 64; n++) maintenance.tableChanged("k");
-  await eventually("both jobs are queued", async () => queued.length === 2);
+  await waitFor("both jobs are queued", async () => queued.length === 2);
   await maintenance.stop();
   expect(queued.map(({ kind }) => kind)).toEqual(["maintenance", "clean_up"]);
   for (const { kind, name } of queued) expect(name).toMatch(new RegExp(`^${kind}:[0-9a-f]{64}$`));

@@ -1,14 +1,14 @@
 import { expect, it, onTestFinished } from "vitest";
 import { items } from "../harness/arrow.js";
 import type { Client, Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
 import { startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const stats = (client: Client, table: string): Promise<Json> =>
   client.ok(`/v1/table/${table}/stats`);
 
-it("a table that nobody writes to is caught up with all the same", {
+it("a maintenance round includes a table without writes", {
   timeout: 60_000,
 }, async () => {
   const root = tempDir("round");
@@ -26,7 +26,7 @@ it("a table that nobody writes to is caught up with all the same", {
 
   const server = await startServer({ root });
   onTestFinished(async () => void (await server.stop()));
-  const after = await eventually("it is compacted", async () => {
+  const after = await waitFor("it is compacted", async () => {
     const now = await stats(server.client, "idle");
     return now.fragment_stats.num_fragments === 1 && now.maintenance.state === "idle" && now;
   });
@@ -35,7 +35,7 @@ it("a table that nobody writes to is caught up with all the same", {
   expect(after.num_rows).toBe(30);
 });
 
-it("a server that maintains nothing by itself catches up with a table that asks for it", {
+it("a server with maintenance off maintains a table whose property enables it", {
   timeout: 60_000,
 }, async () => {
   const root = tempDir("round");
@@ -50,12 +50,12 @@ it("a server that maintains nothing by itself catches up with a table that asks 
       await before.client.insert(table, items(1, { from: 100 + n }));
     }
   }
-  // Before it has a look at what was written.
+  // The kill comes before the server looks at the written tables.
   await before.kill();
 
   const server = await startServer({ root, args: ["--maintenance", "off"] });
   onTestFinished(async () => void (await server.stop()));
-  await eventually("it is compacted", async () => {
+  await waitFor("it is compacted", async () => {
     const now = await stats(server.client, "asks");
     return now.fragment_stats.num_fragments === 1 && now.maintenance.state === "idle";
   });

@@ -6,13 +6,13 @@ import type { JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startMaintenance } from "../../src/maintenance/maintenance.js";
 import { items } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
-import { useServer } from "../harness/use-server.js";
-import { listIndexes, readyIndex } from "../operations/indexes/waiting.js";
+import { listIndexes, waitForIndex } from "../harness/indexes.js";
+import { setupServer } from "../harness/setup-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
-const serving = useServer();
-/** How long a quiet table may have rows that no index covers, ms. */
-const soon = { timeoutMs: 10_000, intervalMs: 100 };
+const joust = setupServer();
+/** How long a table without writes may have unindexed rows, ms. */
+const timeouts = { timeoutMs: 10_000, intervalMs: 100 };
 
 const indexes: [string, string, object][] = [
   [
@@ -25,9 +25,9 @@ const indexes: [string, string, object][] = [
   ["name_idx", "create_index", { column: "name", index_type: "FTS" }],
 ];
 
-/** By index: rows that it covers, and rows that it does not. */
+/** Indexed and unindexed rows by index. */
 async function covered(table: string): Promise<Record<string, [number, number]>> {
-  const listed = await listIndexes(serving.client, table);
+  const listed = await listIndexes(joust.client, table);
   const entries = listed.map((one: Json) => [
     one.index_name,
     [one.num_indexed_rows, one.num_unindexed_rows],
@@ -36,49 +36,51 @@ async function covered(table: string): Promise<Record<string, [number, number]>>
 }
 
 async function indexed(table: string, rows: number): Promise<void> {
-  await serving.client.createTable(table, items(rows));
+  await joust.client.createTable(table, items(rows));
   for (const [, operation, body] of indexes) {
-    await serving.client.ok(`/v1/table/${table}/${operation}`, body);
+    await joust.client.ok(`/v1/table/${table}/${operation}`, body);
   }
-  for (const [name] of indexes) await readyIndex(serving.client, table, name);
+  for (const [name] of indexes) await waitForIndex(joust.client, table, name);
 }
 
 async function isCovered(table: string, rows: number): Promise<boolean> {
-  const found = await covered(table);
-  return indexes.every(([name]) => found[name]?.join() === `${rows},0`);
+  const result = await covered(table);
+  return indexes.every(([name]) => result[name]?.join() === `${rows},0`);
 }
 
 const all = (rows: number) => Object.fromEntries(indexes.map(([name]) => [name, [rows, 0]]));
 
-it("a few rows of a quiet table are indexed within 10 s", { timeout: 90_000 }, async () => {
-  const { client } = serving;
+it("a few new rows of a table without further writes are indexed within 10 s", {
+  timeout: 90_000,
+}, async () => {
+  const { client } = joust;
   await indexed("quiet", 2_000);
   expect(await covered("quiet")).toEqual(all(2_000));
   await client.insert("quiet", items(30, { from: 2_000 }));
   expect((await covered("quiet")).id_idx).toEqual([2_000, 30]);
-  await eventually("all indexes cover the new rows", () => isCovered("quiet", 2_030), soon);
+  await waitFor("all indexes cover the new rows", () => isCovered("quiet", 2_030), timeouts);
   expect(await client.count("quiet", { predicate: "id = 2029" })).toBe(1);
   const { maintenance } = await client.ok("/v1/table/quiet/stats");
   expect(maintenance).toMatchObject({ num_unindexed_rows: 0 });
-  // And once more, for a single row.
+  // The same for a single row.
   await client.insert("quiet", items(1, { from: 3_000 }));
-  await eventually("all indexes cover the last row", () => isCovered("quiet", 2_031), soon);
+  await waitFor("all indexes cover the last row", () => isCovered("quiet", 2_031), timeouts);
 });
 
-it("rows that come while an index is built are indexed soon after", {
+it("rows that arrive during an index build are indexed soon after it", {
   timeout: 90_000,
 }, async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("building", items(2_000));
   for (const [, operation, body] of indexes) {
     await client.ok(`/v1/table/building/${operation}`, body);
     await client.insert("building", items(5, { from: 2_000 }));
   }
-  for (const [name] of indexes) await readyIndex(client, "building", name);
-  await eventually("all indexes cover all rows", () => isCovered("building", 2_020), soon);
+  for (const [name] of indexes) await waitForIndex(client, "building", name);
+  await waitFor("all indexes cover all rows", () => isCovered("building", 2_020), timeouts);
 });
 
-it("few rows of a table that is written to wait until there are more, or it is quiet", async () => {
+it("a few new rows of a table with continuous writes are indexed after more rows or a pause", async () => {
   const queued: string[] = [];
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const due = { unindexedRows: 30, worthIndexing: false };
@@ -99,15 +101,15 @@ it("few rows of a table that is written to wait until there are more, or it is q
     log: pino({ level: "silent" }),
   });
   const writes = setInterval(() => maintenance.tableChanged("k"), 10);
-  await eventually("it is looked at while it is written to", () => looks >= 3);
+  await waitFor("it is looked at while it is written to", () => looks >= 3);
   expect(queued).not.toContain("maintenance");
   due.worthIndexing = true;
-  await eventually("many rows are indexed", () => queued.includes("maintenance"));
+  await waitFor("many rows are indexed", () => queued.includes("maintenance"));
   queued.length = 0;
   due.worthIndexing = false;
   clearInterval(writes);
   // The check that queued the job may have been the last event: then no write would be pending.
   maintenance.tableChanged("k");
-  await eventually("the last rows are indexed", () => queued.includes("maintenance"), soon);
+  await waitFor("the last rows are indexed", () => queued.includes("maintenance"), timeouts);
   await maintenance.stop();
 });

@@ -4,9 +4,9 @@ import {
   answerVersionCleanUps,
   type CleanUpAnswerDependencies,
 } from "../../src/maintenance/version-clean-up-answers.js";
-import { eventually } from "../harness/eventually.js";
+import { waitFor } from "../harness/wait-for.js";
 
-/** A server that needs version 2 of each table, and others that clean up as `going` says. */
+/** A server that needs version 2 of each table, and other servers that run the clean-ups in `going`. */
 function surroundings(going: Set<string>) {
   const answers: [string, readonly number[]][] = [];
   const ended: string[] = [];
@@ -37,55 +37,55 @@ function surroundings(going: Set<string>) {
   return { all, answers, ended, answer, giveUp };
 }
 
-test("what is under way is answered before the watch begins, and given back when it has ended", async () => {
+test("pending clean-ups are acknowledged before the watch starts, and the released versions return after each clean-up", async () => {
   const going = new Set(["a"]);
   const { all, answers, ended } = surroundings(going);
   const stop = await answerVersionCleanUps(all);
   expect(answers).toEqual([["a", [2]]]);
   going.add("b");
-  await eventually("the new one is answered", async () => answers.length === 2);
+  await waitFor("the new one is answered", async () => answers.length === 2);
   expect(answers[1]).toEqual(["b", [2]]);
   going.delete("a");
-  await eventually("the first has ended", async () => ended.length === 1);
+  await waitFor("the first has ended", async () => ended.length === 1);
   await stop();
   expect(ended).toEqual(["table of a", "table of b"]);
   expect(answers).toHaveLength(2);
 });
 
-test("an answer that seemed to fail is sent again as it was, and nothing given up comes back", async () => {
+test("a failed acknowledgement is sent again unchanged, and released versions are not taken back", async () => {
   const { all, answers, ended, answer, giveUp } = surroundings(new Set(["a"]));
   answer.mockRejectedValueOnce(new Error("the connection was reset"));
   const stop = await answerVersionCleanUps(all);
-  await eventually("it is answered", async () => answers.length === 1);
+  await waitFor("it is answered", async () => answers.length === 1);
   expect(giveUp).toHaveBeenCalledTimes(1);
   expect(ended).toEqual([]);
   await stop();
 });
 
-test("a table that can not be looked at is asked again, and keeps no other one waiting", async () => {
+test("a table that cannot be read is tried again and delays no other table", async () => {
   const going = new Set<string>();
   const { all, answers, giveUp } = surroundings(going);
   const stop = await answerVersionCleanUps(all);
-  let goOn = () => {};
+  let resume = () => {};
   giveUp.mockRejectedValueOnce(new Error("the store is away"));
   giveUp.mockImplementationOnce(async () => {
     await new Promise<void>((resolve) => {
-      goOn = resolve;
+      resume = resolve;
     });
     return { kept: [1], end: () => {} };
   });
   going.add("slow");
-  await eventually("it is asked again", async () => giveUp.mock.calls.length === 2);
+  await waitFor("it is asked again", async () => giveUp.mock.calls.length === 2);
   going.add("other");
-  await eventually("the other is answered", async () => answers.length === 1);
+  await waitFor("the other is answered", async () => answers.length === 1);
   expect(answers).toEqual([["other", [2]]]);
-  goOn();
-  await eventually("both are answered", async () => answers.length === 2);
+  resume();
+  await waitFor("both are answered", async () => answers.length === 2);
   expect(answers[1]).toEqual(["slow", [1]]);
   await stop();
 });
 
-test("the start fails when the catalog cannot be read", async () => {
+test("a catalog that cannot be read at the start is an error", async () => {
   const { all } = surroundings(new Set());
   const proposedByOthers = vi.fn().mockRejectedValue(new Error("away"));
   const broken = { ...all, versionCleanUps: { ...all.versionCleanUps, proposedByOthers } };

@@ -5,13 +5,13 @@ import { memoryGrowth } from "../http/streams/process-usage.js";
 
 const MiB = 1024 * 1024;
 const BUDGET = 384;
-/** What the program holds that does nothing is not what is measured: see Budget in the engine. */
+/** The memory of the idle program is not measured: see Budget in the engine. */
 const ALLOWED = (BUDGET - 192 + 128) * MiB;
 
 const ROWS = 4_000;
 const LENGTH = 8_000;
 
-/** Texts that files can't pack well, with the numbers of their rows. */
+/** Incompressible texts with the numbers of their rows. */
 function texts(from: number, rows: number): Uint8Array {
   const next = random(11 + from);
   const alphabet = Array.from({ length: 90 }, (_, at) => String.fromCharCode(33 + at));
@@ -24,7 +24,7 @@ function texts(from: number, rows: number): Uint8Array {
   return stream({ id: [type.i64, ids], s: [type.text, ids.map(text)] });
 }
 
-describe.skipIf(process.platform !== "linux")("expressions that make long texts", () => {
+describe.skipIf(process.platform !== "linux")("an expression with long text results", () => {
   let server: Server;
 
   beforeAll(async () => {
@@ -43,28 +43,28 @@ describe.skipIf(process.platform !== "linux")("expressions that make long texts"
     [
       "a query",
       async () => {
-        const found = await server.client.query("t", { vector: {}, k: ROWS, filter: long });
-        return found.numRows;
+        const result = await server.client.query("t", { vector: {}, k: ROWS, filter: long });
+        return result.numRows;
       },
     ],
     [
       "a column of a query",
       async () => {
         const columns = { column_aliases: { n: "length(repeat(s, 60))" } };
-        const found = await server.client.query("t", { vector: {}, k: ROWS, columns });
-        return found.numRows;
+        const result = await server.client.query("t", { vector: {}, k: ROWS, columns });
+        return result.numRows;
       },
     ],
-  ] as const)("take memory for few rows at once in %s", async (_, ask) => {
+  ] as const)("is evaluated on few rows at once in %s", async (_, send) => {
     let rows = 0;
     const growth = await memoryGrowth(server, async () => {
-      rows = await ask();
+      rows = await send();
     });
     expect(rows).toBe(ROWS);
     expect(growth).toBeLessThan(ALLOWED);
   });
 
-  it("are refused in a change, which computes many rows at once", async () => {
+  it("is rejected in an update, which evaluates many rows at once", async () => {
     const update = (value: string) =>
       server.client.post("/v1/table/t/update", { updates: [["s", value]] });
     const growth = await memoryGrowth(server, async () => {

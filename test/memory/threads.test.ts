@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { items } from "../harness/arrow.js";
 import { startServer } from "../harness/server.js";
 
-/** Tables that are written to and read at the same time. */
+/** Tables with concurrent reads and writes. */
 const TABLES = 24;
 const ROUNDS = 4;
 
@@ -15,7 +15,7 @@ const threads = (pid: number): string[] =>
   );
 
 test.skipIf(process.platform !== "linux")(
-  "threads of the engine, which each keep memory, are few however much is asked at once",
+  "the number of engine threads stays small under many concurrent requests",
   async () => {
     const server = await startServer();
     onTestFinished(async () => {

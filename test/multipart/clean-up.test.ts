@@ -3,10 +3,10 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const root = tempDir("uploads");
 afterAll(() => removeDir(root));
@@ -14,15 +14,15 @@ afterAll(() => removeDir(root));
 const upload = "/v1/table/t/multipart_write";
 const files = () => readdirSync(join(root, "t.lance", "data")).length;
 
-/** Changes the catalog of a server that is down. */
+/** Changes the catalog of a stopped server. */
 function edit(sql: string): void {
   const database = new Database(join(root, ".joust", "catalog.db"));
   database.exec(sql);
   database.close();
 }
 
-/** What the catalog keeps of an upload's only part. */
-function kept(upload_id: string): string {
+/** The stored fragments of the only part of a multipart write. */
+function storedPart(upload_id: string): string {
   const database = new Database(join(root, ".joust", "catalog.db"), { readonly: true });
   const part = database
     .prepare("select contents from upload_parts where upload_id = ?")
@@ -35,8 +35,8 @@ async function insertPart(server: Server, upload_id: string): Promise<void> {
   await server.client.ok("/v1/table/t/insert/", items(2, { from: 100 }), { upload_id });
 }
 
-describe("a server that starts", () => {
-  it("ends uploads that were idle for a day, and leaves the others", async () => {
+describe("a starting server", () => {
+  it("ends multipart writes without activity for a day and keeps the others", async () => {
     const first = await startServer({ root });
     await first.client.createTable("t", items(1));
     const idle = (await first.client.ok(`${upload}/create`)).upload_id;
@@ -47,7 +47,7 @@ describe("a server that starts", () => {
     edit(`update uploads set touched_at = 0 where id = '${idle}'`);
 
     const second = await startServer({ root, key: first.key });
-    await eventually("the files are gone", async () => files() === 2);
+    await waitFor("the files are gone", async () => files() === 2);
     const refused = await second.client.post(`${upload}/complete`, undefined, { upload_id: idle });
     expect(refused.status).toBe(400);
     await second.client.ok(`${upload}/complete`, undefined, { upload_id: other });
@@ -55,7 +55,7 @@ describe("a server that starts", () => {
     await second.stop();
   });
 
-  it("finds the commit that its predecessor did not live to tell of", async () => {
+  it("finds the commit of a multipart write that the former server did not record", async () => {
     const first = await startServer({ root });
     const upload_id = (await first.client.ok(`${upload}/create`)).upload_id;
     await insertPart(first, upload_id);
@@ -72,11 +72,11 @@ describe("a server that starts", () => {
     expect(await second.client.count("t")).toBe(rows);
     await second.stop();
 
-    // The same when nobody asks again: what was committed is no leftover.
+    // The same without a repeated request: the committed files are not orphaned.
     edit(`update uploads set state = 'committing', owner = 'gone', result = null, touched_at = 0;
       insert into upload_parts values ('q', '${upload_id}', 'a', '')`);
     const third = await startServer({ root, key: first.key });
-    await eventually("the upload is known to be done", async () => {
+    await waitFor("the upload is known to be done", async () => {
       const reply = await third.client.post(`${upload}/complete`, undefined, { upload_id });
       return reply.status === 200 && reply.json.version === version;
     });
@@ -84,13 +84,13 @@ describe("a server that starts", () => {
     await third.stop();
   });
 
-  it("finds a commit whose version was deleted meanwhile, and tells when it can't", async () => {
+  it("finds such a commit even if its version was deleted, and returns a conflict if the outcome cannot be determined", async () => {
     const first = await startServer({ root });
     await first.client.createTable("gone", items(1));
     const write = "/v1/table/gone/multipart_write";
     const upload_id = (await first.client.ok(`${write}/create`)).upload_id;
     await first.client.ok("/v1/table/gone/insert/", items(2, { from: 100 }), { upload_id });
-    const parts = kept(upload_id);
+    const parts = storedPart(upload_id);
     const { version } = await first.client.ok(`${write}/complete`, undefined, { upload_id });
     await first.client.insert("gone", items(1, { from: 200 }));
     const forget = (server: Server, from: number) =>

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { Completion } from "../../src/multipart/multipart.js";
-import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
 const HOUR = 3_600_000;
 const pass = (hours: number) => vi.setSystemTime(Date.now() + hours * HOUR);
@@ -9,7 +9,7 @@ const branch = undefined;
 
 afterEach(() => vi.useRealTimers());
 
-onEachDatabase((newCatalog) => {
+describeOnEachDatabase((newCatalog) => {
   const begun = async () => {
     const opened = await newCatalog().open();
     const { key: table } = await makeTable(opened, ["t"]);
@@ -18,7 +18,7 @@ onEachDatabase((newCatalog) => {
     return { uploads: opened.multipart, name: { id, table, branch } };
   };
 
-  it("an upload takes parts for three days, and can be completed after them", async () => {
+  it("a multipart write accepts parts for three days and can be completed later", async () => {
     const { uploads, name } = await begun();
     expect(name.id).toMatch(
       /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
@@ -34,7 +34,7 @@ onEachDatabase((newCatalog) => {
     expect(parts.map(String)).toEqual(["day 0", "day 1", "day 2"]);
   });
 
-  it("the files of an upload whose commit is tried again are nobody else's", async () => {
+  it("the parts of a multipart write whose commit is retried are not orphaned", async () => {
     const { uploads, name } = await begun();
     await uploads.recordPart(name.id, part("a"));
     await uploads.complete(name);

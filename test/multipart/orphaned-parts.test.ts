@@ -4,8 +4,8 @@ import type { Services } from "../../src/api/services.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { removeOrphanedParts } from "../../src/multipart/orphaned-part-removal.js";
 
-/** What is done to an upload that was being committed a day ago; `made`: what its table says. */
-async function doneTo(made: () => Promise<number | null>, claimed = true): Promise<string[]> {
+/** Actions on a multipart write that was being committed a day ago; `made`: its version in the table. */
+async function actionsFor(made: () => Promise<number | null>, claimed = true): Promise<string[]> {
   const done: string[] = [];
   const note = (what: string) => async () => void done.push(what);
   const table = { committedParts: made, removeParts: note("files removed") };
@@ -30,13 +30,13 @@ async function doneTo(made: () => Promise<number | null>, claimed = true): Promi
 
 const failing = (code: ErrorCode) => () => Promise.reject(new JoustError(code, "no"));
 
-it("files of an upload are removed only when it is certain that they are nobody's", async () => {
-  expect(await doneTo(async () => null)).toEqual(["files removed", "forgotten"]);
-  expect(await doneTo(async () => null, false)).toEqual([]);
-  expect(await doneTo(async () => 7)).toEqual(["committed"]);
-  expect(await doneTo(failing(ErrorCode.ServiceUnavailable))).toEqual([]);
-  // Nobody can tell any more: no version has them, and they go with others that none has.
-  expect(await doneTo(failing(ErrorCode.ConcurrentModification))).toEqual(["forgotten"]);
-  // The branch took them with it.
-  expect(await doneTo(failing(ErrorCode.TableBranchNotFound))).toEqual(["forgotten"]);
+it("part files are removed only if it is certain that no commit has them", async () => {
+  expect(await actionsFor(async () => null)).toEqual(["files removed", "forgotten"]);
+  expect(await actionsFor(async () => null, false)).toEqual([]);
+  expect(await actionsFor(async () => 7)).toEqual(["committed"]);
+  expect(await actionsFor(failing(ErrorCode.ServiceUnavailable))).toEqual([]);
+  // The outcome cannot be determined: no version has the files, and the clean-up of unreferenced files removes them.
+  expect(await actionsFor(failing(ErrorCode.ConcurrentModification))).toEqual(["forgotten"]);
+  // The files were removed with the branch.
+  expect(await actionsFor(failing(ErrorCode.TableBranchNotFound))).toEqual(["forgotten"]);
 });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { makeTable, onEachDatabase } from "../catalog/each-database.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
 const HOUR = 3_600_000;
 const part = (name: string, text = name) => ({
@@ -10,7 +10,7 @@ const part = (name: string, text = name) => ({
 });
 const texts = (parts: readonly Buffer[]) => parts.map(String).sort();
 
-/** An upload on a table of its own, with its name. */
+/** Begins a multipart write on a new table. */
 async function begun(open: OpenCatalog, table = "t") {
   const { key } = await makeTable(open, [table]);
   const id = await open.multipart.begin({ table: key, branch: undefined, version: 3 });
@@ -21,9 +21,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("uploads in the catalog", () => {
-  onEachDatabase((newCatalog) => {
-    it("keep their parts for whichever server completes them", async () => {
+describe("a multipart write in the catalog", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("has its parts for any server that completes it", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();
       const name = await begun(first);
@@ -35,24 +35,24 @@ describe("uploads in the catalog", () => {
       await first.close();
 
       const { multipart } = await catalog.open();
-      const found = await multipart.complete(name);
-      if ("version" in found) throw new Error("it was not complete");
-      expect(found).toMatchObject({
+      const result = await multipart.complete(name);
+      if ("version" in result) throw new Error("it was not complete");
+      expect(result).toMatchObject({
         upload: { ...name, version: 3 },
         overwrite: false,
         retried: false,
       });
-      expect(texts(found.parts)).toEqual(["b", "new"]);
+      expect(texts(result.parts)).toEqual(["b", "new"]);
       await multipart.committed(name.id, 9);
       expect(await multipart.complete(name)).toEqual({ version: 9 });
-      // The part that was replaced is still to be cleaned up, whatever became of the upload.
+      // The replaced part is still to be removed, whatever the outcome of the multipart write.
       const [left, ...others] = await multipart.orphanedParts();
       expect([texts(left?.parts ?? []), others.length]).toEqual([["old"], 0]);
       await left?.removed();
       expect(await multipart.orphanedParts()).toEqual([]);
     });
 
-    it("belong to one table and one branch", async () => {
+    it("belongs to one table and one branch", async () => {
       const open = await newCatalog().open();
       const name = await begun(open);
       const { key: other } = await makeTable(open, ["other"]);
@@ -68,7 +68,7 @@ describe("uploads in the catalog", () => {
       expect(await open.multipart.open(name)).toMatchObject({ version: 3 });
     });
 
-    it("end with their branch, and others do not", async () => {
+    it("ends with its branch, and multipart writes of other branches continue", async () => {
       const open = await newCatalog().open();
       const { multipart } = open;
       const { key: table } = await makeTable(open, ["t"]);
@@ -85,7 +85,7 @@ describe("uploads in the catalog", () => {
       expect(await multipart.orphanedParts()).toEqual([]);
     });
 
-    it("take nothing once they are being committed, and tell a second try from the first", async () => {
+    it("accepts no part once it is being committed, and marks a second completion as a retry", async () => {
       const catalog = newCatalog();
       const first = await catalog.open();
       const name = await begun(first);
@@ -97,14 +97,14 @@ describe("uploads in the catalog", () => {
       await expect(first.multipart.open(name)).rejects.toMatchObject({ code: 13 });
       expect(await first.multipart.abandon(name, "open")).toBeUndefined();
       expect(await first.multipart.complete(name)).toMatchObject({ retried: true });
-      // The server goes without a word: the next one has to find out whether it was done.
+      // The server ends without a result: the next one must determine the outcome.
       await first.close();
       const second = await catalog.open();
-      const found = await second.multipart.complete(name);
-      expect(found).toMatchObject({ retried: true, parts: [Buffer.from("a")] });
+      const result = await second.multipart.complete(name);
+      expect(result).toMatchObject({ retried: true, parts: [Buffer.from("a")] });
     });
 
-    it("that fail leave files to remove, until they are removed", async () => {
+    it("that is aborted lists its files until they are removed", async () => {
       const { multipart, ...open } = await newCatalog().open();
       const name = await begun({ multipart, ...open });
       for (const text of ["a", "b"]) await multipart.recordPart(name.id, part(text));
@@ -117,7 +117,7 @@ describe("uploads in the catalog", () => {
       expect(await multipart.orphanedParts()).toEqual([]);
     });
 
-    it("end after a day without activity, and not before", async () => {
+    it("ends after a day without activity and not before", async () => {
       const { multipart, ...open } = await newCatalog().open();
       const idle = await begun({ multipart, ...open }, "idle");
       const stuck = await begun({ multipart, ...open }, "stuck");
@@ -133,8 +133,8 @@ describe("uploads in the catalog", () => {
       await multipart.recordPart(busy.id, part("b"));
       vi.setSystemTime(now + 25 * HOUR);
       const left = await multipart.orphanedParts();
-      const told = left.map(({ upload, maybeCommitted }) => [upload.id, maybeCommitted]);
-      expect(told.sort()).toEqual(
+      const reported = left.map(({ upload, maybeCommitted }) => [upload.id, maybeCommitted]);
+      expect(reported.sort()).toEqual(
         [
           [idle.id, false],
           [stuck.id, true],
@@ -147,7 +147,7 @@ describe("uploads in the catalog", () => {
       }
     });
 
-    it("go with their table", async () => {
+    it("is removed with its table", async () => {
       const { multipart, catalog } = await newCatalog().open();
       const { key } = await makeTable({ catalog }, ["t"]);
       const id = await multipart.begin({ table: key, branch: "dev", version: 1 });

@@ -27,7 +27,7 @@ describe.skipIf(missing)("two servers of one bucket", () => {
     await Promise.all([s3?.stop(), postgres?.stop()]);
   });
 
-  it("takes parts of one upload at either server", async () => {
+  it("accept parts of the same multipart write", async () => {
     const upload = "/v1/table/t/multipart_write";
     const { upload_id } = await first.client.ok(`${upload}/create`);
     for (const [n, server] of [first, other, first, other].entries()) {

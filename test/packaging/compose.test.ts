@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import getPort from "get-port";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { items } from "../harness/arrow.js";
 import { Client } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
-import { freePort } from "../harness/port.js";
 import { type Postgres, startPostgres } from "../harness/postgres.js";
 import type { RunningProcess } from "../harness/process.js";
 import { type S3, startS3 } from "../harness/s3.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 import { parseCompose, readCompose, type Service } from "./compose.js";
 import { type LoadBalancer, serve, startProxy } from "./proxy.js";
 
@@ -94,7 +94,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
       running[name] = await serve(args, ports[name] as number, env);
     };
     for (const name of SERVERS) {
-      ports[name] = await freePort();
+      ports[name] = await getPort({ host: "127.0.0.1" });
       await start(name);
     }
   });
@@ -110,7 +110,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     const proxy = await startProxy(directory, ports);
     proxies.push(proxy);
     const bothUp = () =>
-      eventually("both servers are up", async () => {
+      waitFor("both servers are up", async () => {
         const { one, two } = await proxy.status();
         return [one, two].every((each) => each?.status === "UP" && each.check === "L7OK/200");
       });
@@ -128,7 +128,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     });
     await sleep(1_000);
     expect(await running["joust-one"]?.stop()).toBe(0);
-    await eventually("the stopped server is out", async () => {
+    await waitFor("the stopped server is out", async () => {
       const { one } = await proxy.status();
       return one?.status === "DOWN";
     });
@@ -159,7 +159,7 @@ describe.each(["node", "uws"])("HAProxy before two servers with --http %s", (tra
     const expected = library.startsWith("Node")
       ? { status: "UP", check: "L7OK/200" }
       : { status: "DOWN", check: library.endsWith("20.30") ? "L7TOUT" : "L7STS/505" };
-    await eventually(`${library} gives ${expected.check}`, async () => {
+    await waitFor(`${library} gives ${expected.check}`, async () => {
       const { two } = await proxy.status();
       return two?.status === expected.status && two.check === expected.check;
     });

@@ -1,10 +1,10 @@
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import getPort from "get-port";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../harness/arrow.js";
 import { ARROW_STREAM, Client } from "../harness/client.js";
-import { freePort } from "../harness/port.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { type Container, startContainer, userOf } from "./container.js";
 import { buildImage, type Image } from "./image.js";
@@ -30,7 +30,7 @@ describe("the container image", () => {
     // A volume that the operator created for the user of the image.
     mkdirSync(data);
     chownSync(data, USER, USER);
-    container = await startContainer(image, data, await freePort());
+    container = await startContainer(image, data, await getPort({ host: "127.0.0.1" }));
     const key = readFileSync(join(data, ".joust", "admin-key"), "utf8").trim();
     client = new Client(container.url, key);
   });
@@ -120,8 +120,8 @@ describe("the container image", () => {
     expect(container.health()).toBe(1);
   });
 
-  it("serves its tables after a restart", async () => {
-    container = await startContainer(image, data, await freePort());
+  it("has its tables again after a restart", async () => {
+    container = await startContainer(image, data, await getPort({ host: "127.0.0.1" }));
     client = new Client(container.url, client.key);
     const counted = await client.request("/v1/table/names/count_rows", { body: {} });
     expect(counted.json).toBe(4);

@@ -1,16 +1,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { eventually } from "../harness/eventually.js";
-import { freePort } from "../harness/port.js";
+import getPort from "get-port";
+import { CLI_MAIN } from "../harness/cli.js";
 import { type RunningProcess, startProcess } from "../harness/process.js";
 import { findProgram } from "../harness/programs.js";
+import { waitFor } from "../harness/wait-for.js";
 import { folder } from "./compose.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-/** The status of a server in the backend of HAProxy. */
+/** What HAProxy says about a server of the backend. */
 export interface ServerStatus {
   /** `UP` or `DOWN`. */
   readonly status: string;
@@ -34,7 +32,7 @@ export async function startProxy(
 ): Promise<LoadBalancer> {
   const haproxy = findProgram("haproxy", ["/usr/sbin", "/usr/local/sbin"]);
   if (!haproxy) throw new Error("haproxy is not installed: run apt-get install haproxy");
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const socket = join(directory, `haproxy-${port}.sock`);
   let config = edit(readFileSync(join(folder, "haproxy.cfg"), "utf8"))
     .replace("bind :2333", `bind 127.0.0.1:${port}`)
@@ -51,7 +49,7 @@ export async function startProxy(
     { args: ["-c", 'echo starting; exec "$0" -db -f "$1"', haproxy, file] },
     (output) => output.includes("starting") || undefined,
   );
-  await eventually(`HAProxy starts: ${running.output()}`, async () => {
+  await waitFor(`HAProxy starts: ${running.output()}`, async () => {
     await statusOf(socket);
     return true;
   });
@@ -70,7 +68,7 @@ export async function serve(
 ): Promise<RunningProcess> {
   const { process: running } = await startProcess(
     process.execPath,
-    { args: [main, ...args, "--port", String(port)], env: { PATH: process.env.PATH, ...env } },
+    { args: [CLI_MAIN, ...args, "--port", String(port)], env: { PATH: process.env.PATH, ...env } },
     (output) => /joust listening on/.test(output) || undefined,
     60_000,
   );

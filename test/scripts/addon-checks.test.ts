@@ -7,7 +7,7 @@ import {
   kernelsOfSymbols,
 } from "../../scripts/packages/kernels.mjs";
 
-describe("the check of glibc", () => {
+describe("the glibc check", () => {
   const table = `
 joust.node:     file format elf64-x86-64
 
@@ -22,7 +22,7 @@ DYNAMIC SYMBOL TABLE:
 0000000001234560 g    DF .text	0000000000000010  Base        napi_register_module_v1
 `;
 
-  it("reads which symbols need which version, the oldest first", () => {
+  it("reads which symbols need which version, oldest first", () => {
     expect([...glibcSymbols(table)]).toEqual([
       ["2.2.5", ["malloc"]],
       ["2.17", ["clock_gettime"]],
@@ -31,7 +31,7 @@ DYNAMIC SYMBOL TABLE:
     ]);
   });
 
-  it("names the symbols above 2.28, by number and not by letter", () => {
+  it("names the symbols above 2.28 by numeric comparison", () => {
     expect(glibcNeeds(table)).toEqual({
       newest: "2.35",
       above: ["hypot (GLIBC_2.35)", "hypotf (GLIBC_2.35)"],
@@ -41,12 +41,12 @@ DYNAMIC SYMBOL TABLE:
     expect(glibcNeeds(old, "2.17").above).toEqual(["statx (GLIBC_2.28)"]);
   });
 
-  it("refuses a table without glibc: it was not read as it should be", () => {
+  it("rejects a symbol table without glibc", () => {
     expect(() => glibcNeeds("objdump: not an object")).toThrow("no symbol of glibc");
   });
 });
 
-describe("the check of the SIMD kernels", () => {
+describe("the check of SIMD kernels", () => {
   const distTable = "0000000004a81b20 t sum_4bit_dist_table_32bytes_batch_avx512";
   const amx = [
     "lance_amx_dot_f16_batch_16",
@@ -60,11 +60,11 @@ describe("the check of the SIMD kernels", () => {
     const both = [others, distTable, ...amx.map((name) => `0000000004a81b20 t ${name}`)];
     expect(kernelsOfSymbols(both.join("\n"))).toEqual(["amx_fp16", "avx512_dist_table"]);
     expect(kernelsOfSymbols(others)).toEqual([]);
-    // As macOS writes them.
+    // The form of macOS.
     expect(kernelsOfSymbols(distTable.replace(" sum", " _sum"))).toEqual(["avx512_dist_table"]);
   });
 
-  it("shows a part of a kernel and one that it does not know", () => {
+  it("reports part of a kernel and an unknown kernel", () => {
     const symbols = `${distTable}\n0000000000000001 t ${amx[0]}\n0000000000000002 t dot_f16_avx512`;
     expect(kernelsOfSymbols(symbols)).toEqual([
       "avx512_dist_table",
@@ -73,13 +73,13 @@ describe("the check of the SIMD kernels", () => {
     ]);
   });
 
-  it("knows that stripped symbols say nothing", () => {
+  it("reports nothing for stripped symbols", () => {
     expect(kernelsOfSymbols("nm: joust.node: no symbols\n")).toBeUndefined();
     const exported = "0000000001234560 T _napi_register_module_v1\n                 U _malloc\n";
     expect(kernelsOfSymbols(exported)).toBeUndefined();
   });
 
-  it("reads the kernels that lance-linalg's build script has compiled", () => {
+  it("reads the kernels that lance-linalg's build script compiled", () => {
     const output = `
 cargo::rustc-check-cfg=cfg(kernel_support, values("avx512_f16", "avx512_bf16", "avx512_dist_table", "amx_fp16"))
 cargo:warning=fp16kernels feature is not enabled, skipping build of fp16 kernels
@@ -91,7 +91,7 @@ cargo:warning=Skipping build of AMX-FP16 kernels. Error: no C compiler supportin
     expect(kernelsOfBuild(newer)).toEqual(["amx_fp16", "avx512_dist_table"]);
   });
 
-  it("fails at a kernel that was dropped and at one that nobody expects", () => {
+  it("fails for a missing kernel and for an unexpected one", () => {
     const expected = expectedKernels("linux-x64-gnu");
     expect(kernelFaults(["amx_fp16", "avx512_dist_table"], expected)).toEqual([]);
     expect(kernelFaults(["avx512_dist_table"], expected)).toEqual([

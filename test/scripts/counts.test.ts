@@ -10,8 +10,8 @@ import {
   withExitCode,
 } from "../../scripts/tasks/counts.mjs";
 
-describe("what is told of a suite", () => {
-  it("is what cargo test printed", () => {
+describe("the test counts of a suite", () => {
+  it("are read from cargo test", () => {
     const output = `
 test appends::one ... ok
 test appends::two ... FAILED
@@ -36,7 +36,7 @@ test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
     expect(cargoCounts("error: could not compile")).toEqual(noTests);
   });
 
-  it("is what vitest reported, files that did not load among it", () => {
+  it("are read from vitest, including files that did not load", () => {
     const message = "AssertionError: expected 1 to be 2\n    at /x/test/rows/merge.test.ts:7:15";
     const report = {
       numPassedTests: 3,
@@ -68,7 +68,7 @@ test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
     });
   });
 
-  it("is what pytest printed", () => {
+  it("are read from pytest", () => {
     const output = `
 =========================== short test summary info ============================
 FAILED test_rows.py::test_counts - assert 1 == 2
@@ -86,7 +86,7 @@ ERROR test_text.py::test_finds - OSError: gone
     });
   });
 
-  it("is what Surefire printed", () => {
+  it("are read from Surefire", () => {
     const output = `
 [ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 1 s <<< FAILURE! -- in RowsTest
 [ERROR] Failures: 
@@ -101,7 +101,7 @@ ERROR test_text.py::test_finds - OSError: gone
     });
   });
 
-  it("is one failure where a suite ended badly without one", () => {
+  it("include one failure if a suite exits with an error without a failed test", () => {
     expect(withExitCode(noTests, 0)).toEqual(noTests);
     const broken = {
       passed: 0,

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { chosenFeatures, featureFlags } from "../../scripts/build/features.mjs";
 import { cargoBuild, parseTarget } from "../../scripts/build/target.mjs";
 
-it("compiles all cloud stores unless JOUST_FEATURES chooses", () => {
+it("all cloud stores are compiled in unless JOUST_FEATURES selects some", () => {
   expect(featureFlags(chosenFeatures(""))).toEqual([]);
   expect(featureFlags(chosenFeatures("gcp,azure,aws"))).toEqual([]);
   expect(featureFlags(chosenFeatures("local"))).toEqual(["--no-default-features"]);
@@ -13,7 +13,7 @@ it("compiles all cloud stores unless JOUST_FEATURES chooses", () => {
   ]);
 });
 
-it("refuses stores that do not exist and lists those that do", () => {
+it("an unknown store is rejected with a list of the known ones", () => {
   for (const value of ["s3", "aws,s3", "local,aws", "aws,"]) {
     expect(() => chosenFeatures(value)).toThrow(
       `JOUST_FEATURES is "${value}": set it to local (only local disks) or to a list of aws, azure, gcp`,
@@ -21,7 +21,7 @@ it("refuses stores that do not exist and lists those that do", () => {
   }
 });
 
-it("compiles for the target of JOUST_TARGET, against the glibc that it names", () => {
+it("JOUST_TARGET selects the target and its glibc version", () => {
   const target = parseTarget("aarch64-unknown-linux-gnu.2.28");
   expect(target).toMatchObject({
     triple: "aarch64-unknown-linux-gnu",

@@ -88,7 +88,7 @@ const later = () => import("../api/openapi/docs.js");
     expect(cycles[0]?.message).toBe("`commit` is in an import cycle with ipc, table");
   });
 
-  it("lets a folder of src/ import only folders that stand above it in the list", () => {
+  it("allows a folder of src/ to import only folders above it in the list", () => {
     const names = Object.keys(TYPESCRIPT_IMPORTS);
     for (const [at, allowed] of Object.values(TYPESCRIPT_IMPORTS).entries()) {
       expect(allowed.filter((other) => names.indexOf(other) >= at)).toEqual([]);

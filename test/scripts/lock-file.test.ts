@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withoutIntegrity } from "../../scripts/tasks/lock-file.mjs";
 
-test("the check names each package of a lock file that has no sha512 hash", () => {
+test("the lock file check names each package without a sha512 hash", () => {
   const packages = {
     "": { name: "joust", version: "0.1.0" },
     "node_modules/hashed": { version: "1.0.0", integrity: "sha512-AAAA" },
@@ -17,7 +17,7 @@ test("the check names each package of a lock file that has no sha512 hash", () =
   ]);
 });
 
-test("package-lock.json has a hash for each package, the native builds included", () => {
+test("package-lock.json has a hash for each package, including the native builds", () => {
   const file = join(import.meta.dirname, "..", "..", "package-lock.json");
   const lock = JSON.parse(readFileSync(file, "utf8"));
   expect(Object.keys(lock.packages)).toContain("node_modules/uws-20-57");

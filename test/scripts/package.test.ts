@@ -16,7 +16,7 @@ import { Client } from "../harness/client.js";
 import { type RunningProcess, startProcess } from "../harness/process.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-/** What the release has: a fresh checkout with its npm packages, in which nothing was compiled. */
+/** The state of a release: a fresh checkout with npm packages and without compiled files. */
 const SOURCES = [
   "src",
   "scripts",
@@ -30,7 +30,7 @@ const SOURCES = [
   "CHANGELOG.md",
 ];
 
-describe("the package that npm publishes", () => {
+describe("the published npm package", () => {
   const directory = tempDir("package");
   const installed = join(directory, "app", "node_modules", "joust");
   let server: RunningProcess | undefined;
@@ -72,7 +72,7 @@ describe("the package that npm publishes", () => {
     removeDir(directory);
   });
 
-  /** What the package depends on, beside it, and nothing else. */
+  /** The dependencies of the package and nothing else. */
   function install(): void {
     const modules = dirname(installed);
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
@@ -83,7 +83,7 @@ describe("the package that npm publishes", () => {
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(from, join(modules, name));
     }
-    // As scripts/packages/platform.mjs makes it.
+    // Like scripts/packages/platform.mjs.
     const addon = join(modules, `joust-${platform}`);
     mkdirSync(addon);
     symlinkSync(addonPath, join(addon, basename(addonPath)));
@@ -99,7 +99,7 @@ describe("the package that npm publishes", () => {
     writeFileSync(join(addon, "package.json"), JSON.stringify(contents));
   }
 
-  it("answers /docs with the page and all of its parts", async () => {
+  it("serves /docs with all of its files", async () => {
     const anybody = client.withKey("");
     const page = await anybody.get("/docs");
     expect([page.status, page.headers.get("content-type")]).toEqual([
@@ -117,7 +117,7 @@ describe("the package that npm publishes", () => {
     }
   });
 
-  it("serves tables and its description", async () => {
+  it("serves tables and its OpenAPI document", async () => {
     await client.createNamespace("ns");
     expect((await client.get("/v1/namespace/$/list")).json.namespaces).toEqual(["ns"]);
     expect((await client.get("/openapi.json")).status).toBe(200);
@@ -131,7 +131,7 @@ describe("the package that npm publishes", () => {
     expect(existsSync(join(dirname(installed), "uws-20-57"))).toBe(false);
   });
 
-  it("holds no sources, tests or maps", () => {
+  it("contains no sources, tests or source maps", () => {
     expect(readdirSync(installed).sort()).toEqual([
       "CHANGELOG.md",
       "LICENSE",

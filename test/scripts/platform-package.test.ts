@@ -21,7 +21,7 @@ describe("the builds of uWebSockets.js in a platform package", () => {
 
   const names = (platform: string) => uwsFiles(platform, modules).map(({ to }) => to);
 
-  it("are those of its platform, for the versions of Node that joust runs on", () => {
+  it("match its platform and the Node versions that joust supports", () => {
     expect(names("linux-x64-gnu")).toEqual([
       "uws/20.57/uws_linux_x64_115.node",
       "uws/20.57/uws_linux_x64_127.node",
@@ -31,11 +31,11 @@ describe("the builds of uWebSockets.js in a platform package", () => {
     expect(names("linux-arm64-gnu").every((name) => name.includes("linux_arm64_"))).toBe(true);
   });
 
-  it("are none for musl, for which there is no build", () => {
+  it("are absent for musl, which has no build", () => {
     expect(names("linux-x64-musl")).toEqual([]);
   });
 
-  it("come with their source and their licence", () => {
+  it("include their source and their licence", () => {
     expect(uwsNotice()).toMatch(
       /^20\.57\/ is from the npm package @btc-vision\/uwebsockets\.js@20\.57\.0 \(Apache-2\.0\), https:/m,
     );
@@ -50,7 +50,7 @@ describe("the licences of the crates", () => {
   };
   const dep = (pkg: string, kind: string | null = null) => ({ pkg, dep_kinds: [{ kind }] });
 
-  it("are those of the crates that are linked, not of those that only build", () => {
+  it("are those of linked crates and not of build-only crates", () => {
     const metadata = {
       packages: [crate("joust-node", null), crate("b"), crate("a"), crate("protoc"), crate("test")],
       resolve: {
@@ -64,7 +64,7 @@ describe("the licences of the crates", () => {
     expect(linkedCrates(metadata).map(({ name }) => name)).toEqual(["a", "b"]);
   });
 
-  it("name each crate, and have each text once", () => {
+  it("name each crate and contain each text once", () => {
     const text = licenceText([crate("a"), crate("b"), crate("c")], ({ name }: { name: string }) =>
       name === "c" ? ["other terms"] : ["the terms"],
     );
@@ -74,7 +74,7 @@ describe("the licences of the crates", () => {
   });
 });
 
-it("the published main package lists the platform packages of its version, and no uWebSockets.js", async () => {
+it("the published main package lists the platform packages of its version and no uWebSockets.js", async () => {
   const { default: manifest } = await import("../../package.json", { with: { type: "json" } });
   const published = publishedManifest(manifest, ["linux-x64-gnu", "darwin-arm64"]);
   expect(published.optionalDependencies).toEqual({

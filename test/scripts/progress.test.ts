@@ -20,7 +20,7 @@ const weights = {
   serial: ["last"],
 };
 
-describe("the estimate of the time that a build still takes", () => {
+describe("the estimate of the remaining build time", () => {
   it("starts with the recorded times and follows the clock at the recorded pace", () => {
     const estimate = new Estimate(weights, ["lance", "arrow", "small", "last"], 0);
     // (300 + 240 + 60) / 2 and the last crate by itself.
@@ -33,30 +33,30 @@ describe("the estimate of the time that a build still takes", () => {
     expect(estimate.isMeasured(4 * MINUTE)).toBe(true);
   });
 
-  it("is corrected by the pace of a machine of half the speed", () => {
+  it("adapts to a machine of half the speed", () => {
     const estimate = new Estimate(weights, ["lance", "arrow", "last"], 0);
     estimate.compiling(["arrow", "lance"], 0);
     estimate.compiling(["lance(build)"], 8 * MINUTE);
-    // The recorded pace would leave 240 s less for the last crate alone.
+    // With the recorded pace the estimate would be 240 s lower for the last crate alone.
     const left = estimate.left(8 * MINUTE);
     expect(left).toBeGreaterThan(1.5 * MINUTE);
     expect(left).toBeLessThan(2 * MINUTE);
   });
 
-  it("leaves out what an earlier build has compiled", () => {
+  it("leaves out crates that an earlier build compiled", () => {
     const estimate = new Estimate(weights, ["lance", "arrow", "last"], 0);
     estimate.fresh("lance");
     estimate.fresh("arrow");
     expect(estimate.left(0) / MINUTE).toBeCloseTo(1);
     estimate.compiling(["last"], 0);
-    // More than recorded: nearly done, not done.
+    // Longer than recorded: nearly done.
     expect(estimate.left(5 * MINUTE)).toBeGreaterThan(0);
     expect(estimate.share(5 * MINUTE)).toBeLessThan(1);
     estimate.compiling([], 5 * MINUTE);
     expect([estimate.left(5 * MINUTE), estimate.share(5 * MINUTE)]).toEqual([0, 1]);
   });
 
-  it("counts a crate as done only when its library is, and a quick one that was never listed", () => {
+  it("counts a crate as done when its library is done, including a fast crate that was never listed", () => {
     const estimate = new Estimate(weights, ["arrow", "small"], 0);
     estimate.compiling(["arrow(build.rs)"], 0);
     estimate.compiling(["arrow(build)"], 1000);
@@ -67,7 +67,7 @@ describe("the estimate of the time that a build still takes", () => {
     expect(estimate.share(3000)).toBeCloseTo(60 / 300);
   });
 
-  it("is told in words without a precision that it does not have", () => {
+  it("is printed in words without false precision", () => {
     expect([20_000, 61_000, 9.5 * MINUTE, 12 * MINUTE, 28 * MINUTE].map(roughly)).toEqual([
       "less than a minute",
       "about 1 min",
@@ -78,12 +78,12 @@ describe("the estimate of the time that a build still takes", () => {
   });
 });
 
-describe("the progress of a build", () => {
-  // What cargo 1.95 wrote for three crates, the first with a build script, the last with a warning.
+describe("the progress display of a build", () => {
+  // Output of cargo 1.95 for three crates, the first with a build script, the last with a warning.
   const output = readFileSync(join(import.meta.dirname, "recorded", "cargo-build.txt"), "utf8");
   const names = ["toy-a", "toy-b", "toy-c"];
 
-  /** What is printed for the recorded output, one second for each of its pieces. */
+  /** The printed lines for the recorded output, one second for each chunk. */
   function printed(isTTY: boolean, secondsEach: number): string {
     let now = 0;
     let text = "";
@@ -106,7 +106,7 @@ describe("the progress of a build", () => {
     return text;
   }
 
-  it("is a bar with the time left on a terminal", () => {
+  it("is a bar with the remaining time on a terminal", () => {
     const text = printed(true, 5);
     const lines = text.split("\r").map((line) => line.replace("\x1b[2K", ""));
     expect(lines[0]).toBe(
@@ -119,7 +119,7 @@ describe("the progress of a build", () => {
     expect(text).toContain("[##################------] 75 %");
   });
 
-  it("is a line every half minute elsewhere, with the pace of this build after the first", () => {
+  it("is a line every half minute elsewhere, with the measured pace after the first", () => {
     const lines = printed(false, 20)
       .split("\n")
       .filter((line) => line.startsWith("compiling"));
@@ -130,14 +130,14 @@ describe("the progress of a build", () => {
     expect(lines.at(-1)).toMatch(/^compiling the engine: \d+ %, \d+ min, .* left \(toy-c\)$/);
   });
 
-  it("lets warnings through and nothing of cargo's routine", () => {
+  it("passes on warnings and hides cargo's routine output", () => {
     const lines = printed(false, 0).split("\n");
     expect(lines[0]).toBe("warning: unused variable: `x`");
     expect(lines.join("\n")).not.toMatch(/Running|Compiling|Fresh|Finished|Building/);
   });
 });
 
-describe("the recorded times", () => {
+describe("the recorded crate times", () => {
   it("name crates of this build", () => {
     const known = crateNames([]);
     const named = Object.keys(crateWeights().crates);
@@ -149,7 +149,7 @@ describe("the recorded times", () => {
     expect(namesOf("bytes v1.12.1\nserde v1.0.229 (*)\n\n")).toEqual(new Set(["bytes", "serde"]));
   });
 
-  /** What cargo tells of `a` with a build script, `b` that needs it, and the macro `c` that `b` uses. */
+  /** Cargo's report of `a` with a build script, `b` that depends on it, and the macro `c` that `b` uses. */
   const unit = { version: "1.0.0", target: "", sections: null };
   const units = [
     { ...unit, i: 0, name: "a", target: " build-script (run)", start: 0, duration: 2 },
@@ -165,7 +165,7 @@ describe("the recorded times", () => {
     { ...unit, i: 3, name: "c", start: 0, duration: 5 },
   ];
 
-  it("come from cargo's report", () => {
+  it("are read from cargo's report", () => {
     const html = `<script>\nconst UNIT_DATA = ${JSON.stringify(units, null, 2)};\n</script>`;
     const read = unitsOf(html);
     expect(secondsByCrate(read)).toEqual([
@@ -182,7 +182,7 @@ describe("the recorded times", () => {
     expect(() => unitsOf("<html></html>")).toThrow("not a report of cargo build --timings");
   });
 
-  it("give the longest chain of crates: a library waits for the frontend, a macro is waited for", () => {
+  it("yield the critical path: a library waits for the frontend and a macro is waited for", () => {
     const kind = (name: string, kinds: string[]) => ({
       id: name,
       name,

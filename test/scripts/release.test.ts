@@ -10,7 +10,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const url = "git+https://github.com/acme/joust.git";
 
-describe("the check before a release", () => {
+describe("the release check", () => {
   const ready = {
     manifest: { version: "0.2.0", repository: { type: "git", url } },
     cargo: '[workspace]\n\n[workspace.package]\nversion = "0.2.0"\nedition = "2024"\n',
@@ -20,12 +20,12 @@ describe("the check before a release", () => {
     repository: "Acme/joust",
   };
 
-  it("accepts a state in which all places agree", () => {
+  it("accepts a consistent state", () => {
     expect(releaseFaults(ready)).toEqual([]);
     expect(releaseFaults({ ...ready, tag: undefined, repository: undefined })).toEqual([]);
   });
 
-  it("asks for the repository's address and says which", () => {
+  it("requires the repository address and names it", () => {
     const without = { version: "0.2.0" };
     const placeholder = { version: "0.2.0", repository: { url: url.replace("acme", "OWNER") } };
     for (const manifest of [without, placeholder]) {
@@ -37,7 +37,7 @@ describe("the check before a release", () => {
     expect(foreign).toEqual([expect.stringContaining("git+https://github.com/other/joust.git")]);
   });
 
-  it("names each place that has another version, and what is not done yet", () => {
+  it("names each place with another version and each open step", () => {
     const faults = releaseFaults({
       ...ready,
       tag: "v0.3.0",
@@ -54,13 +54,13 @@ describe("the check before a release", () => {
     expect(releaseFaults({ ...ready, changelog: "## 0.2.01\n" })).toHaveLength(1);
   });
 
-  it("leaves out of a rehearsal what is done right before a release", () => {
+  it("skips in a rehearsal the steps that are done right before a release", () => {
     const early = { ...ready, changelog: "## 0.2.0 (unreleased)\n", hasDataDirectory: false };
     expect(releaseFaults({ ...early, rehearsal: true })).toEqual([]);
     expect(releaseFaults({ ...early, repository: "other/x", rehearsal: true })).toHaveLength(1);
   });
 
-  it("refuses tools that cannot publish without a token", () => {
+  it("rejects tools that cannot publish without a token", () => {
     expect(toolFaults({ node: "22.14.0", npm: "11.5.1" })).toEqual([]);
     expect(toolFaults({ node: "24.1.0", npm: "11.10.0" })).toEqual([]);
     expect(toolFaults({ node: "22.13.9", npm: "10.9.0" })).toEqual([
@@ -71,7 +71,7 @@ describe("the check before a release", () => {
 });
 
 describe("the check of packed packages", () => {
-  it("names each file that the main package lacks, /docs included", () => {
+  it("names each missing file of the main package, including /docs", () => {
     const packed = execFileSync("npm", ["pack", "--json", "--dry-run", "--ignore-scripts"], {
       cwd: checkout,
       stdio: ["ignore", "pipe", "ignore"],
@@ -89,7 +89,7 @@ describe("the check of packed packages", () => {
     ]);
   });
 
-  it("names what a platform package lacks", () => {
+  it("names missing parts of a platform package", () => {
     const manifest = { name: "joust-linux-x64-gnu", main: "joust.node", os: ["linux"] };
     const files = ["LICENSE", "THIRD-PARTY-LICENSES", "joust.node", "uws/20.57/uws_1.node"];
     expect(contentFaults(manifest, files)).toEqual([]);
@@ -99,7 +99,7 @@ describe("the check of packed packages", () => {
     ]);
   });
 
-  it("names what npm would refuse in package.json", () => {
+  it("names fields of package.json that npm would reject", () => {
     const manifest = {
       name: "joust",
       version: "0.2.0",
@@ -117,11 +117,11 @@ describe("the check of packed packages", () => {
   });
 });
 
-describe("publishing", () => {
+describe("the publish step", () => {
   const folder = tempDir("publish");
   afterEach(() => removeDir(folder));
 
-  it("publishes the main package last and skips what the registry has already", () => {
+  it("publishes the main package last and skips packages that the registry has", () => {
     const release = join(folder, "release");
     const published = join(folder, "published");
     for (const name of ["joust", "joust-darwin-arm64", "joust-linux-x64-gnu"]) tarball(name);
@@ -141,7 +141,7 @@ describe("publishing", () => {
       execFileSync("tar", ["-czf", file, "-C", join(folder, name), "package"]);
     }
 
-    /** An npm that writes down what it is asked, and knows one version as published. */
+    /** An npm replacement that records its arguments and reports one version as published. */
     function publish(known: string): string {
       const bin = join(folder, "bin");
       mkdirSync(bin);
@@ -162,13 +162,13 @@ echo "publish $file $*" >> "${published}"
       chmodSync(npm, 0o755);
       const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
       const script = join(checkout, "scripts", "release", "publish.mjs");
-      // A relative folder, as in the workflow.
+      // A relative directory, as in the workflow.
       execFileSync(process.execPath, [script, "release"], { cwd: folder, env, stdio: "pipe" });
       return existsSync(published) ? readFileSync(published, "utf8") : "";
     }
   });
 
-  it("orders packages so that none is published before what it depends on", () => {
+  it("orders packages after their dependencies", () => {
     const names = ["joust-0.2.0.tgz", "SHA256SUMS", "joust-linux-x64-gnu-0.2.0.tgz"];
     expect(publishOrder(names)).toEqual(["joust-linux-x64-gnu-0.2.0.tgz", "joust-0.2.0.tgz"]);
   });

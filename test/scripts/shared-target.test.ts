@@ -6,7 +6,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 
 const longAgo = new Date(2001, 1, 1);
 
-it("updates the modification times of the sources only after a build of another checkout", () => {
+it("the sources of a checkout count as changed only after another checkout has compiled", () => {
   const dir = tempDir("take-over");
   onTestFinished(() => removeDir(dir));
   const source = (checkout: string) => join(dir, checkout, "crates", "a", "src", "lib.rs");

@@ -7,7 +7,7 @@ import { removeDir, tempDir } from "../harness/temp.js";
 const folder = tempDir("programs");
 afterEach(() => removeDir(folder));
 
-it("finds the first executable of a name, and no file that cannot be run", () => {
+it("findProgram returns the first executable file with the name", () => {
   const [first, second] = ["first", "second"].map((name) => join(folder, name)) as [string, string];
   for (const bin of [first, second]) {
     mkdirSync(bin, { recursive: true });
@@ -19,7 +19,7 @@ it("finds the first executable of a name, and no file that cannot be run", () =>
   expect(findProgram("joust-other-check", path)).toBeUndefined();
 });
 
-it("prints what is missing where a check cannot run", async () => {
+it("whenInstalled prints what is missing if a check cannot run", async () => {
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
   expect(await whenInstalled("joust-other-check", [], "install it so")).toBe(0);
   expect(log.mock.calls).toEqual([["skipped: joust-other-check is not installed (install it so)"]]);

@@ -3,18 +3,18 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../src/operations/index.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { useServer } from "../harness/use-server.js";
-import { readyIndex } from "../operations/indexes/waiting.js";
+import { waitForIndex } from "../harness/indexes.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
-/** Version v has 10 v rows; an index from version 3 on; a column more from version 5 on. */
+/** Version v has 10 v rows; an index exists from version 3 on and one more column from version 5 on. */
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("t", items(10));
   await client.insert("t", items(10, { from: 10 }));
   await client.ok("/v1/table/t/create_scalar_index", { column: "id", index_type: "BTREE" });
-  await readyIndex(client, "t", "id_idx");
+  await waitForIndex(client, "t", "id_idx");
   await client.insert("t", items(10, { from: 20 }));
   await client.ok("/v1/table/t/add_columns", { new_columns: [{ name: "n", expression: "1" }] });
 });
@@ -22,13 +22,13 @@ beforeAll(async () => {
 const rowsAt = [0, 10, 20, 20, 30, 30];
 const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
 
-/** What each operation that takes a version tells of it: how many rows, or what is there. */
+/** What each operation with a version parameter returns for it. */
 const reads: Record<
   string,
   [
     path: string,
     body: object,
-    tells: (answer: Answer) => unknown,
+    observe: (answer: Answer) => unknown,
     expected: (version: number) => unknown,
   ]
 > = {
@@ -73,30 +73,30 @@ const reads: Record<
   ],
 };
 
-describe("a version that a request names", () => {
+describe("a version named in a request", () => {
   const cases = Object.entries(reads).flatMap(([operation, read]) =>
     [1, 2, 3, 4, 5].map((version) => [operation, version, read] as const),
   );
 
-  it.each(cases)("is what %s reads: %i", async (_, version, [path, body, tells, expected]) => {
+  it.each(cases)("is what %s reads: %i", async (_, version, [path, body, observe, expected]) => {
     for (const slash of ["", "/"]) {
-      const answer = await serving.client.post(`/v1/table/t/${path}${slash}`, { ...body, version });
-      // The SDKs' listing shows what is built only, which is all there is here.
-      expect(tells(answer)).toEqual(expected(version));
+      const answer = await joust.client.post(`/v1/table/t/${path}${slash}`, { ...body, version });
+      // The SDKs' listing shows ready indexes only, which are all indexes here.
+      expect(observe(answer)).toEqual(expected(version));
     }
   });
 
   it("is what a plan is made for", async () => {
     const explain = async (version: number): Promise<string> =>
-      serving.client.ok("/v1/table/t/explain_plan", {
+      joust.client.ok("/v1/table/t/explain_plan", {
         query: { k: 1000, vector: {}, filter: "id = 1", version },
       });
     expect(await explain(2)).not.toContain("id_idx");
     expect(await explain(3)).toContain("id_idx");
   });
 
-  it("is what is restored", async () => {
-    const { client } = serving;
+  it("is what restore restores", async () => {
+    const { client } = joust;
     await client.createTable("old", items(1));
     await client.insert("old", items(1));
     await client.insert("old", items(1));
@@ -104,7 +104,7 @@ describe("a version that a request names", () => {
     expect(await client.count("old")).toBe(2);
   });
 
-  it("can be named in every operation that reads", () => {
+  it("can be named in every read operation", () => {
     const reading = contract.filter(({ permission, body, params }) => {
       const members = { ...params.properties, ...("schema" in body && body.schema.properties) };
       return permission === "read" && "version" in members;

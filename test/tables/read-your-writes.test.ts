@@ -2,18 +2,18 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import type { Json } from "../harness/client.js";
-import { useServer } from "../harness/use-server.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
-/** Connections that read at once after each answer, in both dialects. */
+/** Connections that read at once after each response, in both dialects. */
 const READERS = 6;
 
 const on = (id: string, operation: string, body: object = {}): Promise<Json> =>
-  serving.client.ok(`/v1/table/${id}/${operation}`, body);
+  joust.client.ok(`/v1/table/${id}/${operation}`, body);
 
-/** Reads from many connections at once: each of them must see what has been answered. */
+/** Reads from many connections at once: each must see the acknowledged change. */
 const everywhere = (read: (slash: string) => Promise<void>): Promise<unknown> =>
   Promise.all(Array.from({ length: READERS }, (_, at) => read(at % 2 === 0 ? "" : "/")));
 
@@ -22,7 +22,7 @@ const row = (id: number, price: number) => ({
   price: [type.f64, [price]] as const,
 });
 
-/** A change of the rows of a table, and what it makes of their prices by id. */
+/** A change to the rows of a table, and its effect on their prices by id. */
 interface Change {
   name: string;
   body: object | Uint8Array;
@@ -62,27 +62,27 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   })),
 );
 
-describe("a change that was answered", () => {
-  it(`of rows is seen by every read on any connection (TEST_SEED=${seed})`, async () => {
-    await serving.client.createTable("rows", stream(row(0, 0)));
+describe("a completed change", () => {
+  it(`of rows is visible to every read on any connection (TEST_SEED=${seed})`, async () => {
+    await joust.client.createTable("rows", stream(row(0, 0)));
     const rows = new Map([[0, 0]]);
     await fc.assert(
       fc.asyncProperty(change, async ({ name, body, params, apply }) => {
-        const { version } = await serving.client.ok(`/v1/table/rows/${name}`, body, params);
+        const { version } = await joust.client.ok(`/v1/table/rows/${name}`, body, params);
         apply(rows);
         const expected = [...rows].sort(([a], [b]) => a - b);
         await everywhere(async (slash) => {
-          const [count, found, stats, described, versions] = await Promise.all([
+          const [count, result, stats, described, versions] = await Promise.all([
             on("rows", `count_rows${slash}`),
-            serving.client.query("rows", { k: 100, vector: {} }),
+            joust.client.query("rows", { k: 100, vector: {} }),
             on("rows", `stats${slash}`),
             on("rows", `describe${slash}`),
             on("rows", `version/list${slash}`),
           ]);
-          const seen = found.toArray().map(({ id, price }) => [Number(id), price]);
+          const seen = result.toArray().map(({ id, price }) => [Number(id), price]);
           expect(seen.sort(([a], [b]) => a - b)).toEqual(expected);
           expect([count, stats.num_rows]).toEqual([rows.size, rows.size]);
-          // An operation that found nothing to change made no version.
+          // An operation without a matching row creates no version.
           expect(described.version).toBe(version);
           expect(versions.versions.at(-1).version).toBe(version);
         });
@@ -92,18 +92,18 @@ describe("a change that was answered", () => {
   }, 120_000);
 
   beforeAll(async () => {
-    await serving.client.createTable("t", items(20));
-    await serving.client.insert("t", items(5, { from: 20 }));
+    await joust.client.createTable("t", items(20));
+    await joust.client.insert("t", items(5, { from: 20 }));
   });
 
   const columns = async (): Promise<string[]> =>
     (await on("t", "describe")).schema.fields.map((field: Json) => field.name);
   const exists = async (kind: string, id: string): Promise<number> =>
-    (await serving.client.post(`/v1/${kind}/${id}/exists`)).status;
+    (await joust.client.post(`/v1/${kind}/${id}/exists`)).status;
   const indexes = async (): Promise<string[]> =>
     (await on("t", "index/list")).indexes.map((index: Json) => index.index_name);
 
-  /** What is done, in this order, and what of it each read must show. */
+  /** The changes in order, and what each read must return. */
   const changes: [
     operation: string,
     change: () => Promise<unknown>,
@@ -112,13 +112,13 @@ describe("a change that was answered", () => {
   ][] = [
     [
       "CreateNamespace",
-      () => serving.client.createNamespace("n"),
+      () => joust.client.createNamespace("n"),
       () => exists("namespace", "n"),
       200,
     ],
     [
       "CreateTable",
-      () => serving.client.createTable("n$a", items(3)),
+      () => joust.client.createTable("n$a", items(3)),
       () => on("n$a", "count_rows"),
       3,
     ],
@@ -131,14 +131,14 @@ describe("a change that was answered", () => {
     [
       "DeclareTable",
       () => on("n$d", "declare"),
-      async () => (await serving.client.get("/v1/namespace/n/table/list")).json.tables,
+      async () => (await joust.client.get("/v1/namespace/n/table/list")).json.tables,
       ["b", "d"],
     ],
     [
       "DeregisterTable",
       () => on("n$d", "deregister"),
       async () =>
-        (await serving.client.get("/v1/table")).json.tables.filter((one: string) =>
+        (await joust.client.get("/v1/table")).json.tables.filter((one: string) =>
           one.startsWith("n$"),
         ),
       ["n$b"],
@@ -146,7 +146,7 @@ describe("a change that was answered", () => {
     ["DropTable", () => on("n$b", "drop"), () => exists("table", "n$b"), 404],
     [
       "DropNamespace",
-      () => serving.client.ok("/v1/namespace/n/drop"),
+      () => joust.client.ok("/v1/namespace/n/drop"),
       () => exists("namespace", "n"),
       404,
     ],
@@ -207,7 +207,7 @@ describe("a change that was answered", () => {
     ],
     [
       "InsertIntoTable",
-      () => serving.client.insert("t", items(5), { branch: "dev" }),
+      () => joust.client.insert("t", items(5), { branch: "dev" }),
       () => on("t", "count_rows", { branch: "dev" }),
       30,
     ],
@@ -228,13 +228,13 @@ describe("a change that was answered", () => {
     [
       "BatchDeleteTableVersions",
       () => on("t", "version/delete", { ranges: [{ start_version: 1, end_version: 2 }] }),
-      async () => (await serving.client.post("/v1/table/t/exists", { version: 1 })).status,
+      async () => (await joust.client.post("/v1/table/t/exists", { version: 1 })).status,
       404,
     ],
     [
       "BatchCommitTables",
       () =>
-        serving.client.ok("/v1/table/batch-commit", {
+        joust.client.ok("/v1/table/batch-commit", {
           operations: [{ declare_table: { id: ["e"] } }],
         }),
       () => exists("table", "e"),
@@ -243,7 +243,7 @@ describe("a change that was answered", () => {
   ];
 
   it.each(changes)(
-    "by %s is seen by every read on any connection",
+    "by %s is visible to every read on any connection",
     async (_, change, read, shows) => {
       await change();
       await everywhere(async () => {

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { startServer } from "../harness/server.js";
-import { useServer } from "../harness/use-server.js";
+import { setupServer } from "../harness/setup-server.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 
-/** Makes a directory, of that inode where the file system gives the number away again. */
+/** Makes a directory with the same inode number if the file system reuses it. */
 function makeDirectory(path: string, inode: number): boolean {
   const tried: string[] = [];
   let same = false;
@@ -22,11 +22,11 @@ function makeDirectory(path: string, inode: number): boolean {
   return same;
 }
 
-it("a table that takes the place of another is not read with what is known of that one", async () => {
-  const { client } = serving;
+it("a table that replaces another one is not read with cached state of the former one", async () => {
+  const { client } = joust;
   const { location } = await client.createTable("t", items(5));
   await client.insert("t", items(1));
-  // Version 1 is known from now on.
+  // The server caches version 1 now.
   expect(await client.count("t", { version: 1, predicate: "id >= 0" })).toBe(5);
   expect(await client.count("t")).toBe(6);
 
@@ -42,7 +42,7 @@ it("a table that takes the place of another is not read with what is known of th
   mkdirSync(location);
   const same = makeDirectory(versions, inode);
   if (!same) console.log("the file system gave the directory's inode to another one");
-  // The versions last: the table is whole as soon as it is seen.
+  // The versions last: the table is complete when it becomes visible.
   for (const name of readdirSync(other).sort((a) => (a === "_versions" ? 1 : -1))) {
     cpSync(join(other, name), join(location, name), { recursive: true });
   }

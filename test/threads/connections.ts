@@ -7,13 +7,13 @@ export interface Reply {
   readonly json: Json;
 }
 
-/** One connection, and with it one of the server's threads. */
+/** One connection, and thereby one of the server's threads. */
 export interface Connection {
   post(path: string, body?: object | Uint8Array, key?: string): Promise<Reply>;
   close(): void;
 }
 
-/** Opens connections, which the system shares out among the server's threads by their ports. */
+/** Opens connections, which the kernel distributes over the server's threads. */
 export function connections(server: Server, count: number): Connection[] {
   return Array.from({ length: count }, () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

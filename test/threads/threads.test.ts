@@ -1,15 +1,12 @@
-import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
+import { createKey, runCli } from "../harness/cli.js";
 import { type Server, startServer } from "../harness/server.js";
+import { waitFor } from "../harness/wait-for.js";
 import { type Connection, connections } from "./connections.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-
-/** So many that no thread is left out, but for one time in millions. */
+/** So many that every thread gets a connection, except once in millions of runs. */
 const CONNECTIONS = 24;
 
 describe.runIf(process.platform === "linux")("a server with two threads", () => {
@@ -32,7 +29,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     return replies;
   };
 
-  it("shares connections out", async () => {
+  it("distributes connections over its threads", async () => {
     await expectAll("/v1/namespace/$/list", 200);
     const lines = server.output().split("\n");
     const requests = lines.filter((line) => line.includes('"msg":"request"'));
@@ -41,7 +38,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(others.length).toBeLessThan(requests.length);
   });
 
-  it("sees in all threads at once what one has done", async () => {
+  it("shows each thread's changes to all threads at once", async () => {
     for (const [n, writer] of each.entries()) {
       const path = `/v1/table/t${n}`;
       await expectAll(`${path}/describe`, 404);
@@ -63,7 +60,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
-  it("tells a table from the one that was in its place before", async () => {
+  it("distinguishes a table from the former table with the same name", async () => {
     for (let n = 0; n < 6; n++) {
       const [writer, dropper] = [each[n], each[n + 6]] as [Connection, Connection];
       expect((await writer.post("/v1/table/again/create", items(n + 1))).status).toBe(200);
@@ -73,7 +70,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
-  it("loses no row of those that come to all threads, and commits them together", async () => {
+  it("loses no row of concurrent inserts on all threads and commits them together", async () => {
     await each[0]?.post("/v1/table/busy/create", items(1));
     const written = await Promise.all(
       each.flatMap((connection, n) =>
@@ -90,7 +87,7 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(versions.size).toBeLessThan(written.length);
   });
 
-  it("ends the writes of all threads before the files of a dropped table go", async () => {
+  it("ends the writes of all threads before it removes the files of a dropped table", async () => {
     for (let round = 0; round < 4; round++) {
       await each[0]?.post("/v1/table/going/create", items(1));
       const inserts = each.map((connection, n) =>
@@ -104,20 +101,18 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
-  it("refuses a revoked key in all threads", async () => {
-    const joust = (...args: string[]) =>
-      execFileSync(process.execPath, [main, "key", ...args, server.root], { encoding: "utf8" });
-    const [, key = "", id = ""] = /: (\S+)\nid: (\S+)/.exec(joust("create", "--name", "k")) ?? [];
+  it("rejects a revoked key on all threads", async () => {
+    const { key, id } = await createKey(server.root);
     const statuses = async () => {
       const asked = each.map((connection) => connection.post("/v1/namespace/$/list", {}, key));
       return (await Promise.all(asked)).map(({ status }) => status);
     };
     expect(await statuses()).toEqual(each.map(() => 200));
-    joust("revoke", id);
+    await runCli(["key", "revoke", id, server.root]);
     expect(await statuses()).toEqual(each.map(() => 401));
   });
 
-  it("does jobs, once, whichever thread was asked", async () => {
+  it("runs a job once, whichever thread receives the request", async () => {
     await each[0]?.post("/v1/table/indexed/create", items(300));
     const asked = await onAll("/v1/table/indexed/create_index", {
       column: "id",
@@ -125,13 +120,13 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     });
     expect(asked.map(({ status }) => status)).toEqual(each.map(() => 200));
     expect(new Set(asked.map(({ json }) => json.transaction_id)).size).toBe(1);
-    await eventually("the index is ready in all threads", async () => {
+    await waitFor("the index is ready in all threads", async () => {
       const lists = await onAll("/v1/table/indexed/index/list");
       return lists.every(({ json }) => json.indexes[0]?.status === "Ready");
     });
   });
 
-  it("answers from one state of the process what only one thread has", async () => {
+  it("answers from shared process state on every thread", async () => {
     const replies = await Promise.all(
       Array.from({ length: CONNECTIONS }, () => server.client.get("/metrics")),
     );
@@ -140,9 +135,9 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     expect(ready.map(({ json }) => json.indexes)).toEqual(each.map(() => ["id_idx"]));
   });
 
-  it("tells the same failures", async () => {
+  it("returns the same errors on every thread", async () => {
     const replies = await expectAll("/v1/namespace/none/describe", 404);
-    const told = replies.map(({ json }) => `${json.code} ${json.detail}`);
-    expect(new Set(told)).toEqual(new Set(['1 namespace "none" does not exist']));
+    const reported = replies.map(({ json }) => `${json.code} ${json.detail}`);
+    expect(new Set(reported)).toEqual(new Set(['1 namespace "none" does not exist']));
   });
 });

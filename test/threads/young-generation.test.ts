@@ -6,10 +6,10 @@ const MODULE = JSON.stringify(
   new URL("../../dist/threads/young-generation.js", import.meta.url).href,
 );
 
-/** Bytes that V8 takes for new objects before it has to grow: two halves, each of a megabyte. */
+/** V8's initial size of the young generation in bytes: two semi-spaces of a megabyte each. */
 const FIRST = 2 ** 21;
 
-/** Makes objects until the space for new ones has grown, and says to what, bytes. */
+/** Allocates objects until the young generation has grown, and prints its size in bytes. */
 const script = (threads: number, ours: boolean) => `
   import { once } from "node:events";
   import { Worker } from "node:worker_threads";
@@ -23,9 +23,9 @@ const script = (threads: number, ours: boolean) => `
   console.log(size());
 `;
 
-it("gives new objects all of their space at once, also after other threads have begun", async () => {
+it("the young generation has its full size at once, also after other threads have started", async () => {
   const grown = async (threads: number, ours: boolean): Promise<number> => {
-    // Where there is little memory V8 chooses less.
+    // With little memory V8 chooses less.
     const most = "--max-semi-space-size=16";
     const args = [most, "--input-type=module", "--eval", script(threads, ours)];
     const { stdout } = await promisify(execFile)(process.execPath, args);

@@ -1,24 +1,24 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${path}/`, body, params);
+  joust.client.post(`/v1/table/${path}/`, body, params);
 
 /** A table of three versions. */
-async function grown(id: string): Promise<void> {
+async function createThreeVersions(id: string): Promise<void> {
   await post(`${id}/create`, items(3));
   for (const from of [3, 4]) await post(`${id}/insert`, items(1, { from }));
 }
 
-beforeAll(() => grown("t"));
+beforeAll(() => createThreeVersions("t"));
 
-describe("changes, as the LanceDB SDKs ask", () => {
-  it("updates, and tells the rows by one name only", async () => {
-    await grown("updated");
+describe("row, column and version changes in the LanceDB dialect", () => {
+  it("update reports the number of rows as rows_updated only", async () => {
+    await createThreeVersions("updated");
     const updates = [["price", "price + 1"]];
     const reply = await post("updated/update", { updates, predicate: null });
     expect(reply.json).toMatchObject({ rows_updated: 5, version: 4 });
@@ -29,11 +29,11 @@ describe("changes, as the LanceDB SDKs ask", () => {
     );
   });
 
-  it("merges with repeated keys and the timeout in a header", async () => {
-    await grown("merged");
+  it("merge accepts repeated on keys and takes its timeout from a header", async () => {
+    await createThreeVersions("merged");
     const query =
       "on=id&on=name&when_matched_update_all=false&when_not_matched_insert_all=true&when_not_matched_by_source_delete=false";
-    const reply = await serving.client.request(`/v1/table/merged/merge_insert/?${query}`, {
+    const reply = await joust.client.request(`/v1/table/merged/merge_insert/?${query}`, {
       body: items(4, { from: 3 }),
       headers: { "x-request-timeout-ms": "30000" },
     });
@@ -47,8 +47,8 @@ describe("changes, as the LanceDB SDKs ask", () => {
     });
   });
 
-  it("changes columns and their metadata", async () => {
-    await grown("columns");
+  it("column operations change columns and their metadata", async () => {
+    await createThreeVersions("columns");
     const added = await post("columns/add_columns", {
       new_columns: [{ name: "twice", expression: "price * 2" }],
     });
@@ -75,8 +75,8 @@ describe("changes, as the LanceDB SDKs ask", () => {
     expectFailure(refused, 406, 0, /function/);
   });
 
-  it("sets the primary key as field metadata", async () => {
-    await grown("keyed");
+  it("update_field_metadata sets the primary key", async () => {
+    await createThreeVersions("keyed");
     const required = { alterations: [{ path: "id", nullable: false }] };
     expect((await post("keyed/alter_columns", required)).status).toBe(200);
     const position = "lance-schema:unenforced-primary-key:position";
@@ -87,7 +87,7 @@ describe("changes, as the LanceDB SDKs ask", () => {
     expect(reply.json.fields).toEqual({ id: { [position]: "1" } });
   });
 
-  it("lists versions with their times, without a body", async () => {
+  it("version/list accepts a request without a body and returns timestamps", async () => {
     const { versions } = (await post("t/version/list")).json;
     expect(versions.map((one: Json) => [one.version, typeof one.timestamp_millis])).toEqual([
       [1, "number"],
@@ -96,8 +96,8 @@ describe("changes, as the LanceDB SDKs ask", () => {
     ]);
   });
 
-  it("restores, also without saying what", async () => {
-    await grown("restored");
+  it("restore accepts a request without a version", async () => {
+    await createThreeVersions("restored");
     expect((await post("restored/restore", { version: 1 })).json.version).toBe(4);
     expect((await post("restored/count_rows", { version: null })).text).toBe("3");
     expect((await post("restored/restore", { version: null })).status).toBe(200);
@@ -106,8 +106,8 @@ describe("changes, as the LanceDB SDKs ask", () => {
   });
 });
 
-describe("tags, as the LanceDB SDKs ask", () => {
-  it("lists a bare map, all of it", async () => {
+describe("tags in the LanceDB dialect", () => {
+  it("list returns all tags as one map", async () => {
     expect((await post("t/tags/list")).json).toEqual({});
     for (const [tag, version] of [
       ["a", 1],
@@ -130,8 +130,8 @@ describe("tags, as the LanceDB SDKs ask", () => {
     expect(Object.keys((await post("t/tags/list")).json)).toEqual(["a"]);
   });
 
-  it("fails where a repetition would not help without asking for one", async () => {
-    await grown("held");
+  it("return statuses that the SDKs do not retry when a retry cannot succeed", async () => {
+    await createThreeVersions("held");
     await post("held/tags/create", { tag: "release", version: 1 });
     const again = await post("held/tags/create", { tag: "release", version: 1 });
     expectFailure(again, 400, 9, /already/);
@@ -141,9 +141,9 @@ describe("tags, as the LanceDB SDKs ask", () => {
   });
 });
 
-describe("branches, as the LanceDB SDKs ask", () => {
-  it("are created, listed, used and deleted", async () => {
-    await grown("forked");
+describe("branches in the LanceDB dialect", () => {
+  it("can be created, listed, read, written and deleted", async () => {
+    await createThreeVersions("forked");
     expect((await post("forked/branches/create", { name: "dev" })).status).toBe(200);
     expectFailure(await post("forked/branches/create", { name: "dev" }), 409, 23, /dev/);
     expectFailure(await post("forked/branches/create", { name: "a b" }), 400, 13);

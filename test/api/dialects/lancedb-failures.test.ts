@@ -1,17 +1,17 @@
-/** The SDKs send a request again that is answered 409 or 5xx: what fails for good must not be. */
+/** The SDKs retry on 409 and 5xx: a permanent failure must return another status. */
 import type { TSchema } from "@sinclair/typebox";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../../src/api/operation.js";
 import { operations, translations } from "../../../src/operations/index.js";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object | string | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(path, body, params);
+  joust.client.post(path, body, params);
 
 function expectLasting(answer: Answer, what: string): void {
   expect(answer.status, `${what}: ${answer.text}`).not.toBe(409);
@@ -35,39 +35,40 @@ const bodies = (operation: Operation): (object | string)[] => {
   return ["{", "[]", ...names.flatMap((name) => wrong.map((value) => ({ [name]: value })))];
 };
 
-describe("what cannot succeed is not asked for again", () => {
+describe("an impossible request in the LanceDB dialect", () => {
   it.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    "%s",
+    "gets no status that the SDKs retry: %s",
     async (_, { operation, path, method }) => {
       const id = operation.id.replaceAll(/\W/g, "_");
-      await serving.client.createTable(id, items(5));
+      await joust.client.createTable(id, items(5));
       const filled = (table: string) =>
         path.replace("{id}", table).replaceAll(/\{\w+\}/g, "some%20name");
-      const ask = async (table: string, rest: object) =>
+      const send = async (table: string, rest: object) =>
         expectLasting(
-          await serving.client.request(filled(table), { method, ...rest }),
+          await joust.client.request(filled(table), { method, ...rest }),
           `${method} ${filled(table)} ${JSON.stringify(rest).slice(0, 200)}`,
         );
       for (const table of ["missing", "no$such$namespace", "$", "a$$b", "%00", "x".repeat(300)]) {
-        await ask(table, {});
+        await send(table, {});
       }
       for (const name of ["branch", "version", "mode", "upload_id", "limit", "page_token"]) {
-        for (const value of ["none", "-1", "x y", ""]) await ask(id, { params: { [name]: value } });
+        for (const value of ["none", "-1", "x y", ""])
+          await send(id, { params: { [name]: value } });
       }
       if (method === "GET") return;
       for (const body of bodies(operation)) {
-        await ask(id, { body, headers: { "content-type": "application/json" } });
+        await send(id, { body, headers: { "content-type": "application/json" } });
       }
       const arrow = [items(2), stream({ n: [type.i64, [1n]] }), new Uint8Array([1, 2, 3])];
-      for (const body of arrow) await ask(id, { body });
+      for (const body of arrow) await send(id, { body });
     },
     60_000,
   );
 });
 
-describe("what is there already, or in the way, is a 400 that says so", () => {
+describe("a request that conflicts with existing state in the LanceDB dialect", () => {
   beforeAll(async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("there", items(300));
     await client.createTable("other", items(1));
     await client.insert("there", items(1, { from: 300 }));
@@ -75,7 +76,7 @@ describe("what is there already, or in the way, is a 400 that says so", () => {
     await client.ok("/v1/table/there/branches/create", { name: "dev" });
     await client.ok("/v1/table/there/branches/create", { name: "twig", from_branch: "dev" });
     await client.ok("/v1/table/there/create_index", { column: "id", index_type: "BTREE" });
-    await readyIndex(client, "there", "id_idx");
+    await waitForIndex(client, "there", "id_idx");
   });
 
   const cases: [string, object | Uint8Array, number, RegExp][] = [
@@ -95,23 +96,26 @@ describe("what is there already, or in the way, is a 400 that says so", () => {
     ["query/", { k: 1, vector: [1, 2, 3] }, 13, /vector/],
     ["restore/", { version: 0 }, 11, /0/],
   ];
-  it.each(cases)("%s", async (call, body, code, detail) => {
-    const answer = await post(`/v1/table/there/${call}`, body);
-    expectFailure(answer, code === 11 ? 404 : 400, code, detail);
-  });
+  it.each(cases)(
+    "returns the reason and no status that the SDKs retry: %s",
+    async (call, body, code, detail) => {
+      const answer = await post(`/v1/table/there/${call}`, body);
+      expectFailure(answer, code === 11 ? 404 : 400, code, detail);
+    },
+  );
 
-  it("an index of list elements is refused, not made as one of rows", async () => {
+  it("gets 406 for create_index with document_granularity list_element", async () => {
     const body = { column: "name", index_type: "FTS", document_granularity: "list_element" };
     const answer = await post("/v1/table/there/create_index/", body);
     expectFailure(answer, 406, 0, /document_granularity/);
   });
 
-  it("but a branch that exists is a 409, which they do not ask for again", async () => {
+  it("gets 409 for a branch that exists, which the SDKs do not retry", async () => {
     expectFailure(await post("/v1/table/there/branches/create/", { name: "dev" }), 409, 23, /dev/);
   });
 });
 
-describe("what belongs to other products", () => {
+describe("operations of other products", () => {
   it.each([
     ["POST", "/v1/secret/s/create"],
     ["GET", "/v1/namespace/$/secret/list"],
@@ -123,12 +127,12 @@ describe("what belongs to other products", () => {
     ["POST", "/v1/table/there/set_lsm_write_spec/"],
     ["POST", "/admin/authz/acl/list"],
     ["POST", "/admin/authz/group"],
-  ])("%s %s is refused with a sentence", async (method, path) => {
+  ])("%s %s returns 406 with a sentence", async (method, path) => {
     const body = method === "POST" ? { body: { any: "thing" } } : {};
-    expectFailure(await serving.client.request(path, { method, ...body }), 406, 0, /this server/);
+    expectFailure(await joust.client.request(path, { method, ...body }), 406, 0, /this server/);
   });
 
-  it("a table tells that it has no real-time engine", async () => {
+  it("the real-time engine operations of a table return null", async () => {
     for (const [call, member] of [
       ["get_rte_stats", "rte_stats"],
       ["get_rte_spec", "rte_spec"],

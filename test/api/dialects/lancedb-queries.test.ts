@@ -1,21 +1,21 @@
 import { Field, FixedSizeList, Float32, List, type Table, tableFromIPC, Uint8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const ask = (id: string, body: object) => serving.client.post(`/v1/table/${id}/query/`, body);
-/** As every SDK sends it. */
+const joust = setupServer();
+const send = (id: string, body: object) => joust.client.post(`/v1/table/${id}/query/`, body);
+/** Members that every SDK sends. */
 const base = { version: null, prefilter: true, k: 10, vector: [] };
 async function rows(id: string, body: object): Promise<Table> {
-  const reply = await ask(id, { ...base, ...body });
+  const reply = await send(id, { ...base, ...body });
   expect([reply.status, reply.status === 200 ? "" : reply.text]).toEqual([200, ""]);
   return tableFromIPC(reply.bytes);
 }
 const ids = (table: Table) => [...table].map((row) => Number(row.id));
-/** What SDKs before 0.41 send with every vector. */
+/** Members that SDKs before 0.41 send with every vector. */
 const older = {
   lower_bound: null,
   upper_bound: null,
@@ -27,7 +27,7 @@ const older = {
 };
 
 const count = 2_000;
-/** Points on a line: distances are known. */
+/** Points on a line, so that distances are known. */
 const line = stream({
   id: [type.i64, Array.from({ length: count }, (_, n) => BigInt(n))],
   rank: [type.i32, Array.from({ length: count }, (_, n) => (n % 10 === 0 ? null : n % 7))],
@@ -35,13 +35,13 @@ const line = stream({
 });
 
 beforeAll(async () => {
-  await serving.client.createTable("line", line);
+  await joust.client.createTable("line", line);
   const index = { column: "vector", index_type: "IVF_FLAT", num_partitions: 20 };
-  await serving.client.ok("/v1/table/line/create_index", index);
-  await readyIndex(serving.client, "line", "vector_idx");
+  await joust.client.ok("/v1/table/line/create_index", index);
+  await waitForIndex(joust.client, "line", "vector_idx");
 });
 
-describe("vector settings of every SDK version", () => {
+describe("a vector search with the settings of an SDK version", () => {
   const k = 5;
   const near = [995, 996, 994, 997, 993];
   it.each([
@@ -49,20 +49,23 @@ describe("vector settings of every SDK version", () => {
     ["unbounded", { ...older, maximum_nprobes: 0 }],
     ["0.41: none", {}],
     ["0.41: nprobes", { nprobes: 20 }],
-    ["0.41: a minimum, which wins over nprobes", { nprobes: 1, minimum_nprobes: 20 }],
-    ["0.41: no effort and all partitions at least", { search_effort: 0, minimum_nprobes: 20 }],
-    ["0.41: full effort, which overrides nprobes", { nprobes: 1, search_effort: 1 }],
+    ["0.41: a minimum overrides nprobes", { nprobes: 1, minimum_nprobes: 20 }],
+    [
+      "0.41: search_effort 0 with all partitions as minimum",
+      { search_effort: 0, minimum_nprobes: 20 },
+    ],
+    ["0.41: search_effort 1 overrides nprobes", { nprobes: 1, search_effort: 1 }],
     ["approx_mode fast", { approx_mode: "fast", nprobes: 20 }],
     ["approx_mode accurate", { approx_mode: "accurate", nprobes: 20 }],
     ["refined", { ...older, refine_factor: 2 }],
     ["without the index", { ...older, nprobes: 1, bypass_vector_index: true }],
-  ])("%s", async (_, settings) => {
-    const found = await rows("line", { k, vector: [995.2, 0], ...settings });
-    expect(ids(found)).toEqual(near);
+  ])("returns the nearest rows: %s", async (_, settings) => {
+    const result = await rows("line", { k, vector: [995.2, 0], ...settings });
+    expect(ids(result)).toEqual(near);
   });
 
-  it("bound what is searched", async () => {
-    // One partition of twenty cannot hold the thousand nearest.
+  it("searches the requested number of partitions", async () => {
+    // One partition of twenty cannot contain the thousand nearest rows.
     const few = { k: 1000, vector: [995.2, 0], nprobes: 1 };
     const some = (await rows("line", few)).numRows;
     expect(some).toBeLessThan(1000);
@@ -77,7 +80,7 @@ describe("vector settings of every SDK version", () => {
     );
   });
 
-  it("are refused out of range", async () => {
+  it("returns 400 for a value out of range", async () => {
     const vector = [1, 0];
     const wrong: [object, RegExp][] = [
       [{ search_effort: 1.5 }, /search_effort/],
@@ -88,22 +91,22 @@ describe("vector settings of every SDK version", () => {
       [{ nprobes: -1 }, /nprobes/],
     ];
     for (const [settings, detail] of wrong) {
-      expectFailure(await ask("line", { ...base, vector, ...settings }), 400, 13, detail);
+      expectFailure(await send("line", { ...base, vector, ...settings }), 400, 13, detail);
     }
   });
 
-  it("several vectors: k and offset count for each", async () => {
+  it("applies k and offset to each of several query vectors", async () => {
     const vector = [
       [10, 0],
       [500, 0],
     ];
-    const found = await rows("line", { k: 2, offset: 1, vector, ...older });
+    const result = await rows("line", { k: 2, offset: 1, vector, ...older });
     const byQuery = (index: number) =>
-      [...found]
+      [...result]
         .filter((row) => row.query_index === index)
         .map((row) => Number(row.id))
         .sort((a, b) => a - b);
-    expect(found.numRows).toBe(4);
+    expect(result.numRows).toBe(4);
     expect([byQuery(0), byQuery(1)]).toEqual([
       [9, 11],
       [499, 501],
@@ -111,8 +114,8 @@ describe("vector settings of every SDK version", () => {
   });
 });
 
-describe("vectors of other columns", () => {
-  it("bytes are compared by hamming distance with what comes as floats", async () => {
+describe("a vector column with another element type", () => {
+  it("is searched by hamming distance with a float query vector converted to bytes", async () => {
     const bits = new FixedSizeList(2, new Field("item", new Uint8(), true));
     const table = stream({
       id: [type.i64, [0n, 1n, 2n]],
@@ -125,13 +128,13 @@ describe("vectors of other columns", () => {
         ],
       ],
     });
-    await serving.client.createTable("bits", table);
-    const found = await rows("bits", { k: 3, vector: [255, 1], distance_type: "hamming" });
-    expect(ids(found)).toEqual([1, 2, 0]);
-    expect([...found].map((row) => row._distance)).toEqual([1, 7, 9]);
+    await joust.client.createTable("bits", table);
+    const result = await rows("bits", { k: 3, vector: [255, 1], distance_type: "hamming" });
+    expect(ids(result)).toEqual([1, 2, 0]);
+    expect([...result].map((row) => row._distance)).toEqual([1, 7, 9]);
   });
 
-  it("many vectors a row: several query vectors are one query, with one limit and offset", async () => {
+  it("is searched with several query vectors as one multivector query with one limit and one offset", async () => {
     const several = new List(
       new Field("item", new FixedSizeList(2, new Field("item", new Float32(), true)), true),
     );
@@ -143,7 +146,7 @@ describe("vectors of other columns", () => {
       id: [type.i64, rowsOf.map((_, n) => BigInt(n))],
       vectors: [several, rowsOf],
     });
-    await serving.client.createTable("many", table);
+    await joust.client.createTable("many", table);
     const query = {
       vector: [
         [1, 0],
@@ -151,16 +154,16 @@ describe("vectors of other columns", () => {
       ],
       distance_type: "cosine",
     };
-    const found = await rows("many", { k: 4, ...query });
-    expect(found.schema.names).not.toContain("query_index");
-    expect(found.numRows).toBe(4);
+    const result = await rows("many", { k: 4, ...query });
+    expect(result.schema.names).not.toContain("query_index");
+    expect(result.numRows).toBe(4);
     const rest = await rows("many", { k: 2, offset: 2, ...query });
-    expect(ids(rest)).toEqual(ids(found).slice(2));
+    expect(ids(rest)).toEqual(ids(result).slice(2));
   });
 });
 
-describe("rows, columns and order", () => {
-  it("orders by several columns, nulls where they are wanted", async () => {
+describe("a plain query in the LanceDB dialect", () => {
+  it("orders by several columns with the requested placement of nulls", async () => {
     const order = (nulls_first: boolean, ascending: boolean) => [
       { column_name: "rank", ascending, nulls_first },
       { column_name: "id", ascending: true, nulls_first: false },
@@ -179,10 +182,10 @@ describe("rows, columns and order", () => {
     expect(ids(last)).toEqual([6, 13]);
     expect(last.schema.names).toEqual(["id"]);
     const unknown = { ...base, order_by: [{ column_name: "none", ascending: true }] };
-    expectFailure(await ask("line", unknown), 400, 12, /none/);
+    expectFailure(await send("line", unknown), 400, 12, /none/);
   });
 
-  it("takes rows by id and by offset, many at once, under aliases too", async () => {
+  it("takes rows by id, by offset and under column aliases", async () => {
     const all = await rows("line", { k: count, columns: ["id"], with_row_id: true });
     const wanted = [...all].filter((_, n) => n % 2 === 0);
     const list = wanted.map((row) => String(row._rowid)).join(", ");
@@ -197,16 +200,16 @@ describe("rows, columns and order", () => {
     ]);
   });
 
-  it("gives all rows for the largest k, and ignores what routes to other engines", async () => {
+  it("returns all rows for the largest k and ignores members that route to other engines", async () => {
     for (const extra of ['"use_rte":true', '"use_lsm":false', '"with_row_id":null,"branch":null']) {
       const body = `{"version":null,"prefilter":true,"k":9223372036854775807,"vector":[],${extra}}`;
-      const reply = await serving.client.post("/v1/table/line/query/", body);
+      const reply = await joust.client.post("/v1/table/line/query/", body);
       expect(tableFromIPC(reply.bytes).numRows).toBe(count);
     }
   });
 });
 
-describe("text queries of every SDK version", () => {
+describe("a text query of an SDK version", () => {
   const text = (full_text_query: object, extra: object = {}) =>
     rows("films", { full_text_query, columns: ["id"], ...extra });
   const match = (terms: string, column: string | null = null) => ({
@@ -228,7 +231,7 @@ describe("text queries of every SDK version", () => {
   beforeAll(async () => {
     const titles = ["night train", "day of the fox", "the night watch", "quiet river"];
     const plots = ["a fox at night", "a train robbery", "guards and paintings", "a boat at night"];
-    await serving.client.createTable(
+    await joust.client.createTable(
       "films",
       stream({
         id: [type.i64, titles.map((_, n) => BigInt(n))],
@@ -238,8 +241,8 @@ describe("text queries of every SDK version", () => {
     );
     for (const column of ["title", "plot"]) {
       const index = { column, index_type: "FTS", with_position: true };
-      await serving.client.ok("/v1/table/films/create_index", index);
-      await readyIndex(serving.client, "films", `${column}_idx`);
+      await joust.client.ok("/v1/table/films/create_index", index);
+      await waitForIndex(joust.client, "films", `${column}_idx`);
     }
   });
 
@@ -248,13 +251,13 @@ describe("text queries of every SDK version", () => {
     ["before 0.3.0: words in one column", { columns: ["title"], query: "night" }, [0, 2]],
     ["before 0.3.0: a phrase", { columns: ["title"], query: '"night watch"' }, [2]],
     ["match", { query: match("night", "title") }, [0, 2]],
-    ["match in whatever is indexed", { query: match("fox") }, [0, 1]],
-    ["match whose fuzziness is left open", { query: open("nigt", null) }, [0, 2]],
+    ["match in all indexed columns", { query: match("fox") }, [0, 1]],
+    ["match with null fuzziness", { query: open("nigt", null) }, [0, 2]],
     ["match with two edits", { query: open("nihgt", 2) }, [0, 2]],
     ["match with three edits and a prefix", { query: open("nightcap", 3, 5) }, [0, 2]],
-    ["match that is exact", { query: open("nigt", 0) }, []],
+    ["exact match", { query: open("nigt", 0) }, []],
     [
-      "0.41: multi_match whose fuzziness is left open",
+      "0.41: multi_match with null fuzziness",
       { query: { multi_match: { match_queries: [open("nigt", null).match] } } },
       [0, 2],
     ],
@@ -265,7 +268,7 @@ describe("text queries of every SDK version", () => {
       [0, 1],
     ],
     [
-      "0.41: multi_match of both forms, of which match_queries counts",
+      "0.41: multi_match of both forms, match_queries takes precedence",
       {
         query: {
           multi_match: {
@@ -279,7 +282,7 @@ describe("text queries of every SDK version", () => {
       [3],
     ],
     [
-      "boolean, with an older multi_match inside",
+      "boolean with an older multi_match inside",
       {
         query: {
           boolean: {
@@ -318,18 +321,18 @@ describe("text queries of every SDK version", () => {
       },
       [0],
     ],
-  ])("%s", async (_, query, expected) => {
-    const found = await text(query);
-    expect(ids(found).sort()).toEqual(expected);
-    expect(found.schema.names).toEqual(["id", "_score"]);
+  ])("finds the matching rows: %s", async (_, query, expected) => {
+    const result = await text(query);
+    expect(ids(result).sort()).toEqual(expected);
+    expect(result.schema.names).toEqual(["id", "_score"]);
   });
 
-  it("the text leg of a hybrid search has scores and row ids", async () => {
-    const found = await text({ query: match("night") }, { with_row_id: true });
-    expect(found.schema.names.sort()).toEqual(["_rowid", "_score", "id"]);
+  it("returns scores and row ids as the text part of a hybrid search", async () => {
+    const result = await text({ query: match("night") }, { with_row_id: true });
+    expect(result.schema.names.sort()).toEqual(["_rowid", "_score", "id"]);
   });
 
-  it("are refused when they say nothing that can be searched", async () => {
+  it("returns 400 without a searchable term", async () => {
     const wrong = [
       { query: { multi_match: { columns: ["title"] } } },
       { query: { multi_match: { query: "a", columns: ["title"], boost: [1, 2] } } },
@@ -339,7 +342,7 @@ describe("text queries of every SDK version", () => {
       {},
     ];
     for (const full_text_query of wrong) {
-      const reply = await ask("films", { ...base, full_text_query });
+      const reply = await send("films", { ...base, full_text_query });
       expect([JSON.stringify(full_text_query), reply.status]).toEqual([
         JSON.stringify(full_text_query),
         400,
@@ -348,9 +351,9 @@ describe("text queries of every SDK version", () => {
   });
 });
 
-describe("freshness that SDKs ask for", () => {
-  it("every read sees what was committed before it, whatever the headers ask", async () => {
-    const { client } = serving;
+describe("a read with the freshness headers of the SDKs", () => {
+  it("sees all earlier commits, whatever version or timestamp the headers name", async () => {
+    const { client } = joust;
     await client.createTable("fresh", items(1));
     for (let version = 2; version <= 6; version++) {
       await client.insert("fresh", items(1, { from: version }));
@@ -363,16 +366,16 @@ describe("freshness that SDKs ask for", () => {
         client.request(`/v1/table/fresh/${call}/`, { body, headers });
       expect((await request("count_rows", { version: null })).text).toBe(String(version));
       expect((await request("describe", {})).json.version).toBe(version);
-      const found = await request("query", { ...base, k: 100 });
-      expect(tableFromIPC(found.bytes).numRows).toBe(version);
-      expect(found.headers.get("x-lancedb-version")).toBe(String(version));
+      const result = await request("query", { ...base, k: 100 });
+      expect(tableFromIPC(result.bytes).numRows).toBe(version);
+      expect(result.headers.get("x-lancedb-version")).toBe(String(version));
       expect((await request("stats", {})).json.num_rows).toBe(version);
     }
   });
 
-  it("a time that is none is refused", async () => {
+  it("returns 400 for an invalid timestamp", async () => {
     const headers = { "x-lancedb-min-timestamp": "yesterday" };
-    const reply = await serving.client.request("/v1/table/line/count_rows/", { headers });
+    const reply = await joust.client.request("/v1/table/line/count_rows/", { headers });
     expectFailure(reply, 400, 13, /x-lancedb-min-timestamp/);
   });
 });

@@ -2,23 +2,23 @@ import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 import { head, sendRaw } from "../../harness/socket.js";
-import { useServer } from "../../harness/use-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object | string | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(path, body, params);
+  joust.client.post(path, body, params);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
+  await joust.client.createNamespace("ns");
   for (const id of ["a", "b", "c", "ns$t"]) await post(`/v1/table/${id}/create/`, items(10));
 });
 
-describe("tables, as the LanceDB SDKs ask", () => {
-  it("lists the root by name: the token is the last name", async () => {
-    const { client } = serving;
+describe("tables in the LanceDB dialect", () => {
+  it("list returns the names of the root, and the page token is the last name", async () => {
+    const { client } = joust;
     expect((await client.get("/v1/table/")).json).toEqual({ tables: ["a", "b", "c"] });
     const first = await client.get("/v1/table/", { limit: "2" });
     expect(first.json).toEqual({ tables: ["a", "b"], page_token: "b" });
@@ -30,13 +30,13 @@ describe("tables, as the LanceDB SDKs ask", () => {
     expect((await client.get("/v1/table/", { page_token: "" })).json.tables).toHaveLength(3);
   });
 
-  it("lists the tables of a namespace", async () => {
-    expect((await serving.client.get("/v1/namespace/ns/table/list")).json).toEqual({
+  it("list returns the tables of a namespace", async () => {
+    expect((await joust.client.get("/v1/namespace/ns/table/list")).json).toEqual({
       tables: ["t"],
     });
   });
 
-  it("describes with Lance's type names, without a body or with nulls", async () => {
+  it("describe uses Lance's type names and accepts an absent body and null members", async () => {
     for (const body of [undefined, {}, { version: null, branch: null }]) {
       const { json } = await post("/v1/table/ns$t/describe/", body);
       expect(json.version).toBe(1);
@@ -47,16 +47,16 @@ describe("tables, as the LanceDB SDKs ask", () => {
         "double",
         "fixed_size_list",
       ]);
-      expect(json.location).toContain(serving.root);
+      expect(json.location).toContain(joust.root);
     }
-    // The other dialect beside it, in turn: each has its own reply.
+    // The other dialect returns its own reply.
     const canonical = await post("/v1/table/ns$t/describe", {});
     expect(canonical.json.schema.fields[1].type.type).toBe("utf8");
     expectFailure(await post("/v1/table/none/describe/"), 404, 4);
     expectFailure(await post("/v1/table/a/describe/", { version: 9 }), 404, 11);
   });
 
-  it("says 400 and already exists where a repetition would not help", async () => {
+  it('create and rename return 400 with "already exists" for a taken name', async () => {
     expectFailure(await post("/v1/table/a/create/", items(1)), 400, 5, /already exists/);
     expectFailure(
       await post("/v1/table/a/create/", items(1), { mode: "create" }),
@@ -65,7 +65,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
       /already exists/,
     );
     expect((await post("/v1/table/a/create/", items(1), { mode: "exist_ok" })).status).toBe(200);
-    expect(await serving.client.count("a")).toBe(10);
+    expect(await joust.client.count("a")).toBe(10);
     expectFailure(
       await post("/v1/table/a/rename/", { new_table_name: "b" }),
       400,
@@ -74,14 +74,14 @@ describe("tables, as the LanceDB SDKs ask", () => {
     );
   });
 
-  it("drops what is missing without complaint", async () => {
+  it("drop of a missing table succeeds", async () => {
     expect((await post("/v1/table/never/drop/")).status).toBe(200);
     await post("/v1/table/once/create/", items(1));
     expect((await post("/v1/table/once/drop/")).status).toBe(200);
-    expectFailure(await serving.client.post("/v1/table/once/exists"), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/once/exists"), 404, 4);
   });
 
-  it("moves by new_namespace", async () => {
+  it("rename moves a table to new_namespace", async () => {
     await post("/v1/table/mover/create/", items(2));
     expect((await post("/v1/table/mover/rename/", { new_table_name: "moved" })).status).toBe(200);
     const move = { new_table_name: "moved", new_namespace: ["ns"] };
@@ -89,7 +89,7 @@ describe("tables, as the LanceDB SDKs ask", () => {
     expect((await post("/v1/table/ns$moved/count_rows/", { version: null })).text).toBe("2");
   });
 
-  it("reads identifiers as each SDK version writes them", async () => {
+  it("identifiers are accepted in the form of each SDK version", async () => {
     for (const path of [
       "/v1/table/ns$t/describe/",
       "/v1/table/ns%24t/describe/",
@@ -100,23 +100,23 @@ describe("tables, as the LanceDB SDKs ask", () => {
     }
   });
 
-  it("takes a request that says nothing of a body", async () => {
-    const key = `x-api-key: ${serving.client.key}`;
+  it("requests without content-length and transfer-encoding are accepted", async () => {
+    const key = `x-api-key: ${joust.client.key}`;
     for (const path of ["a/describe", "a/stats", "a/tags/list", "a/version/list"]) {
       const request = head(`POST /v1/table/${path}/ HTTP/1.1`, "Host: x", key);
-      const reply = await sendRaw(serving.server.url, [request]);
+      const reply = await sendRaw(joust.server.url, [request]);
       expect([path, reply?.status]).toEqual([path, 200]);
     }
   });
 
-  it("takes a slash at the end of the base address", async () => {
-    const reply = await serving.client.get(`${serving.server.url}//v1/table/`);
+  it("a base address with a trailing slash is accepted", async () => {
+    const reply = await joust.client.get(`${joust.server.url}//v1/table/`);
     expect(reply.status).toBe(200);
   });
 });
 
-describe("rows and queries, as the LanceDB SDKs ask", () => {
-  it("adds, overwrites, counts and deletes", async () => {
+describe("rows and queries in the LanceDB dialect", () => {
+  it("insert adds and overwrites, count_rows counts and delete removes rows", async () => {
     await post("/v1/table/rows/create/", items(5));
     expect((await post("/v1/table/rows/insert/", items(5, { from: 5 }))).json.version).toBe(2);
     expect((await post("/v1/table/rows/count_rows/", { version: null })).text).toBe("10");
@@ -134,14 +134,14 @@ describe("rows and queries, as the LanceDB SDKs ask", () => {
     }
   });
 
-  it("queries with bare arrays, nulls and the largest k", async () => {
+  it("query accepts a bare array as vector, null members and the largest k", async () => {
     const vector = Array(8).fill(0.5);
     const nulls = '"lower_bound":null,"upper_bound":null,"ef":null,"refine_factor":null';
     const body = `{"version":null,"prefilter":true,"k":3,"vector":${JSON.stringify(vector)},${nulls},"nprobes":20,"minimum_nprobes":20,"maximum_nprobes":20}`;
-    const found = await post("/v1/table/a/query/", body);
-    expect(found.status).toBe(200);
-    expect(found.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
-    expect(tableFromIPC(found.bytes).numRows).toBe(3);
+    const result = await post("/v1/table/a/query/", body);
+    expect(result.status).toBe(200);
+    expect(result.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
+    expect(tableFromIPC(result.bytes).numRows).toBe(3);
 
     const all = await post(
       "/v1/table/a/query/",
@@ -164,7 +164,7 @@ describe("rows and queries, as the LanceDB SDKs ask", () => {
     expect(table.schema.names).toContain("query_index");
   });
 
-  it("gives rows by their offset", async () => {
+  it("query filters by _rowoffset", async () => {
     const reply = await post("/v1/table/a/query/", {
       version: null,
       prefilter: true,
@@ -177,7 +177,7 @@ describe("rows and queries, as the LanceDB SDKs ask", () => {
     expect([...tableFromIPC(reply.bytes)].map((row) => Number(row._rowoffset))).toEqual([1, 3]);
   });
 
-  it("explains and analyzes in JSON strings", async () => {
+  it("explain_plan and analyze_plan return JSON strings", async () => {
     const query = { version: null, prefilter: true, k: 3, vector: Array(8).fill(0.5) };
     const plan = await post("/v1/table/a/explain_plan/", { verbose: false, query });
     expect(typeof plan.json).toBe("string");
@@ -188,12 +188,12 @@ describe("rows and queries, as the LanceDB SDKs ask", () => {
   });
 });
 
-describe("indexes, as the LanceDB SDKs ask", () => {
+describe("indexes in the LanceDB dialect", () => {
   const list = async (id: string): Promise<Json[]> =>
     (await post(`/v1/table/${id}/index/list/`, { version: null })).json.indexes;
-  /** The SDKs' own way: list, then ask for the statistics of what is listed. */
+  /** Like the SDKs: lists the indexes, then requests the statistics of each. */
   const wait = (id: string, name: string) =>
-    eventually(`${name} is built`, async () => {
+    waitFor(`${name} is built`, async () => {
       const listed = (await list(id)).some((index) => index.index_name === name);
       if (!listed) return false;
       const stats = await post(`/v1/table/${id}/index/${encodeURIComponent(name)}/stats/`, {});
@@ -204,7 +204,7 @@ describe("indexes, as the LanceDB SDKs ask", () => {
     await post("/v1/table/indexed/create/", items(600));
   });
 
-  it("builds under the default name, by metric_type", async () => {
+  it("create_index uses the default name and reads metric_type", async () => {
     const reply = await post("/v1/table/indexed/create_index/", {
       column: "vector",
       index_type: "IVF_FLAT",
@@ -228,7 +228,7 @@ describe("indexes, as the LanceDB SDKs ask", () => {
     });
   });
 
-  it("replaces unless told not to", async () => {
+  it("create_index replaces an existing index unless replace is false", async () => {
     const scalar = { column: "id", index_type: "BTREE" };
     await post("/v1/table/indexed/create_index/", scalar);
     await wait("indexed", "id_idx");
@@ -241,14 +241,14 @@ describe("indexes, as the LanceDB SDKs ask", () => {
     expect(
       (await post("/v1/table/indexed/create_index/", { ...scalar, index_type: "BITMAP" })).status,
     ).toBe(200);
-    const stats = await eventually("it is replaced", async () => {
+    const stats = await waitFor("it is replaced", async () => {
       const now = await wait("indexed", "id_idx");
       return now.index_type === "BITMAP" && now;
     });
     expect(stats.num_unindexed_rows).toBe(0);
   });
 
-  it("lists no index before it can be used", async () => {
+  it("index/list omits an index until its build has ended", async () => {
     await post("/v1/table/slow/create/", items(5000));
     await post("/v1/table/slow/create_index/", {
       column: "vector",
@@ -262,19 +262,22 @@ describe("indexes, as the LanceDB SDKs ask", () => {
     await wait("slow", "vector_idx");
   });
 
-  it("drops, and knows what is missing", async () => {
+  it("drop removes an index and returns 404 for a missing one", async () => {
     expect((await post("/v1/table/indexed/index/vector_idx/drop/")).status).toBe(200);
     expectFailure(await post("/v1/table/indexed/index/vector_idx/drop/"), 404, 6);
     expectFailure(await post("/v1/table/indexed/index/vector_idx/stats/", {}), 404, 6);
   });
 });
 
-describe("namespaces, as the LanceDB SDKs ask", () => {
-  it.each(["create", "exist_ok", "ExistOk"])("mode %s", async (mode) => {
-    expect((await post(`/v1/namespace/sdk_${mode}/create`, { mode })).status).toBe(200);
-    for (const behavior of ["RESTRICT", "Cascade"]) {
-      const reply = await post(`/v1/namespace/sdk_${mode}/drop`, { mode: "SKIP", behavior });
-      expect(reply.status).toBe(200);
-    }
-  });
+describe("namespaces in the LanceDB dialect", () => {
+  it.each(["create", "exist_ok", "ExistOk"])(
+    "create accepts mode %s, and drop accepts mode SKIP",
+    async (mode) => {
+      expect((await post(`/v1/namespace/sdk_${mode}/create`, { mode })).status).toBe(200);
+      for (const behavior of ["RESTRICT", "Cascade"]) {
+        const reply = await post(`/v1/namespace/sdk_${mode}/drop`, { mode: "SKIP", behavior });
+        expect(reply.status).toBe(200);
+      }
+    },
+  );
 });

@@ -5,21 +5,21 @@ import type { Operation } from "../../../src/api/operation.js";
 import { commonMembers } from "../../../src/api/schemas.js";
 import { operations, translations } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
-import { broken } from "../../harness/broken-values.js";
 import { ARROW_STREAM, type Json, type RequestOptions } from "../../harness/client.js";
+import { mutated } from "../../harness/mutated-values.js";
 import { valuesOf } from "../../harness/schema-values.js";
-import { useServer } from "../../harness/use-server.js";
-import { enough } from "./cases/every.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { minimalBodies } from "./cases/all-operations.js";
 import { makeFixture } from "./fixture.js";
 import { minimal } from "./wrong-values.js";
 
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.JOUST_TEST_RUNS ?? 60);
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await makeFixture(serving.server);
+  await makeFixture(joust.server);
 });
 
 const nested = (depth: number): unknown =>
@@ -56,7 +56,7 @@ const texts = fc.oneof(
   fc.string({ maxLength: 12 }),
 );
 
-/** Of every type, at the edges of what numbers and texts may be, and of great depth. */
+/** Values of every type, at numeric and text limits, and deeply nested. */
 const wrong: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, -1, 0, 1.5, 2 ** 31, 2 ** 53, 2 ** 64, 1e300, -1e300),
   fc.constantFrom<unknown>([], [[]], [null], [1, "a"], {}, { x: {} }, { a: { b: [] } }),
@@ -65,10 +65,10 @@ const wrong: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-/** Stands for a value that `JSON.stringify` could not write: it is nested too deeply. */
+/** Placeholder for a value that is nested too deeply for `JSON.stringify`. */
 const PLACE = "deep";
 
-/** Bytes with some of them replaced, or cut short. */
+/** The bytes with some of them replaced, or truncated. */
 const damaged = (whole: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> =>
   fc
     .tuple(
@@ -94,24 +94,24 @@ function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Bodies that are valid, wrong in one place, damaged, or any bytes. */
+/** Bodies that are valid, invalid in one place, corrupted or random bytes. */
 function bodies(operation: Operation): fc.Arbitrary<Uint8Array> {
   const { id, body } = operation;
   if (body.kind === "none") return fc.constant(new Uint8Array(0));
   const rows = fc.oneof(damaged(fc.constant(items(3))), anyBytes);
   if (body.kind === "arrow") return rows;
   const right = fc.oneof(
-    fc.constant<Json>(enough[id] ?? minimal(body.schema)),
+    fc.constant<Json>(minimalBodies[id] ?? minimal(body.schema)),
     fc.constant<Json>(minimal(body.schema)),
     valuesOf(body.schema) as fc.Arbitrary<Json>,
   );
   const members = Object.keys({ ...commonMembers, ...body.schema.properties });
   const names = fc.oneof(fc.constantFrom(...members), fc.string());
   const json = fc
-    .oneof({ weight: 1, arbitrary: right }, { weight: 3, arbitrary: broken(right, wrong, names) })
+    .oneof({ weight: 1, arbitrary: right }, { weight: 3, arbitrary: mutated(right, wrong, names) })
     .map((value) => encode(JSON.stringify(value)));
   const deep = fc
-    .tuple(broken(right, fc.constant(PLACE), names), fc.constantFrom("[]", "{}"))
+    .tuple(mutated(right, fc.constant(PLACE), names), fc.constantFrom("[]", "{}"))
     .map(([value, [open, close]]) => {
       const nesting = (open === "[" ? "[" : '{"a":').repeat(100_000);
       const text = JSON.stringify(value).replace(
@@ -129,7 +129,7 @@ function bodies(operation: Operation): fc.Arbitrary<Uint8Array> {
   );
 }
 
-/** Query parameters with any texts; most of the time the required ones are present. */
+/** Query parameters with any text; the required ones are usually present. */
 function queries({ params }: Operation): fc.Arbitrary<Record<string, string>> {
   const required: readonly string[] = params.required ?? [];
   const members = Object.keys((params as TSchema).properties ?? {});
@@ -164,7 +164,7 @@ const headers = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 
-/** Paths of the operation: mostly of its own object, sometimes of another. */
+/** Paths of the operation: usually with its own object, sometimes with another one. */
 const paths = (path: string, own: string): fc.Arbitrary<string> => {
   const ids = fc.oneof(
     { weight: 8, arbitrary: fc.constant(own) },
@@ -182,7 +182,7 @@ const paths = (path: string, own: string): fc.Arbitrary<string> => {
     );
 };
 
-/** Where an operation is served, in each dialect that has it. */
+/** The paths of the operation in each dialect. */
 const places = operations.flatMap((operation) => {
   const translated = translations.filter((one) => one.operation === operation.id);
   const ends = translated.map(
@@ -192,11 +192,11 @@ const places = operations.flatMap((operation) => {
   return [...served].map((path) => [operation.id, path, operation] as const);
 });
 
-describe(`any request (JOUST_TEST_SEED=${seed})`, () => {
+describe(`a generated request (JOUST_TEST_SEED=${seed})`, () => {
   it.each(places)(
-    "is answered without a 5xx: %s at %s",
+    "never gets a 5xx response: %s at %s",
     async (id, path, operation) => {
-      const { client } = serving;
+      const { client } = joust;
       const own = `${id}${path.endsWith("/") ? "_lancedb" : ""}`;
       const make = () => client.createTable(own, items(20), { mode: "overwrite" });
       await make();

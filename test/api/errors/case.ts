@@ -1,26 +1,26 @@
 import type { Answer, Client, RequestOptions } from "../../harness/client.js";
 
 /**
- * One failure of one operation. It is asked of the fixture (fixture.ts), which no failure changes:
- * namespaces `ns` and `empty`, the table `ns$t` with an index, a tag and a branch, `ns$d`, which
- * is only declared, and `ns$v`, a view.
+ * One failure of one operation. The request runs on the fixture (fixture.ts) and does not change it:
+ * namespaces `ns` and `empty`, the table `ns$t` with an index, a tag and a branch, the declared
+ * table `ns$d` and the view `ns$v`.
  */
 export interface Case extends RequestOptions {
   /** The operation's id. */
   readonly operation: string;
-  /** What is wrong. */
+  /** What is wrong with the request. */
   readonly why: string;
   readonly path: string;
   readonly status: number;
   readonly code: number;
-  /** What the answer's sentence must hold: what was wrong, by name. */
+  /** What the error message must contain: the name of the invalid part. */
   readonly detail: RegExp;
 }
 
-export const ask = (client: Client, { path, ...options }: Case): Promise<Answer> =>
+export const send = (client: Client, { path, ...options }: Case): Promise<Answer> =>
   client.request(path, options);
 
-/** A case by its place in a table: operation, what is wrong, path, body, status and code, sentence. */
+/** Builds a case: operation, cause, path, body, status and code, message. */
 export const failure = (
   operation: string,
   why: string,

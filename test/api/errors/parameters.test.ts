@@ -5,37 +5,37 @@ import { commonMembers } from "../../../src/api/schemas.js";
 import { contract } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { enough, pathOf } from "./cases/every.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { minimalBodies, pathOf } from "./cases/all-operations.js";
 import { makeFixture } from "./fixture.js";
 import { minimal, type Wrong, wrongValues } from "./wrong-values.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await makeFixture(serving.server);
+  await makeFixture(joust.server);
 });
 
 const quoted = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** The sentence names what is wrong, or what it is a part of. */
+/** The message names the invalid member or one that contains it. */
 const naming = (path: readonly string[]): RegExp => new RegExp(path.map(quoted).join("|"));
 
 const operations = contract.map((operation) => [operation.id, operation] as const);
 
-/** Bodies of an operation that are wrong in one place, that of its members or those of every body. */
+/** Bodies with one invalid value in a member of the operation or in a common member. */
 function wrongBodies({ body }: Operation): Wrong[] {
   if (body.kind !== "json" && body.kind !== "raw-json") return [];
   const { schema } = body;
-  // A map of strings: there are no members to name.
+  // A map of strings has no members to name.
   if (schema.properties === undefined || typeof schema.additionalProperties === "object") return [];
   const properties = { ...commonMembers, ...schema.properties };
   const required: readonly string[] = schema.required ?? [];
   const base = minimal(schema);
-  const found = Object.entries<TSchema>(properties).flatMap(([name, member]) =>
+  const result = Object.entries<TSchema>(properties).flatMap(([name, member]) =>
     wrongValues(member)
-      // Null says as little as nothing.
+      // Null means absent.
       .filter(({ value, path }) => path.length > 0 || value !== null || required.includes(name))
       .map(({ value, path }) => ({ value: { ...base, [name]: value }, path: [name, ...path] })),
   );
@@ -43,10 +43,10 @@ function wrongBodies({ body }: Operation): Wrong[] {
     const { [name]: _, ...value } = base;
     return { value, path: [name] };
   });
-  return [...found, ...missing];
+  return [...result, ...missing];
 }
 
-/** Values of one query parameter that are not of its type, or out of its range. */
+/** Values of one query parameter with the wrong type or out of range. */
 function wrongTexts(schema: TSchema): string[] {
   switch (schema.type) {
     case "integer":
@@ -76,15 +76,16 @@ function wrongParams({ params }: Operation): { query: string; name: string }[] {
   });
 }
 
-const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : (enough[id] ?? {}));
+const bodyOf = ({ id, body }: Operation) =>
+  body.kind === "arrow" ? items(1) : (minimalBodies[id] ?? {});
 
-/** Every wrong request of an operation, sent to a path of it. */
+/** Sends every invalid request of an operation to one of its paths. */
 async function send(
   operation: Operation,
   path: string,
   check: (answer: Answer, sent: string, naming: readonly string[]) => void,
 ): Promise<void> {
-  const { client } = serving;
+  const { client } = joust;
   for (const { value, path: names } of wrongBodies(operation)) {
     check(await client.post(path, value), JSON.stringify(value), names);
   }
@@ -95,9 +96,9 @@ async function send(
   }
 }
 
-describe("a parameter that is missing, of a wrong type or out of range", () => {
+describe("a request with a missing, mistyped or out-of-range parameter", () => {
   it.each(operations)(
-    "is refused by name: %s",
+    "gets a 400 response that names the parameter: %s",
     async (_, operation) => {
       await send(operation, pathOf(operation), (answer, sent, names) => {
         expect({ sent, status: answer.status }).toEqual({ sent, status: 400 });
@@ -107,9 +108,9 @@ describe("a parameter that is missing, of a wrong type or out of range", () => {
     120_000,
   );
 
-  /** The LanceDB SDKs repeat what is answered 409, 429 or 5xx. */
+  /** The LanceDB SDKs retry on 409, 429 and 5xx. */
   it.each(operations)(
-    "is no reason to repeat the request in the LanceDB dialect: %s",
+    "gets no status that the SDKs retry in the LanceDB dialect: %s",
     async (_, operation) => {
       await send(operation, `${pathOf(operation)}/`, (answer, sent) => {
         expect([409, 429], sent).not.toContain(answer.status);

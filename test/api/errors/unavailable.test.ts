@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { type Postgres, postgresMissing, startPostgres } from "../../harness/postgres.js";
 import { type Server, startServer } from "../../harness/server.js";
-import { enough, pathOf } from "./cases/every.js";
+import { minimalBodies, pathOf } from "./cases/all-operations.js";
 
-/** Names are in the catalog: without it no operation knows what it is about. */
-describe.skipIf(postgresMissing)("a catalog that is gone", () => {
+/** The catalog holds all names: without it every operation fails. */
+describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
   let postgres: Postgres;
   let server: Server;
 
@@ -15,8 +15,8 @@ describe.skipIf(postgresMissing)("a catalog that is gone", () => {
     postgres = await startPostgres();
     server = await startServer({ args: ["--catalog", postgres.createDatabase()] });
     await server.client.createNamespace("ns");
-    // Where nothing is, it would not come to the name.
-    enough.RegisterTable = await server.client.createTable("ns$t", items(20));
+    // Without an object the request would fail before the catalog lookup.
+    minimalBodies.RegisterTable = await server.client.createTable("ns$t", items(20));
     await postgres.stop();
   });
   afterAll(async () => {
@@ -24,11 +24,12 @@ describe.skipIf(postgresMissing)("a catalog that is gone", () => {
   });
 
   it.each(contract.map((operation) => [operation.id, operation] as const))(
-    "is told as such by %s",
+    "%s returns 503",
     async (id, operation) => {
       const [method = "POST"] = operation.methods;
       const params = id === "MergeInsertIntoTable" ? "?on=id&when_not_matched_insert_all=true" : "";
-      const body = operation.body.kind === "arrow" ? items(1) : (enough[id] ?? { job_id: "x" });
+      const body =
+        operation.body.kind === "arrow" ? items(1) : (minimalBodies[id] ?? { job_id: "x" });
       const answer = await server.client.request(pathOf(operation) + params, {
         method,
         ...(method === "POST" && { body }),
@@ -38,7 +39,7 @@ describe.skipIf(postgresMissing)("a catalog that is gone", () => {
     },
   );
 
-  it("does not end the server", async () => {
+  it("the server keeps running", async () => {
     expect((await server.client.get("/healthz")).status).toBe(200);
   });
 });

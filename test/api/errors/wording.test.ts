@@ -12,24 +12,24 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import { type Answer, ARROW_STREAM, type Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
-/** What only the engine's developers can read: dumps, variants, layers, places in the code. */
+/** Engine internals: debug dumps, enum variants, crates, source locations. */
 const internals =
   /[{}]|Some\(|None\b|\bOk\(|Err\(|encoding|dict_id|metadata:|Field\b|Schema\b|DataType|LanceError|DataFusion|[A-Z]\w+ error:|\.rs\b|::\w|\/tmp\//;
 
-/** A failure that is worded for clients. */
-function expectWords(answer: Answer): void {
+/** The error message contains no engine internals. */
+function expectClientMessage(answer: Answer): void {
   expect(answer.status, answer.text).toBeGreaterThanOrEqual(400);
   expect(answer.status, answer.text).toBeLessThan(500);
   expect(answer.json.detail).not.toMatch(internals);
   expect(answer.json.detail.length).toBeLessThan(600);
 }
 
-/** Two columns of one name; Arrow's tables keep columns by name, so the bytes are put together from two. */
+/** A table with two columns of the same name. Arrow tables index columns by name, so the bytes are patched. */
 function twice(): Uint8Array {
   const fields = [new Field("id", new Int64(), true), new Field("ie", new Int64(), true)];
   const column = vectorFromArray([1n, 2n], new Int64());
@@ -37,7 +37,7 @@ function twice(): Uint8Array {
   return renamed(bytes);
 }
 
-/** The column `ie` is called `id`: names of one length lie in the schema as they are. */
+/** Renames the column `ie` to `id` in the bytes: both names have the same length. */
 function renamed(bytes: Uint8Array): Uint8Array {
   const at = Buffer.from(bytes).indexOf("ie\0");
   const copy = Uint8Array.from(bytes);
@@ -45,7 +45,7 @@ function renamed(bytes: Uint8Array): Uint8Array {
   return copy;
 }
 
-/** Two members of one name in a struct. */
+/** Two members of one struct with the same name. */
 function twiceWithin(): Uint8Array {
   const members = [new Field("id", new Int64(), true), new Field("ie", new Int64(), true)];
   const row = new Struct(members as Field<DataType>[]);
@@ -55,72 +55,72 @@ function twiceWithin(): Uint8Array {
 }
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(20));
-  await serving.client.createTable(
+  await joust.client.createTable("t", items(20));
+  await joust.client.createTable(
     "texts",
     stream({ id: [type.i64, [1n]], note: [type.text, ["x"]] }),
   );
 });
 
-describe("two columns of one name", () => {
+describe("a schema with two columns of the same name", () => {
   it.each<[string, string, Record<string, string>]>([
     ["create", "new/create", {}],
     ["overwrite", "t/create", { mode: "overwrite" }],
     ["insert", "t/insert", {}],
-    ["insert that overwrites", "t/insert", { mode: "overwrite" }],
+    ["overwriting insert", "t/insert", { mode: "overwrite" }],
     ["merge", "t/merge_insert", { on: "id", when_not_matched_insert_all: "true" }],
     ["add_columns", "t/add_columns/", {}],
-  ])("are refused by %s", async (_, path, params) => {
+  ])("is rejected by %s", async (_, path, params) => {
     for (const [body, wording] of [
       [twice(), /the schema has two columns `id`/],
       [twiceWithin(), /`s` has two columns `id`/],
     ] as const) {
-      const answer = await serving.client.post(`/v1/table/${path}`, body, params);
+      const answer = await joust.client.post(`/v1/table/${path}`, body, params);
       expectFailure(answer, 400, 20, wording);
-      expectWords(answer);
+      expectClientMessage(answer);
     }
-    expect(await serving.client.count("t")).toBe(20);
+    expect(await joust.client.count("t")).toBe(20);
   });
 });
 
-describe("what the engine refuses", () => {
+describe("a request that the engine rejects", () => {
   const vector = Array(8).fill(0.5);
   const query = (body: Json) => () =>
-    serving.client.post("/v1/table/t/query", { k: 3, vector: {}, ...body });
-  const post = (path: string, body: Json) => () => serving.client.post(`/v1/table/${path}`, body);
+    joust.client.post("/v1/table/t/query", { k: 3, vector: {}, ...body });
+  const post = (path: string, body: Json) => () => joust.client.post(`/v1/table/${path}`, body);
   const upload =
     (path: string, bytes: Uint8Array, params: Record<string, string> = {}) =>
     () =>
-      serving.client.post(`/v1/table/${path}`, bytes, params);
+      joust.client.post(`/v1/table/${path}`, bytes, params);
   const other = stream({ id: [type.text, ["a"]], vector: [type.texts, [["a"]]] });
   const wide = stream({ id: [type.i64, [1n]], vector: [type.vector(3), [[1, 2, 3]]] });
   const merge = { on: "id", when_matched_update_all: "true", when_not_matched_insert_all: "true" };
 
   it.each<[string, () => Promise<Answer>]>([
-    ["other types in an insert", upload("t/insert", other)],
-    ["other dimensions in an insert", upload("t/insert", wide)],
-    ["other types in a merge", upload("t/merge_insert", other, merge)],
-    ["other dimensions in a merge", upload("t/merge_insert", wide, merge)],
-    ["columns the table has not", upload("t/insert", stream({ nope: [type.i64, [1n]] }))],
+    ["an insert with other types", upload("t/insert", other)],
+    ["an insert with another dimension", upload("t/insert", wide)],
+    ["a merge with other types", upload("t/merge_insert", other, merge)],
+    ["a merge with another dimension", upload("t/merge_insert", wide, merge)],
+    ["columns missing in the table", upload("t/insert", stream({ nope: [type.i64, [1n]] }))],
     [
-      "a key that only the table has",
+      "a key column missing in the source",
       upload("t/merge_insert", stream({ x: [type.i64, [1n]] }), merge),
     ],
     ["a filter of a vector", query({ filter: "vector = 1" })],
-    ["a filter that compares types", query({ filter: "id = 'x'" })],
-    ["a filter that is no condition", query({ filter: "id + 1" })],
+    ["a filter that compares different types", query({ filter: "id = 'x'" })],
+    ["a filter that is not boolean", query({ filter: "id + 1" })],
     ["a filter with a cast that fails", query({ filter: "CAST(name AS BIGINT) > 1" })],
     ["an unknown function", query({ filter: "nope(id) = 1" })],
     ["a function with wrong arguments", query({ filter: "upper(id, id, id) = 'X'" })],
     ["a subquery", query({ filter: "id IN (SELECT 1)" })],
+    ["an invalid column alias", query({ columns: { column_aliases: { x: "name + vector" } } })],
     [
-      "an alias that can't be computed",
-      query({ columns: { column_aliases: { x: "name + vector" } } }),
+      "a vector search on a text column",
+      query({ vector: { single_vector: vector }, vector_column: "name" }),
     ],
-    ["a search on a text", query({ vector: { single_vector: vector }, vector_column: "name" })],
     ["an unknown metric", query({ vector: { single_vector: vector }, distance_type: "nope" })],
-    ["a count of no condition", post("t/count_rows", { predicate: "name" })],
-    ["a delete of no condition", post("t/delete", { predicate: "vector" })],
+    ["a count with a predicate that is not boolean", post("t/count_rows", { predicate: "name" })],
+    ["a delete with a predicate that is not boolean", post("t/delete", { predicate: "vector" })],
     ["an update to another type", post("t/update", { updates: [["vector", "'x'"]] })],
     ["an update that fails", post("t/update", { updates: [["id", "CAST(name AS BIGINT)"]] })],
     [
@@ -128,15 +128,15 @@ describe("what the engine refuses", () => {
       post("t/alter_columns", { alterations: [{ path: "vector", data_type: "int64" }] }),
     ],
     [
-      "a null that may not be",
+      "a null in a non-null column",
       post("t/alter_columns", { alterations: [{ path: "id", nullable: 3 }] }),
     ],
     [
-      "a rename to a name that is taken",
+      "a rename to a taken name",
       post("t/alter_columns", { alterations: [{ path: "id", rename: "name" }] }),
     ],
     [
-      "a column that can't be computed",
+      "a column with an invalid expression",
       post("t/add_columns", { new_columns: [{ name: "x", expression: "vector + name" }] }),
     ],
     ["an index of another type", post("t/create_index", { column: "name", index_type: "IVF_PQ" })],
@@ -144,18 +144,18 @@ describe("what the engine refuses", () => {
       "a scalar index on a vector",
       post("t/create_scalar_index", { column: "vector", index_type: "BTREE" }),
     ],
-  ])("%s is worded by joust", async (_, ask) => {
-    expectWords(await ask());
+  ])("gets a message in joust's words: %s", async (_, send) => {
+    expectClientMessage(await send());
   });
 
-  it("a text that is not JSON, in a column of JSON, is worded by joust", async () => {
+  it("gets a message in joust's words: invalid JSON text in a JSON column", async () => {
     const json = new Map([["ARROW:extension:name", "arrow.json"]]);
     const schema = new Schema([new Field("j", new Utf8(), true, json)]);
     const broken = new Table(schema, { j: vectorFromArray(["{broken"], new Utf8()) });
-    const answer = await serving.client.request("/v1/table/broken/create", {
+    const answer = await joust.client.request("/v1/table/broken/create", {
       body: tableToIPC(broken, "stream"),
       headers: { "content-type": ARROW_STREAM },
     });
-    expectWords(answer);
+    expectClientMessage(answer);
   });
 });

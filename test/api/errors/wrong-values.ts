@@ -2,13 +2,13 @@ import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Json } from "../../harness/client.js";
 
-/** A value that a schema does not take, and the names that lead to what is wrong in it. */
+/** A value that a schema rejects, and the path to the invalid member. */
 export interface Wrong {
   readonly value: Json;
   readonly path: readonly string[];
 }
 
-/** Of every type, and at the edges of what numbers and texts may be. */
+/** Values of every type, and at numeric and text limits. */
 const candidates: readonly Json[] = [
   null,
   true,
@@ -30,15 +30,15 @@ const candidates: readonly Json[] = [
 
 type Known = ReadonlyMap<string, TSchema>;
 
-/** Values of the wrong type, out of range, too short or without what they need: each wrong in one place. */
+/** Values with the wrong type, out of range, too short or incomplete: each invalid in one place. */
 export function wrongValues(schema: TSchema, known: Known = new Map()): Wrong[] {
   const seen = schema.$id === undefined ? known : new Map([...known, [schema.$id, schema]]);
-  // Schemas that hold themselves are gone through once.
+  // A recursive schema is visited once.
   if (typeof schema.$ref === "string") return [];
   const here = candidates.filter((value) => !accepts(schema, value, seen));
   return [
     ...here.map((value) => ({ value, path: [] })),
-    // What is wrong for one choice may be right for another.
+    // A value that one alternative rejects may be valid for another one.
     ...options(schema)
       .flatMap((option) => inside(option, seen))
       .filter(({ value }) => !accepts(schema, value, seen)),
@@ -65,7 +65,7 @@ function inside(schema: TSchema, known: Known): Wrong[] {
   return [...without, ...wrong];
 }
 
-/** The least that a schema takes. */
+/** The smallest value that a schema accepts. */
 export function minimal(schema: TSchema, known: Known = new Map()): Json {
   if (typeof schema.$ref === "string") return minimal(known.get(schema.$ref) as TSchema, known);
   const seen = schema.$id === undefined ? known : new Map([...known, [schema.$id, schema]]);

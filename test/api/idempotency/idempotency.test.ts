@@ -1,21 +1,30 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { createKey } from "../../harness/cli.js";
 import type { Client } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { keyed, newKey, REPLAYED, rowsOf, state, tenRows, writes } from "./sending.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import {
+  createTenRows,
+  keyed,
+  newKey,
+  REPLAYED,
+  rowsAndSum,
+  rowsOf,
+  writes,
+} from "./keyed-writes.js";
 
-const serving = useServer();
+const joust = setupServer();
 let tables = 0;
 const newTable = async (): Promise<string> => {
   const name = `t${++tables}`;
-  await tenRows(serving.client, name);
+  await createTenRows(joust.client, name);
   return name;
 };
 
-describe("a request sent again under its key", () => {
-  it.each(writes)("$name takes effect once and is answered alike", async (write) => {
-    const { client } = serving;
+describe("a request repeated with the same idempotency key", () => {
+  it.each(writes)("takes effect once and gets the same response: $name", async (write) => {
+    const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const send = () => keyed(client, key, write.path(table), write.body(), write.params);
     const first = await send();
@@ -29,11 +38,11 @@ describe("a request sent again under its key", () => {
         expect(second.headers.get(name), name).toBe(first.headers.get(name));
       }
     }
-    expect(await state(client, table)).toEqual(write.after);
+    expect(await rowsAndSum(client, table)).toEqual(write.after);
   });
 
-  it("creates, renames, tags and drops once", async () => {
-    const { client } = serving;
+  it("takes effect once for create, rename, tag and drop", async () => {
+    const { client } = joust;
     const steps: [string, object | Uint8Array | undefined][] = [
       ["/v1/table/made/create", rowsOf(1)],
       ["/v1/namespace/space/create", {}],
@@ -52,8 +61,8 @@ describe("a request sent again under its key", () => {
     }
   });
 
-  it("keeps the key in quotes and without apart from nothing", async () => {
-    const { client } = serving;
+  it("matches whether or not the key is quoted", async () => {
+    const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10));
     const second = await keyed(client, `"${key}"`, `/v1/table/${table}/insert`, rowsOf(10));
@@ -61,12 +70,12 @@ describe("a request sent again under its key", () => {
     expect(await client.count(table)).toBe(11);
   });
 
-  it("runs again after a failure, which kept nothing", async () => {
-    const { client } = serving;
+  it("runs again after a failure, because failures are not recorded", async () => {
+    const { client } = joust;
     const key = newKey();
     const send = () => keyed(client, key, "/v1/table/later/insert", rowsOf(1, 2));
     expectFailure(await send(), 404, 4);
-    await tenRows(client, "later");
+    await createTenRows(client, "later");
     const second = await send();
     expect(second.status).toBe(200);
     expect(second.headers.get(REPLAYED)).toBeNull();
@@ -74,8 +83,8 @@ describe("a request sent again under its key", () => {
     expect(await client.count("later")).toBe(12);
   });
 
-  it("answers a create that found its table as it did then", async () => {
-    const { client } = serving;
+  it("gets the first response when create with exist_ok finds an existing table", async () => {
+    const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const send = () =>
       keyed(client, key, `/v1/table/${table}/create`, rowsOf(1, 2), { mode: "exist_ok" });
@@ -87,8 +96,8 @@ describe("a request sent again under its key", () => {
     expect(await client.count(table)).toBe(10);
   });
 
-  it("is a part of an upload once, although the part has no name", async () => {
-    const { client } = serving;
+  it("adds a part of a multipart write only once, even if the part has no name", async () => {
+    const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const { upload_id } = await client.ok(`/v1/table/${table}/multipart_write/create`, {});
     const path = `/v1/table/${table}/insert`;
@@ -100,8 +109,8 @@ describe("a request sent again under its key", () => {
     expect(await client.count(table)).toBe(11);
   });
 
-  it("reads ignore a key", async () => {
-    const { client } = serving;
+  it("runs again if it is a read", async () => {
+    const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const count = () => keyed(client, key, `/v1/table/${table}/count_rows`, {});
     expect((await count()).json).toBe(10);
@@ -111,19 +120,19 @@ describe("a request sent again under its key", () => {
   });
 });
 
-describe("a key that came with another request", () => {
+describe("an idempotency key that was used for a different request", () => {
   it.each([
     ["body", (table: string) => [`/v1/table/${table}/insert`, rowsOf(11), {}]],
     ["table", () => ["/v1/table/another/insert", rowsOf(10), {}]],
     ["operation", (table: string) => [`/v1/table/${table}/merge_insert`, rowsOf(10), { on: "id" }]],
     ["parameter", (table: string) => [`/v1/table/${table}/insert`, rowsOf(10), { mode: "append" }]],
   ] as [string, (table: string) => [string, Uint8Array, Record<string, string>]][])(
-    "is refused: another %s",
+    "is rejected with 422: different %s",
     async (_, request) => {
-      const { client } = serving;
+      const { client } = joust;
       const [table, key] = [await newTable(), newKey()];
       if (!(await client.post("/v1/table/another/exists")).status.toString().startsWith("2")) {
-        await tenRows(client, "another");
+        await createTenRows(client, "another");
       }
       expect((await keyed(client, key, `/v1/table/${table}/insert`, rowsOf(10))).status).toBe(200);
       const [path, body, params] = request(table);
@@ -134,12 +143,12 @@ describe("a key that came with another request", () => {
   );
 });
 
-it("a key of another caller is another key, and tells nothing of this one's request", async () => {
-  const { client } = serving;
+it("the same key of another caller is independent and reveals nothing about the first caller's request", async () => {
+  const { client } = joust;
   const [table, key] = [await newTable(), newKey()];
   const send = (sender: Client, ...ids: number[]) =>
     keyed(sender, key, `/v1/table/${table}/insert`, rowsOf(...ids));
-  const other = client.withKey(await anotherKey());
+  const other = client.withKey((await createKey(joust.root, "write")).key);
   expect((await send(client, 10)).status).toBe(200);
   const [first, second] = [await send(other, 11, 12), await send(other, 11, 12)];
   expect([first.status, first.headers.get(REPLAYED)]).toEqual([200, null]);
@@ -149,20 +158,23 @@ it("a key of another caller is another key, and tells nothing of this one's requ
   expect(await client.count(table)).toBe(13);
 });
 
-it.each(["", '""', "a b", "é", "x".repeat(256), '"open'])("refuses the key %j", async (key) => {
-  const { client } = serving;
-  const table = await newTable();
-  const answer = await client.request(`/v1/table/${table}/insert`, {
-    body: rowsOf(10),
-    headers: { "idempotency-key": Buffer.from(key).toString("latin1") },
-  });
-  expectFailure(answer, 400, 13, /Idempotency-Key/);
-  expect(await client.count(table)).toBe(10);
-});
+it.each(["", '""', "a b", "é", "x".repeat(256), '"open'])(
+  "a request with the idempotency key %j returns 400",
+  async (key) => {
+    const { client } = joust;
+    const table = await newTable();
+    const answer = await client.request(`/v1/table/${table}/insert`, {
+      body: rowsOf(10),
+      headers: { "idempotency-key": Buffer.from(key).toString("latin1") },
+    });
+    expectFailure(answer, 400, 13, /Idempotency-Key/);
+    expect(await client.count(table)).toBe(10);
+  },
+);
 
-describe("requests of one key at the same time", () => {
-  it.each(writes)("$name: one takes effect and all are answered alike", async (write) => {
-    const { client } = serving;
+describe("concurrent requests with the same key", () => {
+  it.each(writes)("take effect once and all get the same response: $name", async (write) => {
+    const { client } = joust;
     const [table, key] = [await newTable(), newKey()];
     const sent = Array.from({ length: 8 }, () =>
       keyed(client, key, write.path(table), write.body(), write.params),
@@ -172,11 +184,11 @@ describe("requests of one key at the same time", () => {
     expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
     const first = answers.filter((answer) => answer.headers.get(REPLAYED) === null);
     expect(first).toHaveLength(1);
-    expect(await state(client, table)).toEqual(write.after);
+    expect(await rowsAndSum(client, table)).toEqual(write.after);
   });
 
-  it("many keys share commits, and each is there once", async () => {
-    const { client } = serving;
+  it("share commits with requests of other keys, and each request takes effect once", async () => {
+    const { client } = joust;
     const table = await newTable();
     const keys = Array.from({ length: 40 }, newKey);
     const send = (key: string, index: number) =>
@@ -188,8 +200,8 @@ describe("requests of one key at the same time", () => {
   });
 });
 
-it("a body that breaks off takes no effect and leaves its key free", async () => {
-  const { client } = serving;
+it("a request whose body is cut off has no effect and frees its key", async () => {
+  const { client } = joust;
   const [table, key] = [await newTable(), newKey()];
   const abort = new AbortController();
   const half = new ReadableStream({
@@ -217,38 +229,29 @@ it("a body that breaks off takes no effect and leaves its key free", async () =>
   expect(await client.count(table)).toBe(12);
 });
 
-describe("what LanceDB SDKs send again", () => {
+describe("the request id of a LanceDB SDK", () => {
   const send = (table: string, id: string, n: string) =>
-    serving.client.request(`/v1/table/${table}/update/`, {
+    joust.client.request(`/v1/table/${table}/update/`, {
       body: { predicate: null, updates: [["n", n]] },
       headers: { "x-request-id": id },
     });
 
-  it("takes effect once under its request id", async () => {
+  it("makes a repeated request take effect once", async () => {
     const [table, id] = [await newTable(), newKey()];
     const first = await send(table, id, "n + 1");
     expect(first.status, first.text).toBe(200);
     const second = await send(table, id, "n + 1");
     expect(second.text).toBe(first.text);
     expect(second.headers.get(REPLAYED)).toBe("true");
-    expect(await state(serving.client, table)).toEqual([10, 10]);
+    expect(await rowsAndSum(joust.client, table)).toEqual([10, 10]);
   });
 
-  it("is another request with another body, or an id that is no SDK's", async () => {
+  it("does not deduplicate a request with a different body or with an id in another form", async () => {
     const [table, id] = [await newTable(), newKey()];
     expect((await send(table, id, "n + 1")).status).toBe(200);
     expect((await send(table, id, "n + 2")).status).toBe(200);
     for (let time = 0; time < 2; time++)
       expect((await send(table, "trace-7", "n + 1")).status).toBe(200);
-    expect(await state(serving.client, table)).toEqual([10, 50]);
+    expect(await rowsAndSum(joust.client, table)).toEqual([10, 50]);
   });
 });
-
-async function anotherKey(): Promise<string> {
-  const { execFileSync } = await import("node:child_process");
-  const { fileURLToPath } = await import("node:url");
-  const main = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
-  const args = [main, "key", "create", "--name", "another", "--role", "write", serving.root];
-  const printed = execFileSync(process.execPath, args).toString();
-  return /joust_[\w-]+/.exec(printed)?.[0] ?? "";
-}

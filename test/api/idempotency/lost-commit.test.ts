@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { s3Missing } from "../../harness/s3.js";
-import { useBucket } from "../../harness/use-bucket.js";
-import { newKey, state, tenRows, writes } from "./sending.js";
+import { setupBucketServer } from "../../harness/setup-bucket-server.js";
+import { createTenRows, newKey, rowsAndSum, writes } from "./keyed-writes.js";
 
-describe.skipIf(s3Missing)("a commit whose answer the store loses", () => {
-  const serving = useBucket({ held: true });
+describe.skipIf(s3Missing)("a commit whose response from the object store is lost", () => {
+  const joust = setupBucketServer({ held: true });
 
   const cases = writes.flatMap((write, index) =>
     [true, false].map((withKey) => ({ ...write, withKey, table: `t${index}-${withKey}` })),
   );
-  it.each(cases)("$name (key: $withKey) is found out about, and made once", async (write) => {
-    const { proxy } = serving;
-    const { client } = serving.server;
-    await tenRows(client, write.table);
-    const before = proxy.lost();
-    proxy.loseAnswer(
+  it.each(cases)("is found and applied once: $name (key: $withKey)", async (write) => {
+    const { proxy } = joust;
+    const { client } = joust.server;
+    await createTenRows(client, write.table);
+    const before = proxy.droppedResponses();
+    proxy.dropResponse(
       (method, path) => method === "PUT" && path.includes(`${write.table}.lance/_versions/`),
     );
     const answer = await client.request(write.path(write.table), {
@@ -22,10 +22,10 @@ describe.skipIf(s3Missing)("a commit whose answer the store loses", () => {
       ...(write.params && { params: write.params }),
       headers: write.withKey ? { "idempotency-key": newKey() } : {},
     });
-    expect(proxy.lost()).toBe(before + 1);
+    expect(proxy.droppedResponses()).toBe(before + 1);
     expect(answer.status, answer.text).toBe(200);
     expect(answer.json.version).toBe(2);
-    expect(await state(client, write.table)).toEqual(write.after);
+    expect(await rowsAndSum(client, write.table)).toEqual(write.after);
     const { versions } = await client.ok(`/v1/table/${write.table}/version/list`, {});
     expect(versions).toHaveLength(2);
   });

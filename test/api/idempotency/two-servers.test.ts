@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Postgres, postgresMissing, startPostgres } from "../../harness/postgres.js";
 import { type S3, s3Missing, startS3 } from "../../harness/s3.js";
 import { type Server, startServer } from "../../harness/server.js";
-import { keyed, newKey, REPLAYED, state, tenRows, writes } from "./sending.js";
+import { createTenRows, keyed, newKey, REPLAYED, rowsAndSum, writes } from "./keyed-writes.js";
 
 describe.skipIf(postgresMissing || s3Missing)(
-  "two servers on a bucket and a Postgres catalog",
+  "with two servers on a bucket and a Postgres catalog",
   () => {
     let postgres: Postgres;
     let s3: S3;
@@ -24,11 +24,11 @@ describe.skipIf(postgresMissing || s3Missing)(
     });
 
     it.each(writes.map((write, index) => ({ ...write, table: `t${index}` })))(
-      "$name takes effect once, whichever of them is asked",
+      "a request takes effect once, whichever server receives it: $name",
       async ({ table, path, body, params, after }) => {
         const [first, second] = servers;
         const key = newKey();
-        await tenRows(first.client, table);
+        await createTenRows(first.client, table);
         const sent = Array.from({ length: 6 }, (_, index) =>
           keyed((servers[index % 2] as Server).client, key, path(table), body(), params),
         );
@@ -40,8 +40,8 @@ describe.skipIf(postgresMissing || s3Missing)(
         expect(replayed).toHaveLength(5);
         const later = await keyed(second.client, key, path(table), body(), params);
         expect(later.headers.get(REPLAYED)).toBe("true");
-        expect(await state(second.client, table)).toEqual(after);
-        expect(await state(first.client, table)).toEqual(after);
+        expect(await rowsAndSum(second.client, table)).toEqual(after);
+        expect(await rowsAndSum(first.client, table)).toEqual(after);
       },
     );
   },

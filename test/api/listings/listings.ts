@@ -1,7 +1,7 @@
 import { items } from "../../harness/arrow.js";
 import type { Client, Json } from "../../harness/client.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
-import { byBytes, type Listing, passing, standing } from "./listing.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { byBytes, type Listing, permanentNames, temporaryName } from "./listing.js";
 
 async function each<T>(
   names: readonly string[],
@@ -16,29 +16,29 @@ const namespaces: Listing = {
   items: (reply) => reply.namespaces,
   async prepare(client) {
     await client.createNamespace("parent");
-    await each(standing, (name) => client.createNamespace(`parent$${name}`));
-    return standing;
+    await each(permanentNames, (name) => client.createNamespace(`parent$${name}`));
+    return permanentNames;
   },
   async add(client, number) {
-    const id = `parent$${passing(number)}`;
+    const id = `parent$${temporaryName(number)}`;
     await client.createNamespace(id, { mode: "exist_ok" });
     return () => client.post(`/v1/namespace/${id}/drop`);
   },
   before: byBytes,
 };
 
-/** Declared tables are made and unmade fastest; they are listed like all others. */
+/** Declared tables are the cheapest to create and remove, and are listed like all others. */
 const tables: Listing = {
   name: "tables",
   path: "/v1/namespace/tables/table/list",
   items: (reply) => reply.tables,
   async prepare(client) {
     await client.createNamespace("tables");
-    await each(standing, (name) => client.ok(`/v1/table/tables$${name}/declare`));
-    return standing;
+    await each(permanentNames, (name) => client.ok(`/v1/table/tables$${name}/declare`));
+    return permanentNames;
   },
   async add(client, number) {
-    const id = `tables$${passing(number)}`;
+    const id = `tables$${temporaryName(number)}`;
     await client.post(`/v1/table/${id}/declare`);
     return () => client.post(`/v1/table/${id}/deregister`);
   },
@@ -52,14 +52,14 @@ const allTables: Listing = {
   async prepare(client) {
     await each(["one", "two", "two$deep"], (name) => client.createNamespace(`all-${name}`));
     const ids = ["all-one", "all-two", "all-two$deep"].flatMap((parent) =>
-      standing.slice(0, 3).map((name) => `${parent}$${name}`),
+      permanentNames.slice(0, 3).map((name) => `${parent}$${name}`),
     );
     await each(ids, (id) => client.ok(`/v1/table/${id}/declare`));
     return ids;
   },
   async add(client, number) {
     const parent = ["all-one", "all-two", "all-two$deep"][number % 3];
-    const id = `${parent}$${passing(number)}`;
+    const id = `${parent}$${temporaryName(number)}`;
     await client.post(`/v1/table/${id}/declare`);
     return () => client.post(`/v1/table/${id}/deregister`);
   },
@@ -99,11 +99,13 @@ const tags: Listing = {
   items: (reply) => Object.keys(reply.tags),
   async prepare(client) {
     await client.createTable("tagged", items(1));
-    await each(standing, (tag) => client.ok("/v1/table/tagged/tags/create", { tag, version: 1 }));
-    return standing;
+    await each(permanentNames, (tag) =>
+      client.ok("/v1/table/tagged/tags/create", { tag, version: 1 }),
+    );
+    return permanentNames;
   },
   async add(client, number) {
-    const tag = passing(number);
+    const tag = temporaryName(number);
     await client.post("/v1/table/tagged/tags/create", { tag, version: 1 });
     return () => client.post("/v1/table/tagged/tags/delete", { tag });
   },
@@ -116,11 +118,11 @@ const branches: Listing = {
   items: (reply) => Object.keys(reply.branches),
   async prepare(client) {
     await client.createTable("branched", items(1));
-    await each(standing, (name) => client.ok("/v1/table/branched/branches/create", { name }));
-    return standing;
+    await each(permanentNames, (name) => client.ok("/v1/table/branched/branches/create", { name }));
+    return permanentNames;
   },
   async add(client, number) {
-    const name = passing(number);
+    const name = temporaryName(number);
     await client.post("/v1/table/branched/branches/create", { name });
     return () => client.post("/v1/table/branched/branches/delete", { name });
   },
@@ -136,12 +138,12 @@ const indexes: Listing = {
   items: (reply) => reply.indexes.map((one: Json) => one.index_name),
   async prepare(client) {
     await client.createTable("indexed", items(1));
-    for (const name of standing) await buildIndex(client, "indexed", name);
-    for (const name of standing) await readyIndex(client, "indexed", name);
-    return standing;
+    for (const name of permanentNames) await buildIndex(client, "indexed", name);
+    for (const name of permanentNames) await waitForIndex(client, "indexed", name);
+    return permanentNames;
   },
   async add(client, number) {
-    const name = passing(number);
+    const name = temporaryName(number);
     await buildIndex(client, "indexed", name).catch(() => undefined);
     return () => client.post(`/v1/table/indexed/index/${name}/drop`);
   },
@@ -161,16 +163,16 @@ const jobs: Listing = {
   async prepare(client) {
     await client.createTable("worked", items(1));
     const ids: string[] = [];
-    for (const name of standing) {
+    for (const name of permanentNames) {
       ids.push((await buildIndex(client, "worked", name)).transaction_id);
-      await readyIndex(client, "worked", name);
+      await waitForIndex(client, "worked", name);
     }
     return ids;
   },
   async add(client, number) {
-    const name = passing(number);
+    const name = temporaryName(number);
     await buildIndex(client, "worked", name).catch(() => undefined);
-    // Who drops an index that is being built takes the job away with it.
+    // A drop of an index that is being built removes its job too.
     return () => client.post(`/v1/table/worked/index/${name}/drop`);
   },
   before: (a, b) => {
@@ -179,7 +181,7 @@ const jobs: Listing = {
   },
 };
 
-/** The tables that are views, page by page of a namespace's tables. */
+/** The materialized views among the tables of a namespace. */
 const views: Listing = {
   name: "views",
   path: "/v1/namespace/views/materialized_view/list",
@@ -188,11 +190,11 @@ const views: Listing = {
     await client.createNamespace("views");
     await client.createNamespace("read");
     await client.createTable("read$t", items(1));
-    await each(standing, (name) => view(client, name));
-    return standing;
+    await each(permanentNames, (name) => view(client, name));
+    return permanentNames;
   },
   async add(client, number) {
-    const name = passing(number);
+    const name = temporaryName(number);
     await view(client, name);
     return () => client.post(`/v1/materialized_view/views$${name}/drop`);
   },

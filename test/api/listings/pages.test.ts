@@ -2,16 +2,16 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 import type { Listing } from "./listing.js";
 import { listings } from "./listings.js";
 
-// Upkeep queues jobs by itself, in the middle of a walk through them.
-const serving = useServer({ args: ["--maintenance", "off"] });
+// Maintenance would queue jobs during the paging.
+const joust = setupServer({ args: ["--maintenance", "off"] });
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
-/** What happens between two pages: so many items come, or the oldest of those that came goes. */
+/** Changes between two pages: `come` items are added and the `go` oldest temporary ones are removed. */
 interface Step {
   limit: number;
   come: number;
@@ -24,23 +24,23 @@ const steps = fc.array(
 );
 
 const page = (listing: Listing, paging: object): Promise<Json> =>
-  serving.client.ok(listing.path, { ...listing.body, ...paging });
+  joust.client.ok(listing.path, { ...listing.body, ...paging });
 
-/** Pages between which things come. */
+/** Changes between the pages of a listing. */
 const MOST_CHANGES = 10;
 
 let next = 0;
 
-/** All pages of a listing, while others change it between them and during them. */
+/** Reads all pages while other clients change the listing between and during the pages. */
 async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]> {
-  const { client } = serving;
+  const { client } = joust;
   const leaving: (() => Promise<unknown>)[] = [];
   const pages: string[][] = [];
   let token: string | undefined;
   for (let at = 0; at === 0 || token; at++) {
     const { limit, come, go } = plan[at % plan.length] as Step;
     const changes = [
-      // What grows faster than it is read has no end.
+      // A listing that grows faster than the paging never ends.
       ...Array.from({ length: at < MOST_CHANGES ? come : 0 }, () =>
         listing.add(client, next++).then((leave) => leave && leaving.push(leave)),
       ),
@@ -52,7 +52,7 @@ async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]
     expect(items.length).toBeLessThanOrEqual(limit);
     pages.push(items);
     token = reply.page_token;
-    // Each page goes on: with what comes meanwhile there may be more of them, but not for ever.
+    // Added items may cause more pages, but each page makes progress.
     expect(pages.length).toBeLessThan(500);
   }
   for (const leave of leaving) await leave();
@@ -60,19 +60,19 @@ async function walk(listing: Listing, plan: readonly Step[]): Promise<string[][]
 }
 
 describe.each(listings.map((listing) => [listing.name, listing] as const))(
-  `a listing of %s (TEST_SEED=${seed})`,
+  `the listing of %s (TEST_SEED=${seed})`,
   (_, listing) => {
-    let standing: string[];
+    let permanentNames: string[];
     beforeAll(async () => {
-      standing = await listing.prepare(serving.client);
+      permanentNames = await listing.prepare(joust.client);
     }, 120_000);
 
-    it("skips and doubles nothing that stays, in a stable order, while others change it", async () => {
+    it("neither skips nor repeats an item that exists throughout and keeps its order during concurrent changes", async () => {
       await fc.assert(
         fc.asyncProperty(steps, async (plan) => {
           const listed = (await walk(listing, plan)).flat();
           expect(new Set(listed).size).toBe(listed.length);
-          expect(listed).toEqual(expect.arrayContaining(standing));
+          expect(listed).toEqual(expect.arrayContaining(permanentNames));
           for (const [at, item] of listed.entries()) {
             const before = listed[at - 1];
             if (before !== undefined)
@@ -83,24 +83,24 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       );
     }, 120_000);
 
-    it("gives the same by pages of any size as at once", async () => {
+    it("returns the same items for every page size", async () => {
       const whole = listing.items(await page(listing, {}));
       for (const limit of [1, 2, 3, whole.length, whole.length + 1, Number.MAX_SAFE_INTEGER]) {
         const pages = await walk(listing, [{ limit, come: 0, go: 0 }]);
         expect(pages.flat()).toEqual(whole);
-        // A last page that is full says so: no token leads to an empty one.
+        // The last page has no token, even if it is full.
         expect(pages.at(-1)?.length).toBeGreaterThan(0);
       }
     });
 
-    it("refuses limits that are none", async () => {
+    it("rejects invalid limits", async () => {
       for (const limit of [0, -1, 1.5, "ten", 1e300]) {
-        const answer = await serving.client.post(listing.path, { ...listing.body, limit });
+        const answer = await joust.client.post(listing.path, { ...listing.body, limit });
         expectFailure(answer, 400, 13, /limit/);
       }
     });
 
-    it("refuses tokens that it did not give out", async () => {
+    it("rejects forged page tokens", async () => {
       const { page_token } = await page(listing, { limit: 1 });
       const parts: string[] = JSON.parse(Buffer.from(page_token, "base64url").toString());
       const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -112,25 +112,25 @@ describe.each(listings.map((listing) => [listing.name, listing] as const))(
       ];
       for (const token of forged) {
         const body = { ...listing.body, page_token: token };
-        expectFailure(await serving.client.post(listing.path, body), 400, 13, /page_token/);
+        expectFailure(await joust.client.post(listing.path, body), 400, 13, /page_token/);
       }
     });
 
-    it("refuses the tokens of all other listings", async () => {
+    it("rejects page tokens of other listings", async () => {
       for (const other of listings) {
         if (other === listing) continue;
-        const reply = await serving.client.post(other.path, { ...other.body, limit: 1 });
-        // Listings are made one after the other.
+        const reply = await joust.client.post(other.path, { ...other.body, limit: 1 });
+        // The listings are prepared one after another.
         const token = reply.status === 200 && reply.json.page_token;
         if (!token) continue;
         const body = { ...listing.body, page_token: token };
-        expectFailure(await serving.client.post(listing.path, body), 400, 13, /page_token/);
+        expectFailure(await joust.client.post(listing.path, body), 400, 13, /page_token/);
       }
     });
   },
 );
 
-it("covers every operation that pages", () => {
+it("the tested listings cover every paged operation", () => {
   const paged = contract.filter(({ body, params }) => {
     const members = { ...params.properties, ...("schema" in body ? body.schema.properties : {}) };
     return "page_token" in members;

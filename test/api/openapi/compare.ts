@@ -1,58 +1,59 @@
 import type { Json } from "../../harness/client.js";
 
-/** Who reads what the schema describes: the server a request, a client a reply. */
+/** The reader of a schema: the server for a request, the client for a reply. */
 type Direction = "request" | "reply";
 
-/** One way to be valid; a schema is a choice of them. */
+/** One alternative of a schema. */
 interface Option {
   readonly type: string;
   readonly schema: Json;
 }
 
 /**
- * What of an interface another description of it does not keep, a line each.
+ * The incompatibilities of an OpenAPI document with a public interface, one line each.
  *
- * Requests: all that the interface lets a client send must be taken. Replies: what it promises must
- * be there, in a type it knows. Either may know more members than the interface.
+ * Requests: the document must accept everything that the interface lets a client send. Replies: the
+ * document must contain every promised member with a type of the interface. Additional members are
+ * compatible in both.
  */
 export function differences(theirs: Json, ours: Json): string[] {
-  const found: string[] = [];
+  const result: string[] = [];
   for (const [path, item] of Object.entries<Json>(theirs.paths)) {
     for (const [method, operation] of Object.entries<Json>(item)) {
       if (method === "parameters") continue;
       const own = ours.paths[path]?.[method];
       if (own === undefined) {
-        found.push(`${operation.operationId}: missing at ${method} ${path}`);
+        result.push(`${operation.operationId}: missing at ${method} ${path}`);
         continue;
       }
       const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])];
-      const comparison = new Comparison(theirs, ours, found);
+      const comparison = new Comparison(theirs, ours, result);
       comparison.parameters(operation.operationId, parameters, own.parameters);
       comparison.body(operation, own);
       comparison.replies(operation, own);
     }
   }
-  return [...new Set(found)];
+  return [...new Set(result)];
 }
 
 class Comparison {
-  /** References that led to what is being compared. */
+  /** References on the path to the compared schema. */
   private readonly path: string[] = [];
 
   constructor(
     private readonly theirs: Json,
     private readonly ours: Json,
-    private readonly found: string[],
+    private readonly differences: string[],
   ) {}
 
   parameters(id: string, theirs: Json[], ours: Json[]): void {
     for (const one of theirs.map((parameter) => resolve(this.theirs, parameter))) {
       const own = ours.find(({ name, in: place }) => name === one.name && place === one.in);
       const where = `${id} ?${one.name}`;
-      if (own === undefined) this.found.push(`${where}: missing`);
+      if (own === undefined) this.differences.push(`${where}: missing`);
       else {
-        if (own.required && !one.required) this.found.push(`${where}: required`);
-        // No query says null.
+        if (own.required && !one.required) this.differences.push(`${where}: required`);
+        // A query parameter cannot be null.
         this.schema("request", where, one.schema, { anyOf: [own.schema, { type: "null" }] });
       }
     }
@@ -62,7 +63,7 @@ class Comparison {
     const { content = {} } = resolve(this.theirs, requestBody ?? {});
     for (const [type, { schema }] of Object.entries<Json>(content)) {
       const taken = own.requestBody?.content?.[type];
-      if (taken === undefined) this.found.push(`${id}: takes no ${type}`);
+      if (taken === undefined) this.differences.push(`${id}: takes no ${type}`);
       else this.schema("request", `${id} <`, schema, taken.schema);
     }
   }
@@ -72,13 +73,13 @@ class Comparison {
       const fails = status === "5XX" || Number(status) >= 400;
       const given = own.responses[status] ?? (fails ? own.responses.default : undefined);
       if (given === undefined) {
-        this.found.push(`${id}: never answers ${status}`);
+        this.differences.push(`${id}: never answers ${status}`);
         continue;
       }
       const { content = {} } = resolve(this.theirs, reference);
       for (const [type, { schema }] of Object.entries<Json>(content)) {
         const shape = resolve(this.ours, given).content?.[type];
-        if (shape === undefined) this.found.push(`${id} ${status}: answers no ${type}`);
+        if (shape === undefined) this.differences.push(`${id} ${status}: answers no ${type}`);
         else this.schema("reply", `${id} ${fails ? "!" : ">"}`, schema, shape.schema);
       }
     }
@@ -86,7 +87,7 @@ class Comparison {
 
   schema(direction: Direction, where: string, theirs: Json, ours: Json, depth = 0): void {
     if (typeof theirs.$ref === "string") {
-      // Schemas that hold themselves are compared once.
+      // A recursive schema is compared once.
       if (this.path.includes(theirs.$ref)) return;
       this.path.push(theirs.$ref);
       this.schema(direction, where, resolve(this.theirs, theirs), ours, depth);
@@ -98,7 +99,7 @@ class Comparison {
     const [sent, read] = direction === "request" ? [wanted, given] : [given, wanted];
     for (const type of new Set(sent.map((option) => option.type))) {
       if (read.some((option) => takes(option.type, type))) continue;
-      this.found.push(`${where}: ${typesOf(sent)} where ${typesOf(read)} is read`);
+      this.differences.push(`${where}: ${typesOf(sent)} where ${typesOf(read)} is read`);
     }
     for (const option of wanted) {
       const same = given.filter(({ type }) => type === option.type);
@@ -109,15 +110,15 @@ class Comparison {
     }
   }
 
-  /** Values that the interface allows and none of our schemas does. */
+  /** Values that the interface allows and joust's schema does not. */
   narrower(where: string, theirs: Json, ours: Json[]): void {
     for (const bound of ["minimum", "minLength", "minItems"]) {
       const least = Math.min(...ours.map((schema) => schema[bound] ?? Number.NEGATIVE_INFINITY));
-      if (least > (theirs[bound] ?? 0)) this.found.push(`${where}: ${bound} ${least}`);
+      if (least > (theirs[bound] ?? 0)) this.differences.push(`${where}: ${bound} ${least}`);
     }
     const known = ours.flatMap((schema) => schema.enum ?? []);
     const unknown = (theirs.enum ?? []).filter((value: Json) => !known.includes(value));
-    if (known.length > 0 && unknown.length > 0) this.found.push(`${where}: not ${unknown}`);
+    if (known.length > 0 && unknown.length > 0) this.differences.push(`${where}: not ${unknown}`);
   }
 
   members(direction: Direction, where: string, theirs: Json, ours: Json[], depth: number): void {
@@ -132,9 +133,9 @@ class Comparison {
     }
     for (const [name, member] of Object.entries<Json>(theirs.properties ?? {})) {
       const own = ours.map((schema) => schema.properties?.[name]).filter(Boolean);
-      if (own.length === 0) this.found.push(`${where}.${name}: missing`);
+      if (own.length === 0) this.differences.push(`${where}.${name}: missing`);
       else {
-        // In a body's own members null is as good as nothing.
+        // Null in a member of a body means absent.
         const isNull = direction === "request" && depth === 0 ? [{ type: "null" }] : [];
         this.schema(direction, `${where}.${name}`, member, { anyOf: [...own, ...isNull] }, next);
       }
@@ -146,10 +147,10 @@ class Comparison {
     const [demanded, promised] = [required(ours), required([theirs])];
     if (direction === "request") {
       const extra = demanded.filter((name) => !promised.includes(name));
-      for (const name of extra) this.found.push(`${where}.${name}: required`);
+      for (const name of extra) this.differences.push(`${where}.${name}: required`);
     } else {
       const absent = promised.filter((name) => !demanded.includes(name));
-      for (const name of absent) this.found.push(`${where}.${name}: not promised`);
+      for (const name of absent) this.differences.push(`${where}.${name}: not promised`);
     }
   }
 }
@@ -161,7 +162,7 @@ function resolve(document: Json, schema: Json): Json {
   return resolve(document, target);
 }
 
-/** The ways in which a value can fit a schema, by type. */
+/** The alternatives of a schema by type. */
 function options(document: Json, reference: Json): Option[] {
   const schema = resolve(document, reference);
   const choices: Json[] | undefined = schema.anyOf ?? schema.oneOf;

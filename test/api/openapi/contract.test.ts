@@ -6,10 +6,10 @@ import { openApiDocument } from "../../../src/api/openapi/document.js";
 import { contract } from "../../../src/operations/index.js";
 import { differences } from "./compare.js";
 
-/** The public interface, where it lies beside the checkout. */
+/** The public interface, if it is available beside the checkout. */
 const file = fileURLToPath(new URL("../../../../shared/contract/openapi.yaml", import.meta.url));
 
-/** Where we differ on purpose: what `differences` says, and why that is right. */
+/** Intentional differences: a pattern of the line in `differences`, and the reason. */
 const wanted: [RegExp, string][] = [
   [/ [>!].*\.context: missing$/, "clients make it out of the reply's headers"],
   [
@@ -26,16 +26,19 @@ const wanted: [RegExp, string][] = [
   [/\.unsetPropertyAction\.key: required$/, "an action that says nothing"],
 ];
 
-describe.skipIf(!existsSync(file))("the public interface", () => {
-  const found = () => differences(parse(readFileSync(file, "utf8")), openApiDocument(contract));
+describe.skipIf(!existsSync(file))("joust's OpenAPI document", () => {
+  const currentDifferences = () =>
+    differences(parse(readFileSync(file, "utf8")), openApiDocument(contract));
 
-  it("is described with every operation, parameter, member and type", () => {
-    const unknown = found().filter((line) => !wanted.some(([pattern]) => pattern.test(line)));
+  it("contains every operation, parameter, member and type of the public interface", () => {
+    const unknown = currentDifferences().filter(
+      (line) => !wanted.some(([pattern]) => pattern.test(line)),
+    );
     expect(unknown).toEqual([]);
   });
 
-  it("is left only where it is written down", () => {
-    const lines = found();
+  it("differs from the public interface only as the list of exceptions allows, and each exception is still needed", () => {
+    const lines = currentDifferences();
     const stale = wanted.filter(([pattern]) => !lines.some((line) => pattern.test(line)));
     expect(stale).toEqual([]);
   });

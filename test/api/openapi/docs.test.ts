@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const stranger = () => serving.client.withKey("");
+const joust = setupServer();
+const anonymous = () => joust.client.withKey("");
 
 describe("/docs", () => {
-  it("is a page for everybody, made of what this server serves", async () => {
-    const page = await stranger().get("/docs");
+  it("returns a page without authentication and loads only files of this server", async () => {
+    const page = await anonymous().get("/docs");
     expect(page.status).toBe(200);
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
@@ -15,31 +15,31 @@ describe("/docs", () => {
     const files = parts.filter((link) => link !== "data:,");
     expect(files).toHaveLength(4);
     for (const file of files) {
-      const answer = await stranger().get(`/${file}`);
+      const answer = await anonymous().get(`/${file}`);
       expect([file, answer.status]).toEqual([file, 200]);
       const type = file?.endsWith(".css") ? "text/css" : "text/javascript";
       expect(answer.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
     }
-    expect((await stranger().get("/docs/swagger-ui-bundle.js")).text).toContain("SwaggerUIBundle");
+    expect((await anonymous().get("/docs/swagger-ui-bundle.js")).text).toContain("SwaggerUIBundle");
   });
 
-  it("shows the description to who has a key", async () => {
-    expect((await stranger().get("/docs/page.js")).text).toContain('fetch("openapi.json"');
-    expectFailure(await stranger().get("/openapi.json"), 401, 16);
-    expect((await serving.client.get("/openapi.json")).status).toBe(200);
+  it("fetches the OpenAPI document with the key of the user", async () => {
+    expect((await anonymous().get("/docs/page.js")).text).toContain('fetch("openapi.json"');
+    expectFailure(await anonymous().get("/openapi.json"), 401, 16);
+    expect((await joust.client.get("/openapi.json")).status).toBe(200);
   });
 
-  it("leads from a slash at the end to the page", async () => {
-    expect((await stranger().get("/docs/")).text).toBe((await stranger().get("/docs")).text);
+  it("returns the same page with a trailing slash", async () => {
+    expect((await anonymous().get("/docs/")).text).toBe((await anonymous().get("/docs")).text);
   });
 
-  it("answers HEAD, and gives out nothing else", async () => {
-    const head = await stranger().request("/docs", { method: "HEAD" });
+  it("answers HEAD and returns 401 or 404 for every other path and method", async () => {
+    const head = await anonymous().request("/docs", { method: "HEAD" });
     expect([head.status, head.bytes.length]).toEqual([200, 0]);
     for (const path of ["/docs/index.html", "/docs/../cli/main.js", "/docs/%2e%2e/x", "/docs/x"]) {
-      expectFailure(await stranger().get(path), 401, 16);
+      expectFailure(await anonymous().get(path), 401, 16);
     }
-    expectFailure(await stranger().post("/docs", {}), 401, 16);
-    expectFailure(await serving.client.get("/docs/x"), 404, 0);
+    expectFailure(await anonymous().post("/docs", {}), 401, 16);
+    expectFailure(await joust.client.get("/docs/x"), 404, 0);
   });
 });

@@ -2,13 +2,13 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import type { Json } from "../../harness/client.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 describe("GET /openapi.json", () => {
   it("describes every operation", async () => {
-    const reply = await serving.client.get("/openapi.json");
+    const reply = await joust.client.get("/openapi.json");
     expect(reply.status).toBe(200);
     expect(reply.headers.get("content-type")).toMatch(/^application\/json/);
     const document = reply.json;
@@ -27,11 +27,11 @@ describe("GET /openapi.json", () => {
   });
 
   it("is valid OpenAPI 3.1", async () => {
-    const document = (await serving.client.get("/openapi.json")).json;
+    const document = (await joust.client.get("/openapi.json")).json;
     const validator = new Validator();
     expect(await validator.validate(document)).toEqual({ valid: true });
     expect(validator.version).toBe("3.1");
-    // References lead somewhere.
+    // Every reference resolves.
     const names = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)];
     for (const [, name] of names)
       expect(document.components.schemas).toHaveProperty(name as string);
@@ -39,7 +39,7 @@ describe("GET /openapi.json", () => {
   });
 
   it("names every parameter of every path", async () => {
-    const { paths } = (await serving.client.get("/openapi.json")).json;
+    const { paths } = (await joust.client.get("/openapi.json")).json;
     for (const [path, item] of Object.entries<Json>(paths)) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
       for (const operation of Object.values<Json>(item)) {
@@ -49,8 +49,8 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("wants a key, as everything does", async () => {
-    const reply = await serving.client.withKey("").get("/openapi.json");
+  it("requires a key", async () => {
+    const reply = await joust.client.withKey("").get("/openapi.json");
     expect(reply.status).toBe(401);
   });
 });

@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { parseChoice } from "../../../src/api/validation/choice.js";
 import { JoustError } from "../../../src/foundation/errors.js";
 
-describe("an enum-like string", () => {
+describe("an option that is one of a list of words", () => {
   it.each(["exist_ok", "ExistOk", "EXIST_OK", "existok", "Exist_Ok", '"ExistOk"'])(
-    "may be spelled %s",
+    "accepts the spelling %s",
     (word) => {
       expect(parseChoice("mode", word, ["create", "exist_ok"])).toBe("exist_ok");
     },
   );
 
   it.each(["", "exist", "exist ok", "creat", "cre\u0131te", "__proto__", '"exist_ok', '""'])(
-    "may not be %j",
+    "rejects %j",
     (word) => {
       expect(() => parseChoice("mode", word, ["create", "exist_ok"])).toThrow(JoustError);
       expect(() => parseChoice("mode", word, ["create", "exist_ok"])).toThrow(

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ids, items, newTable } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   const tableOf = (count: number) => newTable(remote.database, items(count));
 
-  it("adds, alters and drops columns", async () => {
+  it("the client adds, alters and drops columns", async () => {
     const table = await tableOf(3);
     const added = await table.addColumns([{ name: "twice", valueSql: "price * 2" }]);
     expect(added.version).toBe(2);
@@ -20,7 +20,7 @@ describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
     await expect(table.alterColumns([{ path: "nope", rename: "x" }])).rejects.toThrow(/nope/);
   });
 
-  it("changes the metadata of fields", async () => {
+  it("the client changes field metadata", async () => {
     const table = await tableOf(1);
     await table.updateFieldMetadata([{ path: "price", metadata: { unit: "EUR", more: "1" } }]);
     await table.updateFieldMetadata([{ path: "price", metadata: { more: null } }]);
@@ -29,7 +29,7 @@ describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
     expect(Object.fromEntries(price?.metadata ?? [])).toEqual({ unit: "EUR" });
   });
 
-  it("lists versions, checks out and restores", async () => {
+  it("the client lists, checks out and restores versions", async () => {
     const table = await tableOf(2);
     await table.add(items(1, 2));
     await table.add(items(1, 3));
@@ -51,7 +51,7 @@ describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
     expect(await pinned.countRows()).toBe(3);
   });
 
-  it("names versions with tags", async () => {
+  it("the client manages tags", async () => {
     const table = await tableOf(2);
     await table.add(items(1, 2));
     const tags = await table.tags();
@@ -69,7 +69,7 @@ describe("@lancedb/lancedb 0.39: columns, versions, tags and branches", () => {
     expect(await tags.list()).toEqual({});
   });
 
-  it("works on branches", async () => {
+  it("the client reads and writes branches", async () => {
     const table = await tableOf(3);
     const branches = await table.branches();
     const dev = await branches.create("dev");

@@ -2,12 +2,12 @@ import { Index, type Table } from "@lancedb/lancedb";
 import { Field, Int64, List, Schema, Utf8 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, newTable, vectorOf } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 const ready = { waitTimeoutSeconds: 120 };
 
 describe("@lancedb/lancedb 0.39: indexes", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   let table: Table;
 
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     ["IvfPq", Index.ivfPq({ numPartitions: 4, numSubVectors: 8, numBits: 8, maxIterations: 10 })],
     ["IvfRq", Index.ivfRq({ numPartitions: 4, numBits: 1 })],
     ["IvfHnswSq", Index.hnswSq({ numPartitions: 1, m: 16, efConstruction: 100 })],
-  ])("builds %s", async (kind, config) => {
+  ])("the client builds %s", async (kind, config) => {
     await table.createIndex("vector", { config, ...ready });
     expect(await table.listIndices()).toMatchObject([
       { name: "vector_idx", indexType: kind, columns: ["vector"], numIndexedRows: 600 },
@@ -33,7 +33,7 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     expect(await table.listIndices()).toEqual([]);
   });
 
-  it("builds scalar indexes", async () => {
+  it("the client builds scalar indexes", async () => {
     await table.createIndex("id", { config: Index.btree(), ...ready });
     await table.createIndex("category", { config: Index.bitmap(), name: "by_category", ...ready });
     await table.createIndex("name", { config: Index.fm(), ...ready });
@@ -51,7 +51,7 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     for (const { name } of listed) await table.dropIndex(name);
   });
 
-  it("indexes lists of labels", async () => {
+  it("the client builds an index on a list column", async () => {
     const text = new List(new Field("item", new Utf8(), true));
     const schema = new Schema([new Field("id", new Int64()), new Field("labels", text)]);
     const labelled = await remote.database.createEmptyTable("labelled", schema);
@@ -64,7 +64,7 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     expect(await labelled.countRows("array_has_any(labels, ['green', 'blue'])")).toBe(2);
   });
 
-  it("builds full-text indexes with their parameters", async () => {
+  it("the client builds full-text indexes with their parameters", async () => {
     const config = Index.fts({
       baseTokenizer: "ngram",
       ngramMinLength: 2,
@@ -80,7 +80,7 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     await table.dropIndex("name_idx");
   });
 
-  it("follows the job of a build, waits, replaces", async () => {
+  it("the client follows, awaits and replaces an index build", async () => {
     const job = await table.createIndexAsync("id", { config: Index.btree() });
     await job.wait();
     expect(await job.status()).toMatch(/finished|succeeded/);
@@ -97,7 +97,7 @@ describe("@lancedb/lancedb 0.39: indexes", () => {
     await table.dropIndex("id_idx");
   });
 
-  it("tells what cannot be", async () => {
+  it("the client gets an error for an index that cannot be built", async () => {
     await expect(table.createIndex("nope", { config: Index.btree() })).rejects.toThrow(/nope/);
     await expect(table.createIndex("name", { config: Index.ivfFlat() })).rejects.toThrow();
     await expect(table.dropIndex("nobody")).rejects.toThrow(/nobody/);

@@ -10,7 +10,7 @@ export interface Item extends Record<string, unknown> {
   vector: number[];
 }
 
-/** Rows of which no two vectors are the same: a row is nearest to itself. */
+/** Rows with distinct vectors: each row is its own nearest neighbor. */
 export function items(count: number, from = 0): Item[] {
   return Array.from({ length: count }, (_, offset) => {
     const id = from + offset;
@@ -46,7 +46,7 @@ export function sorted(rows: { id: number }[]): number[] {
 
 let made = 0;
 
-/** A table of that many items under a name that no other test uses. */
+/** Creates a table of these items under an unused name. */
 export function newTable(database: Connection, rows: Item[]): Promise<Table> {
   return database.createTable(`table_${made++}`, rows);
 }

@@ -2,12 +2,12 @@ import { blob } from "@lancedb/lancedb";
 import { Field, Int64, Schema } from "apache-arrow";
 import { describe, expect, it } from "vitest";
 import { ids, items, newTable } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: clones and blobs", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
 
-  it("clones tables", async () => {
+  it("the client clones tables", async () => {
     const { database, root } = remote;
     const table = await newTable(database, items(5));
     await (await table.tags()).create("first", 1);
@@ -22,7 +22,7 @@ describe("@lancedb/lancedb 0.39: clones and blobs", () => {
     await expect(database.cloneTable("tagged", uri)).rejects.toThrow(/already exists/);
   });
 
-  it("reads blobs whole and in parts", async () => {
+  it("the client reads blobs completely and by range", async () => {
     const schema = new Schema([new Field("id", new Int64()), blob("image")]);
     const image = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 251));
     const rows = [
@@ -31,9 +31,9 @@ describe("@lancedb/lancedb 0.39: clones and blobs", () => {
     ];
     const table = await remote.database.createTable("album", rows, { schema });
     expect(await table.blobColumns()).toEqual(["image"]);
-    const found = await table.query().select(["id"]).withRowId().toArray();
-    const rowIds = found.map(({ _rowid }) => _rowid as bigint);
-    const one = found.findIndex(({ id }) => Number(id) === 1);
+    const result = await table.query().select(["id"]).withRowId().toArray();
+    const rowIds = result.map(({ _rowid }) => _rowid as bigint);
+    const one = result.findIndex(({ id }) => Number(id) === 1);
     const blobs = await table.fetchBlobs("image", rowIds);
     expect(blobs[one]?.equals(image)).toBe(true);
     expect(blobs[1 - one]).toBeNull();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { DIMENSION, ids, items, newTable } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: rows", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   const tableOf = (count: number) => newTable(remote.database, items(count));
 
-  it("adds and overwrites", async () => {
+  it("the client adds and overwrites rows", async () => {
     const table = await tableOf(20);
     expect((await table.add(items(5, 20))).version).toBe(2);
     expect(await ids(table)).toEqual(items(25).map(({ id }) => id));
@@ -18,7 +18,7 @@ describe("@lancedb/lancedb 0.39: rows", () => {
     await expect(table.add([{ id: 1, nope: 2 }])).rejects.toThrow(/nope/);
   });
 
-  it("counts", async () => {
+  it("the client counts rows", async () => {
     const table = await tableOf(50);
     expect(await table.countRows()).toBe(50);
     expect(await table.countRows("category = 'c2' and price < 10")).toBe(4);
@@ -26,7 +26,7 @@ describe("@lancedb/lancedb 0.39: rows", () => {
     expect(await table.stats()).toMatchObject({ numRows: 50, numIndices: 0 });
   });
 
-  it("updates", async () => {
+  it("the client updates rows", async () => {
     const table = await tableOf(6);
     const some = await table.update({ where: "id < 2", values: { name: "it's first" } });
     expect(some).toMatchObject({ rowsUpdated: 2, version: 2 });
@@ -38,14 +38,14 @@ describe("@lancedb/lancedb 0.39: rows", () => {
     await expect(table.update({ valuesSql: { nope: "1" } })).rejects.toThrow(/nope|404/);
   });
 
-  it("deletes", async () => {
+  it("the client deletes rows", async () => {
     const table = await tableOf(20);
     expect(await table.delete("id < 10")).toMatchObject({ version: 2, numDeletedRows: 10 });
     expect(await table.countRows()).toBe(10);
     await expect(table.delete("nope = 1")).rejects.toThrow(/nope/);
   });
 
-  it("merges in every shape", async () => {
+  it("the client merges rows in every form", async () => {
     const table = await tableOf(4);
     const upsert = table.mergeInsert("id").whenMatchedUpdateAll().whenNotMatchedInsertAll();
     expect(await upsert.execute(items(3, 2))).toMatchObject({

@@ -1,12 +1,12 @@
 import { Table as ArrowTable, Field, Float32, Int64, Schema, vectorFromArray } from "apache-arrow";
 import { describe, expect, it } from "vitest";
 import { items } from "./items.js";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
 
-  it("creates, lists, opens and drops tables", async () => {
+  it("the client creates, lists, opens and drops tables", async () => {
     const { database } = remote;
     await database.createTable("one", items(3));
     await database.createEmptyTable("two", await database.openTable("one").then((t) => t.schema()));
@@ -22,7 +22,7 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     expect(await database.tableNames()).toEqual([]);
   });
 
-  it("creates in every mode", async () => {
+  it("the client creates tables in every mode", async () => {
     const { database } = remote;
     await database.createTable("modes", items(3));
     await expect(database.createTable("modes", items(1))).rejects.toThrow(/already exists/);
@@ -33,7 +33,7 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     await database.dropTable("modes");
   });
 
-  it("creates from an Arrow table and from options", async () => {
+  it("the client creates tables from Arrow data and with options", async () => {
     const { database } = remote;
     const arrow = new ArrowTable({ id: vectorFromArray([1n, 2n], new Int64()) });
     const table = await database.createTable({ name: "arrow", data: arrow });
@@ -47,7 +47,7 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     await database.dropTable("empty");
   });
 
-  it("pages through names", async () => {
+  it("the client pages through table names", async () => {
     const { database } = remote;
     await database.createNamespace(["pages"]);
     const names = ["a", "b", "c", "d", "e"];
@@ -66,7 +66,7 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     expect(await database.tableNames({ startAfter: "root_a" })).toEqual(["root_b"]);
   });
 
-  it("renames tables", async () => {
+  it("the client renames tables", async () => {
     const { database } = remote;
     await database.createNamespace(["from"]);
     await database.createNamespace(["to"]);
@@ -84,7 +84,7 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     fresh.close();
   });
 
-  it("keeps tables in namespaces", async () => {
+  it("the client uses tables in namespaces", async () => {
     const { database } = remote;
     const made = await database.createNamespace(["team"], { properties: { owner: "ann" } });
     expect(made.properties).toMatchObject({ owner: "ann" });
@@ -102,7 +102,7 @@ describe("@lancedb/lancedb 0.39: tables and namespaces", () => {
     await expect(database.describeNamespace(["team"])).rejects.toThrow(/not exist|404/);
   });
 
-  it("tells a wrong key", async () => {
+  it("the client reports a wrong key", async () => {
     const stranger = await remote.connect("wrong");
     await expect(stranger.tableNames()).rejects.toThrow(/401/);
   });

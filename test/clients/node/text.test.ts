@@ -11,7 +11,7 @@ import {
   type Table,
 } from "@lancedb/lancedb";
 import { beforeAll, describe, expect, it } from "vitest";
-import { useDatabase } from "./use-database.js";
+import { setupDatabase } from "./setup-database.js";
 
 const STORIES = [
   ["the quick brown fox", "a fox jumps over the lazy dog"],
@@ -22,9 +22,9 @@ const STORIES = [
 ];
 
 describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
-  const remote = useDatabase();
+  const remote = setupDatabase();
   let table: Table;
-  const found = async (query: { toArray(): Promise<{ id: number }[]> }) =>
+  const result = async (query: { toArray(): Promise<{ id: number }[]> }) =>
     (await query.toArray()).map(({ id }) => id).sort();
 
   beforeAll(async () => {
@@ -36,22 +36,22 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     }
   });
 
-  it("finds words", async () => {
-    expect(await found(table.query().fullTextSearch("fox", { columns: "title" }))).toEqual([0, 4]);
-    expect(await found(table.search("bread", "fts"))).toEqual([2]);
+  it("the client finds words", async () => {
+    expect(await result(table.query().fullTextSearch("fox", { columns: "title" }))).toEqual([0, 4]);
+    expect(await result(table.search("bread", "fts"))).toEqual([2]);
     const [row] = await table.query().nearestToText("dog", ["title"]).toArray();
     expect(row).toMatchObject({ id: 3 });
     expect(row._score).toBeGreaterThan(0);
     const both = table.query().fullTextSearch("bread dog", { columns: ["title", "body"] });
-    expect(await found(both)).toEqual([0, 1, 2, 3]);
+    expect(await result(both)).toEqual([0, 1, 2, 3]);
     const filtered = table.query().fullTextSearch("dog").where("id > 0").select(["id"]).limit(5);
-    expect(await found(filtered)).toEqual([1, 3]);
+    expect(await result(filtered)).toEqual([1, 3]);
   });
 
-  it("takes structured queries", async () => {
+  it("the client sends structured queries", async () => {
     const match = (words: string, options = {}) => new MatchQuery(words, "body", options);
     const search = (query: MatchQuery | PhraseQuery | BoostQuery | BooleanQuery) =>
-      found(table.query().fullTextSearch(query));
+      result(table.query().fullTextSearch(query));
     expect(await search(match("fox dog"))).toEqual([0, 1, 4]);
     expect(await search(match("fox dog", { operator: Operator.And }))).toEqual([0]);
     expect(await search(match("sumer"))).toEqual([]);
@@ -70,13 +70,13 @@ describe("@lancedb/lancedb 0.39: full-text and hybrid search", () => {
     expect((await table.query().fullTextSearch(several).toArray())[0]).toMatchObject({ id: 3 });
   });
 
-  it("searches words and a vector together", async () => {
+  it("the client searches by words and by vector together", async () => {
     const reranker = await rerankers.RRFReranker.create(1);
     const query = table.query().nearestTo([4, 1]).fullTextSearch("snow").rerank(reranker);
     const rows = await query.limit(3).toArray();
     expect(rows).toHaveLength(3);
     expect(rows[0]).toMatchObject({ id: 4 });
-    // First of both legs: this client counts ranks from zero, so each gives 1 / (0 + k).
+    // First in both searches: this client counts ranks from zero, so each contributes 1 / (0 + k).
     expect(rows[0]._relevance_score).toBeCloseTo(1 / 1 + 1 / 1, 5);
   });
 });

@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ["../../harness/built.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // A server and an SDK runtime for each file: two at a time is what two cores carry.
+    // Each file runs a server and an SDK: two at a time fit on two cores.
     maxWorkers: 2,
   },
 });

@@ -17,20 +17,20 @@ def server():
 
 @pytest.fixture
 def name() -> str:
-    """A name that no other test uses."""
+    """An unused name."""
     return f"table_{next(_numbers)}"
 
 
 @pytest.fixture
 def rest(server):
-    """pylance's namespace client, which is the Rust client with Python around it."""
+    """pylance's namespace client, a Python wrapper of the Rust client."""
     header = {"header.Authorization": f"Bearer {server.key}"}
     return lance_namespace.connect("rest", {"uri": server.url, **header})
 
 
 @pytest.fixture
 def database(server):
-    """The LanceDB SDK in remote mode, with nothing but the server's address."""
+    """The LanceDB SDK in remote mode, configured with the server's address only."""
     return lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
 
 
@@ -42,6 +42,6 @@ def table(database, name):
 
 @pytest.fixture
 def server_database():
-    """The SDK on a server of its own, where nobody else's tables are listed."""
+    """The SDK on a separate server without tables of other tests."""
     with TemporaryRoot() as root, JoustServer(root) as server:
         yield lancedb.connect("db://joust", api_key=server.key, host_override=server.url)

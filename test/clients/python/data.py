@@ -1,4 +1,4 @@
-"""Arrow data for the tests, and its way to bytes and back."""
+"""Arrow data for the tests, and its conversion to bytes and back."""
 
 import io
 

@@ -1,6 +1,6 @@
-"""A process of its own that works with pylance on a table's files, past the server that serves them.
+"""A separate process that writes a table's files with pylance while a server serves them.
 
-Appends rows of new ids, deletes some of its own, compacts; prints what was done as JSON, one a line.
+Appends rows with new ids, deletes some of them, compacts; prints each action as a JSON line.
 Run as: python foreign_writer.py PATH FIRST_ID ROUNDS
 """
 
@@ -18,7 +18,7 @@ def is_conflict(error: Exception) -> bool:
 
 
 def surely(path: str, change) -> None:
-    """Until it is done: a conflict leaves nothing behind, and is the writer's to resolve."""
+    """Repeats until the commit succeeds: a conflict changes nothing, and the writer retries."""
     while True:
         try:
             return change(lance.dataset(path))

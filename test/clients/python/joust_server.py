@@ -1,4 +1,4 @@
-"""Starts the built server as a process of its own."""
+"""Starts the built server in a separate process."""
 
 import os
 import re

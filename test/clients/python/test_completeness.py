@@ -1,4 +1,4 @@
-"""Every operation that a namespace client offers is driven by one of these tests."""
+"""The tests call every operation that a namespace client offers."""
 
 import inspect
 import re
@@ -22,15 +22,15 @@ GENERATED_APIS = [
 ]
 
 NOT_DRIVEN_BY_PYLANCE = {
-    # Inherited, and answered by the client itself: not implemented.
+    # Inherited methods that the client answers itself: not implemented.
     "batch_commit_tables",
     "batch_create_table_versions",
     "update_field_metadata",
-    # Its older name is declare_table.
+    # The older name of declare_table.
     "create_empty_table",
     # pylance 14 sends every action as `{}`.
     "alter_transaction",
-    # About the client, not the server.
+    # Concerns the client and not the server.
     "namespace_id",
     "reset_ops_metrics",
     "retrieve_ops_metrics",
@@ -60,7 +60,7 @@ def called(pattern: str) -> set[str]:
     ],
     ids=["generated", "pylance"],
 )
-def test_every_operation_is_driven(apis, tests, not_driven, count):
+def test_every_operation_is_called(apis, tests, not_driven, count):
     offered = operations(*apis)
     assert len(offered) == count
     assert offered - called(tests) == not_driven

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from data import read_ipc_file
+from index_builds import wait_for_indexes
 from joust_server import REPOSITORY
 from lance_namespace_urllib3_client import models
-from waiting import until_indexed
 
 SOURCE = REPOSITORY.parent / "shared" / "data" / "debian.arrows"
 QUERIES = 100
@@ -35,7 +35,7 @@ def table(server, packages):
 
     create = ns.CreateTableIndexRequest
     started = time.monotonic()
-    # Fewer rounds of training than the default: the build is what these tests wait for.
+    # Fewer training iterations than the default: the build dominates the test time.
     quick = {"num_partitions": 64, "num_sub_vectors": 32, "max_iterations": 10}
     rest.create_table_index(
         create(id=id, column="vector", index_type="IVF_PQ", distance_type="cosine", **quick)
@@ -43,7 +43,7 @@ def table(server, packages):
     rest.create_table_scalar_index(create(id=id, column="size", index_type="BTREE"))
     rest.create_table_scalar_index(create(id=id, column="section", index_type="BITMAP"))
     listing = ns.ListTableIndicesRequest(id=id)
-    until_indexed(lambda: rest.list_table_indices(listing).indexes, 3, timeout=600)
+    wait_for_indexes(lambda: rest.list_table_indices(listing).indexes, 3, timeout=600)
     print(f"indexed in {time.monotonic() - started:.1f} s")
     return rest, id
 

@@ -1,4 +1,4 @@
-"""pylance writes a table's files while joust serves and writes the same table: nothing is lost."""
+"""pylance writes a table's files while joust serves and writes the same table: no write is lost."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def foreign_writer(path: str, first: int) -> subprocess.Popen:
 
 
 def outcome(writer: subprocess.Popen) -> tuple[set[int], int]:
-    """The ids that a writer has left in the table, and how often it compacted."""
+    """The ids that a writer has left in the table, and its number of compactions."""
     left: set[int] = set()
     compactions = 0
     for line in writer.stdout:
@@ -51,7 +51,7 @@ def together(*work) -> None:
         raise failures[0]
 
 
-def test_nothing_is_lost_on_either_side(server, table, name):
+def test_concurrent_writers_lose_no_rows(server, table, name):
     path = f"{server.root}/{name}.lance"
     table.create_index("id", config=BTree())
     writers = [foreign_writer(path, first) for first in (10_000, 20_000)]
@@ -80,7 +80,7 @@ def test_nothing_is_lost_on_either_side(server, table, name):
     assert sorted(dataset.to_table(["id"])["id"].to_pylist()) == sorted(expected)
     price = values(table, "price")
     assert [price[n] for n in range(5)] == [n / 2 + 8 for n in range(5)]
-    # The index answers for every row, whoever wrote it.
+    # The index answers for every row of both writers.
     for number in (4, 1_050, 2_099, 10_005, 20_105):
         assert table.count_rows(f"id = {number}") == int(number in expected)
 
@@ -96,7 +96,7 @@ def test_a_foreign_commit_is_seen_by_the_next_request(server, table, name):
     assert table.count_rows("id < 10") == 10
 
 
-def test_a_change_over_an_overwritten_table_is_made_of_its_new_rows(server, table, name):
+def test_a_change_after_a_foreign_overwrite_uses_the_new_rows(server, table, name):
     path = f"{server.root}/{name}.lance"
     lance.write_dataset(items(3, 500), path, mode="overwrite")
     table.update(where="id = 500", values={"price": 1.0})

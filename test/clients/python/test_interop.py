@@ -1,4 +1,4 @@
-"""Directories that other Lance tools write are served as they are, and joust's open in those tools."""
+"""joust serves directories of other Lance tools unchanged, and those tools open joust's tables."""
 
 import time
 
@@ -34,7 +34,7 @@ def count(rest, table: str) -> int:
 
 
 def count_once_found(rest, table: str) -> int:
-    """A root is looked through at most once a second for names that are not known."""
+    """joust scans a root for unknown names at most once a second."""
     deadline = time.monotonic() + 3
     while True:
         try:
@@ -70,7 +70,7 @@ def test_tables_written_while_joust_runs_appear(root):
         rows = items(60)
         lancedb.connect(root).create_table("late", rows)
         assert count_once_found(rest, "late") == 60
-        # A commit by another tool is seen by the very next request.
+        # The next request sees a commit of another tool.
         lance.write_dataset(items(5, start=60), f"{root}/late.lance", mode="append")
         assert count(rest, "late") == 65
 

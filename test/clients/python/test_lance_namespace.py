@@ -3,9 +3,9 @@
 import lance_namespace_urllib3_client as client
 import pytest
 from data import ipc_stream, items, read_ipc_file, vector_of
+from index_builds import wait_for_indexes
 from lance_namespace_urllib3_client import models
 from lance_namespace_urllib3_client.exceptions import ApiException, NotFoundException
-from waiting import until_indexed
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_namespaces(namespaces, name):
         namespaces.namespace_exists(name, models.NamespaceExistsRequest())
 
 
-def test_table_life(tables, namespaces, name, rows):
+def test_table_lifecycle(tables, namespaces, name, rows):
     namespaces.create_namespace(name, models.CreateNamespaceRequest())
     id = f"{name}$life"
     made = tables.create_table(id, ipc_stream(rows), properties='{"owner": "ann"}')
@@ -149,7 +149,7 @@ def test_indexes(tables, table, rows):
         table,
         create(column="vector", index_type="IVF_FLAT", distance_type="l2", num_partitions=4),
     )
-    listing = until_indexed(
+    listing = wait_for_indexes(
         lambda: tables.list_table_indices(table, models.ListTableIndicesRequest()).indexes, 3
     )
     columns = {index.columns[0]: index for index in listing}
@@ -253,7 +253,7 @@ def test_errors_carry_the_contract_code(tables, table):
     assert (missing.value.status, missing.value.data.code) == (404, 6)
 
 
-def test_a_wrong_key_is_refused(server, table):
+def test_a_wrong_key_is_rejected(server, table):
     configuration = client.Configuration(host=server.url)
     with client.ApiClient(configuration) as api:
         api.set_default_header("Authorization", "Bearer joust_wrong")

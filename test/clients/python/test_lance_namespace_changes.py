@@ -1,4 +1,4 @@
-"""The generated Python client: its apis by subject, for what changes tables and their versions."""
+"""The generated Python client: operations that change tables and their versions."""
 
 import lance_namespace_urllib3_client as client
 import pytest

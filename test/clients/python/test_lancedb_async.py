@@ -1,4 +1,4 @@
-"""The asynchronous half of `lancedb` 0.40 in remote mode, along its main line."""
+"""The asynchronous API of `lancedb` 0.40 in remote mode: the most common calls."""
 
 import asyncio
 from datetime import timedelta
@@ -131,8 +131,8 @@ def test_versions(run, name):
     run(work)
 
 
-def test_many_at_once(run, name):
-    """Appends and reads that run together on one table neither fail nor get lost."""
+def test_concurrent_requests(run, name):
+    """Concurrent appends and reads of one table neither fail nor lose rows."""
 
     async def work(database):
         table = await database.create_table(name, schema=ROWS.schema)

@@ -82,7 +82,7 @@ def test_a_computed_column_is_declared(table):
     table.add_columns(computed={"twice": "price * 2"})
     twice = table.schema.field("twice")
     assert twice.type == pa.float64()
-    # What the SDK reads to tell that it is a computed column.
+    # The SDK recognizes a computed column by this metadata.
     assert twice.metadata[b"computed_column.kind"] == b"sql"
     assert twice.metadata[b"computed_column.expression"] == b"price * 2"
     with pytest.raises(Exception, match="nope"):
@@ -111,7 +111,7 @@ def test_metadata_of_a_schema_is_kept(database, name):
     assert read.field("id").metadata[b"unit"] == b"piece"
 
 
-def test_types_survive(database, name):
+def test_types_are_preserved(database, name):
     schema = pa.schema(
         [
             ("tiny", pa.int8()),

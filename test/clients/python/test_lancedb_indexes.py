@@ -1,4 +1,4 @@
-"""`lancedb` 0.40 in remote mode: every kind of index that the client can ask for."""
+"""`lancedb` 0.40 in remote mode: every kind of index that the client supports."""
 
 from datetime import timedelta
 
@@ -167,14 +167,14 @@ def test_the_job_of_a_build(database, table):
     listed = {info.job_id: info for info in database.list_jobs()}
     assert listed[job.id].table == "indexed"
     assert database.open_job(job.id).status() == "finished"
-    # Nothing happens to a job that has ended; one that nobody knows is told.
+    # Cancelling an ended job does nothing; an unknown job is an error.
     assert database.cancel_job(job.id) is True
     assert database.cancel_job("nobody") is False
     assert job.events().num_rows > 0
     table.drop_index("category_idx")
 
 
-def test_indexes_that_cannot_be(table):
+def test_invalid_indexes_are_rejected(table):
     with pytest.raises(Exception, match="nope"):
         table.create_index("nope", config=BTree())
     with pytest.raises(Exception, match="vector|float"):

@@ -1,4 +1,4 @@
-"""What the LanceDB client sends in parts, and reads in parts: multipart writes, clones, large values."""
+"""Data that the LanceDB client writes and reads in parts: multipart writes, clones, large values."""
 
 import lancedb
 import pyarrow as pa
@@ -14,24 +14,24 @@ def db(server):
 
 
 def in_batches(table: pa.Table) -> pa.Table:
-    """The client deals batches out: one alone would go in one part."""
+    """The client distributes batches: a single batch would be sent as one part."""
     return pa.Table.from_batches(table.to_batches(max_chunksize=250))
 
 
-def test_a_write_in_parallel_is_one_version(db, name):
+def test_a_parallel_write_creates_one_version(db, name):
     table = db.create_table(name, items(100))
     table.add(in_batches(items(5_000, 100)), write_parallelism=4)
     assert table.count_rows() == 5_100
     assert len(table.list_versions()) == 2
     assert table.count_rows("id >= 100") == 5_000
-    # One of the creation, and one of each part: it did come in several.
+    # One transaction for the creation and one for each part: the client sent several parts.
     assert table.stats()["fragment_stats"]["num_fragments"] > 2
     table.add(in_batches(items(3_000)), mode="overwrite", write_parallelism=3)
     assert table.count_rows() == 3_000
     assert len(table.list_versions()) == 3
 
 
-def test_a_write_in_parallel_that_fails_leaves_nothing(db, name):
+def test_a_failed_parallel_write_leaves_nothing(db, name):
     table = db.create_table(name, items(10))
     first = items(10).to_batches()[0]
 
@@ -46,7 +46,7 @@ def test_a_write_in_parallel_that_fails_leaves_nothing(db, name):
     assert len(table.list_versions()) == 1
 
 
-def test_clones_stand_on_their_own(db, name):
+def test_clones_are_independent(db, name):
     source = db.create_table(name, items(50))
     source.tags.create("v1", 1)
     source.delete("id < 10")
@@ -78,7 +78,7 @@ def blobs(db):
     return table, values, rows["_rowid"].to_pylist()
 
 
-def test_blob_columns_are_known_and_read_as_descriptors(blobs):
+def test_blob_columns_are_read_as_descriptors(blobs):
     table, values, _ = blobs
     assert table.blob_columns() == ["image"]
     rows = table.search().to_arrow().sort_by("id")["image"].to_pylist()
@@ -90,7 +90,7 @@ def test_blob_columns_are_known_and_read_as_descriptors(blobs):
 def test_blobs_are_fetched_whole(blobs):
     table, values, ids = blobs
     assert table.fetch_blobs("image", ids).to_pylist() == values
-    # More than one answer may hold: the client asks for fewer at a time.
+    # More than one response may contain: the client requests fewer rows at a time.
     many = table.fetch_blobs("image", [ids[4]] * 40)
     assert [len(value) for value in many.to_pylist()] == [5_000_000] * 40
 

@@ -1,4 +1,4 @@
-"""`lancedb` 0.40 in remote mode: every shape of `merge_insert`."""
+"""`lancedb` 0.40 in remote mode: every form of `merge_insert`."""
 
 from datetime import timedelta
 
@@ -21,14 +21,14 @@ def test_upsert(table):
     assert ids(table) == list(range(14))
 
 
-def test_insert_what_is_missing(table):
+def test_insert_unmatched_rows(table):
     new = items(4, start=8).set_column(1, "name", pa.array(["new"] * 4))
     merged = table.merge_insert("id").when_not_matched_insert_all().execute(new)
     assert (merged.num_updated_rows, merged.num_inserted_rows) == (0, 2)
     assert table.count_rows("name = 'new'") == 2
 
 
-def test_update_what_is_there(table):
+def test_update_matched_rows(table):
     new = items(4, start=8).set_column(1, "name", pa.array(["new"] * 4))
     merged = table.merge_insert("id").when_matched_update_all().execute(new)
     assert (merged.num_updated_rows, merged.num_inserted_rows) == (2, 0)
@@ -43,7 +43,7 @@ def test_update_under_a_condition(table):
     assert values(table, "price")[9] == 4.5
 
 
-def test_delete_what_the_source_lacks(table):
+def test_delete_rows_missing_in_the_source(table):
     merge = table.merge_insert("id").when_not_matched_by_source_delete("id < 5")
     merged = merge.execute(items(2))
     assert (merged.num_deleted_rows, merged.num_updated_rows) == (3, 0)
@@ -75,7 +75,7 @@ def test_merge_with_a_timeout_and_without_an_index(table):
     assert table.count_rows() == 11
 
 
-def test_merges_that_cannot_be(table):
+def test_invalid_merges_are_rejected(table):
     with pytest.raises(Exception, match="nope"):
         table.merge_insert("nope").when_not_matched_insert_all().execute(items(1))
     twice = pa.concat_tables([items(1), items(1)])

@@ -1,4 +1,4 @@
-"""`lancedb` 0.40 on a namespace: it asks joust where tables are, and reads and writes them itself."""
+"""`lancedb` 0.40 on a namespace: joust provides the locations, and the SDK reads and writes the tables itself."""
 
 import lance_namespace as ns
 import lancedb

@@ -52,7 +52,7 @@ def test_nearest(table, near):
     assert answer["_distance"].to_pylist() == pytest.approx(np.sort(distances(42))[:5], abs=1e-5)
     assert answer.schema.field("_distance").type == pa.float32()
     assert answer.schema.names == [*ROWS.schema.names, "_distance"]
-    # The limit is 10 when none is given.
+    # The default limit is 10.
     assert table.search(near).to_arrow().num_rows == 10
 
 
@@ -75,7 +75,7 @@ def test_probes(table):
     assert one[0] == 3
     many = found(table.search(near).minimum_nprobes(2).maximum_nprobes(8).limit(20))
     assert len(many) == 20
-    # No upper bound: every partition is looked at when that takes it to fill the answer.
+    # Without an upper bound all partitions are searched if necessary to fill the result.
     every = found(table.search(near).minimum_nprobes(1).maximum_nprobes(0).limit(550))
     assert len(every) == 550
     assert found(table.search(near).nprobes(8).refine_factor(3).limit(20)) == nearest(3, 20)
@@ -139,7 +139,7 @@ def test_row_ids(table):
     assert sorted(again["id"].to_pylist()) == [3, 7, 7]
 
 
-def test_several_vectors(table):
+def test_several_query_vectors(table):
     answer = table.search([VECTORS[3], VECTORS[550]]).nprobes(8).limit(4).to_arrow()
     assert answer.schema.field("query_index").type == pa.int32()
     by_query = {0: [], 1: []}
@@ -201,7 +201,7 @@ def test_binary_vectors_by_hamming_distance(database, name):
 
 
 def test_multivectors(database, name):
-    """Late interaction: a row has several vectors, and so has the query."""
+    """Late interaction: rows and query have several vectors each."""
     vector = pa.list_(pa.list_(pa.float32(), 2))
     schema = pa.schema([("id", pa.int64()), ("vector", vector)])
     rows = [
@@ -226,7 +226,7 @@ def test_multivectors(database, name):
     ],
     ids=["unknown column in a filter", "broken filter", "unknown column", "metric"],
 )
-def test_queries_that_cannot_be(table, spoil, said):
+def test_invalid_queries_are_rejected(table, spoil, said):
     with pytest.raises(Exception, match=said):
         spoil(table.search(VECTORS[1]).limit(3)).to_arrow()
 

@@ -17,13 +17,13 @@ def test_rows_are_added(table):
     found = table.search().where("id = 99").to_list()
     assert found == [row]
 
-    # A column that is not given is null, whatever the order of the others.
+    # A missing column becomes null, in any column order.
     table.add([{"name": "half", "id": 100}])
     [half] = table.search().where("id = 100").to_list()
     assert half == {"id": 100, "name": "half", "category": None, "price": None, "vector": None}
 
 
-def test_a_column_that_takes_no_nulls_must_be_given(database, name):
+def test_a_non_null_column_is_required(database, name):
     schema = pa.schema([pa.field("item", pa.string()), pa.field("price", pa.float64(), False)])
     table = database.create_table(name, schema=schema)
     table.add([{"item": "foo", "price": 10.0}])
@@ -49,7 +49,7 @@ def test_many_batches_in_one_append(table):
     assert ids(table) == list(range(1010))
 
 
-def test_bad_vectors(database, name):
+def test_invalid_vectors_are_rejected(database, name):
     good = {"id": 1, "vector": [1.0, 2.0]}
     not_a_number = {"id": 2, "vector": [1.0, float("nan")]}
     table = database.create_table(name, [good])
@@ -66,7 +66,7 @@ def test_bad_vectors(database, name):
     assert values(table, "vector")[5] is None
 
 
-def test_data_of_another_shape_is_refused(table):
+def test_data_with_another_schema_is_rejected(table):
     with pytest.raises(Exception, match="nope"):
         table.add(pa.table({"id": [11], "nope": ["x"]}))
     with pytest.raises(Exception):
@@ -126,7 +126,7 @@ def test_rows_are_deleted(table):
     assert table.count_rows() == 0
 
 
-def test_a_write_is_seen_by_every_handle(database, table):
+def test_every_handle_sees_a_write(database, table):
     other = database.open_table(table.name)
     table.add(items(1, start=10))
     assert other.count_rows() == 11

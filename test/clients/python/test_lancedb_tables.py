@@ -77,7 +77,7 @@ def test_modes_of_creation(database, name):
     assert database.open_table(name).count_rows() == 1
 
 
-def test_creation_refuses_bad_vectors(database, name):
+def test_creation_rejects_invalid_vectors(database, name):
     rows = [{"id": 1, "vector": [1.0, float("nan")]}, {"id": 2, "vector": [3.0, 4.0]}]
     with pytest.raises(Exception, match="NaN|bad"):
         database.create_table(name, rows)
@@ -87,7 +87,7 @@ def test_creation_refuses_bad_vectors(database, name):
 
 
 @pytest.mark.parametrize("wrong", ["with space", "with/slash", "", "ünïcode"])
-def test_the_client_refuses_names_itself(database, wrong):
+def test_the_client_rejects_invalid_names(database, wrong):
     with pytest.raises(ValueError):
         database.create_table(wrong, items(1))
 
@@ -95,7 +95,7 @@ def test_the_client_refuses_names_itself(database, wrong):
 def test_an_unknown_table(database):
     with pytest.raises(ValueError, match="not found"):
         database.open_table("nowhere")
-    # What the SDK's own test of its server wants.
+    # Required by the SDK's own test of its server.
     database.drop_table("nowhere")
 
 
@@ -187,7 +187,7 @@ def test_namespaces(database, name):
 
 
 def test_the_namespace_client_of_a_connection(database, name):
-    """The SDK hands out a `lance_namespace` client of the same server, with the same key."""
+    """The SDK provides a `lance_namespace` client for the same server and key."""
     database.create_table(name, items(6))
     client = database.namespace_client()
     client.table_exists(ns.TableExistsRequest(id=[name]))
@@ -209,8 +209,8 @@ def test_a_wrong_key(server):
         stranger.open_table("any")
 
 
-def test_failures_are_told_at_once(database, table):
-    """The client tries again on 409 and 5xx, and then hides what was said: no failure here is one."""
+def test_failures_are_not_retried(database, table):
+    """The client retries on 409 and 5xx and then hides the message: no failure here has such a status."""
     table.tags.create("taken", 1)
     table.create_index("id", config=BTree(), wait_timeout=timedelta(seconds=60))
     failures = [

@@ -30,7 +30,7 @@ STORIES = [
 
 @pytest.fixture(scope="module")
 def table(server):
-    """Six stories with two text columns, both indexed, and a vector that is nearest to its own id."""
+    """Six stories with two indexed text columns, and a vector that is nearest to its own id."""
     database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
     rows = [
         {"id": id, "title": title, "body": body, "vector": [float(id), 1.0]}
@@ -58,7 +58,7 @@ def test_words(table):
     scores = answer["_score"].to_pylist()
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
-    # Both columns when none is named; stems of words are the same.
+    # Without column names both columns are searched; words are stemmed.
     assert found(table.search("bread")) == holding("bread", 0) | holding("bread", 1) == {2, 3}
     assert found(table.search("meals", fts_columns=["title", "body"])) == {3}
     assert found(table.search("sleeping", query_type="fts")) == {1}
@@ -137,7 +137,7 @@ def test_rows_after_the_index_are_found(database, name):
 
 
 def test_a_search_without_an_index(database, name):
-    """A column that is named is read through; without a name there is nothing to look in."""
+    """A named column is scanned without an index; without a name there is no column to search."""
     table = database.create_table(name, [{"id": 1, "text": "an apple"}, {"id": 2, "text": "a pear"}])
     assert found(table.search("apple", fts_columns="text")) == {1}
     with pytest.raises(Exception, match="index"):
@@ -163,10 +163,10 @@ def test_hybrid_search(table):
     assert "_rowid" not in answer.schema.names
 
 
-def test_hybrid_search_ranks_what_both_legs_find_first(table):
+def test_hybrid_search_ranks_rows_of_both_searches_first(table):
     answer = hybrid(table, [5.0, 1.0], "snow").rerank(RRFReranker(K=1)).limit(6).to_arrow()
     assert answer["id"][0].as_py() == 5
-    # First of both legs: 1 / (1 + K) of each.
+    # First in both searches: each contributes 1 / (1 + K).
     assert answer["_relevance_score"][0].as_py() == pytest.approx(1 / 2 + 1 / 2)
 
 

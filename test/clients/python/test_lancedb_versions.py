@@ -37,7 +37,7 @@ def test_checkout(versioned):
     versioned.checkout_latest()
     versioned.add(items(1, start=20))
     assert versioned.count_rows() == 21
-    # The client's own words for every 404 of a table.
+    # The client's fixed message for every 404 of a table.
     with pytest.raises(ValueError, match="not found"):
         versioned.checkout(99)
 

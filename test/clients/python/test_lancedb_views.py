@@ -17,7 +17,7 @@ def test_a_computed_column_is_refreshed(table):
         table.refresh_column_async("price")
 
 
-def test_rows_that_fail_are_told(table):
+def test_rows_that_fail_are_listed(table):
     table.add_columns(computed={"ratio": "10 / id"})
     result = table.refresh_column_async("ratio").wait()
     assert (result.rows_assigned, result.rows_failed) == (9, 1)

@@ -3,8 +3,8 @@
 import lance_namespace as ns
 import pytest
 from data import ipc_stream, items, read_ipc_file, vector_of
+from index_builds import wait_for_indexes
 from lance_namespace_urllib3_client import models
-from waiting import until_indexed
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_namespaces(rest, name):
         rest.describe_namespace(ns.DescribeNamespaceRequest(id=[name]))
 
 
-def test_table_life(rest, name, rows):
+def test_table_lifecycle(rest, name, rows):
     rest.create_namespace(ns.CreateNamespaceRequest(id=[name]))
     id = [name, "life"]
     made = rest.create_table(ns.CreateTableRequest(id=id), ipc_stream(rows))
@@ -109,7 +109,7 @@ def test_indexes(rest, table):
         create(id=table, column="vector", index_type="IVF_FLAT", distance_type="l2")
     )
     list_request = ns.ListTableIndicesRequest(id=table)
-    listing = until_indexed(lambda: rest.list_table_indices(list_request).indexes, 2)
+    listing = wait_for_indexes(lambda: rest.list_table_indices(list_request).indexes, 2)
     named = next(index.index_name for index in listing if index.columns == ["id"])
     stats = rest.describe_table_index_stats(
         ns.DescribeTableIndexStatsRequest(id=table, index_name=named)

@@ -12,8 +12,8 @@ from data import ipc_stream, items, vector_of
 @pytest.fixture(params=["storage", "joust"])
 def place(request, rest, name):
     """
-    Where a dataset is: the arguments of every call. Its commits go to the storage, or through joust
-    when the table is declared with managed versioning.
+    The arguments that locate a dataset. Commits write to the storage, or through joust if the table
+    is declared with managed versioning.
     """
     place = {"namespace_client": rest, "table_id": [name]}
     if request.param == "joust":
@@ -27,7 +27,7 @@ def place(request, rest, name):
 
 @pytest.fixture
 def count(rest, name):
-    """The rows as joust counts them."""
+    """The row count reported by joust."""
     return lambda: rest.count_table_rows(ns.CountTableRowsRequest(id=[name])).count
 
 
@@ -47,7 +47,7 @@ def test_append_and_overwrite(place, count):
     assert lance.dataset(**place).schema.names == ["word"]
 
 
-def test_what_joust_writes_is_read(place, rest, name):
+def test_rows_written_by_joust_are_read(place, rest, name):
     rest.insert_into_table(ns.InsertIntoTableRequest(id=[name]), ipc_stream(items(2, start=10)))
     rest.delete_from_table(ns.DeleteFromTableRequest(id=[name], predicate="id < 4"))
     dataset = lance.dataset(**place)
@@ -116,7 +116,7 @@ def test_indexes(place, rest, name):
 
 
 def test_two_writers(place, count):
-    """Whoever loses the race for a version tries the next: nothing is lost."""
+    """A writer that loses the race for a version tries the next one: no row is lost."""
 
     def append(start: int) -> None:
         lance.write_dataset(items(5, start=start), **place, mode="append")

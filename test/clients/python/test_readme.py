@@ -1,4 +1,4 @@
-"""The Python of README.md does what it says."""
+"""The Python code of README.md works as described."""
 
 import re
 

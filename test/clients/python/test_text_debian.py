@@ -1,5 +1,5 @@
-"""The real table's descriptions, searched by an FTS index: ranking against BM25 computed plainly, and
-what is found against Lance's own index."""
+"""Full-text search over real package descriptions: the ranking is compared with a plain BM25, and the
+matches with those of Lance's own index."""
 
 import math
 import random
@@ -10,13 +10,13 @@ import lance_namespace as ns
 import pyarrow as pa
 import pytest
 from data import read_ipc_file
+from index_builds import wait_for_indexes
 from joust_server import JoustServer, TemporaryRoot
 from lance_namespace_urllib3_client import models
 from test_debian import SOURCE
-from waiting import until_indexed
 
 pytestmark = pytest.mark.skipif(not SOURCE.exists(), reason=f"{SOURCE.name} is not here")
-# Words of letters and digits, in lower case: what this file can compute by itself.
+# Words of letters and digits in lower case, which this file can tokenize itself.
 PLAIN = {"with_position": True, "stem": False, "remove_stop_words": False, "ascii_folding": False}
 
 
@@ -43,7 +43,7 @@ def rest(descriptions):
             )
             client.create_table_index(request)
             listing = ns.ListTableIndicesRequest(id=[name])
-            until_indexed(lambda: client.list_table_indices(listing).indexes, 1)  # noqa: B023
+            wait_for_indexes(lambda: client.list_table_indices(listing).indexes, 1)  # noqa: B023
         yield client
 
 
@@ -84,7 +84,7 @@ def phrase(terms):
 
 
 def kept(length):
-    """A length as one byte keeps it: four bits of it above 40, as Lucene has it."""
+    """A length encoded in one byte like Lucene: four significant bits above 40."""
     free = length - 24
     if free < 16:
         return length
@@ -124,7 +124,7 @@ class Corpus:
         return found
 
     def pick(self, seeded, count):
-        """Words of some row, so that they are as frequent as words are."""
+        """Words of a random row, so that their frequencies are realistic."""
         words = self.words[seeded.choice(list(self.words)[:5000])] or ["the"]
         return [seeded.choice(words) for _ in range(count)]
 
@@ -146,7 +146,7 @@ def test_ranking_is_bm25(rest, corpus, seeded, section):
             assert section in (None, corpus.section[row])
 
 
-def test_the_same_rows_are_found_as_by_the_native_index(rest, corpus, seeded):
+def test_matches_equal_those_of_the_native_index(rest, corpus, seeded):
     def fuzzy(word):
         return match(word, fuzziness=1, max_expansions=1000, prefix_length=1)
 

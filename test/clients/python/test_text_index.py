@@ -1,4 +1,4 @@
-"""An FTS index is an entry of joust's own kind in the table: other tools pass over it and keep it."""
+"""An FTS index is an entry of joust's index type in the table: other tools ignore and keep it."""
 
 from datetime import timedelta
 
@@ -8,9 +8,9 @@ import lancedb
 import pyarrow as pa
 import pytest
 from data import ipc_stream, read_ipc_file
+from index_builds import wait_for_indexes
 from joust_server import JoustServer, TemporaryRoot
 from lance_namespace_urllib3_client import models
-from waiting import until_indexed
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def rest(root):
         client.create_table_index(
             ns.CreateTableIndexRequest(id=["t"], column="text", index_type="FTS")
         )
-        until_indexed(lambda: indexes(client), 1)
+        wait_for_indexes(lambda: indexes(client), 1)
         yield client
 
 
@@ -44,7 +44,7 @@ def indexes(rest):
 
 
 def cats(rest):
-    """Ids of the rows that have a cat in their text."""
+    """Ids of the rows whose text contains a cat."""
     words = models.StringFtsQuery(query="cats", columns=["text"])
     request = models.QueryTableRequest(
         id=["t"],
@@ -59,7 +59,7 @@ def odd(*bounds):
     return [i for i in range(*bounds) if i % 2]
 
 
-def test_pylance_keeps_it(root, rest):
+def test_pylance_keeps_the_index(root, rest):
     assert cats(rest) == odd(100)
     path = f"{root}/t.lance"
 

@@ -1,40 +1,39 @@
 /**
- * Tells whether a history of concurrent operations on one object is linearizable: whether each operation can
- * have taken effect at one moment between its begin and its end, in an order in which all outputs are right.
+ * Checks whether a history of concurrent operations on one object is linearizable: each operation takes effect
+ * at one moment between its begin and its end, in an order in which all outputs are correct.
  *
- * The search is Wing's and Gong's with Lowe's memoization, as in porcupine: it walks along the begins and ends
- * in the order of time, lets each operation that has begun take effect when its output fits, and goes back when
- * an end comes whose operation has not taken effect. Of all ways to one set of operations and one state only
- * the first is followed.
+ * The search is that of Wing and Gong with Lowe's memoization, as in porcupine. It follows the begins and ends
+ * in time order, applies each begun operation whose output fits, and backtracks at an end whose operation has
+ * not been applied. It visits each pair of a set of applied operations and a state once.
  */
 
 /** A call of one client. */
 export interface Operation<Input, Output> {
   readonly input: Input;
-  /** Absent: nobody knows whether it took effect, nor when. It may take effect for ever. */
+  /** Absent: the outcome is unknown. The operation may take effect at any later time or never. */
   readonly output?: Output;
-  /** Any clock's time, the same for all operations. */
+  /** Timestamps of one clock for all operations. */
   readonly begun: number;
   readonly ended: number;
 }
 
-/** What an object does when one operation follows another. States and outputs are compared as JSON. */
+/** A sequential model of an object. States and outputs are compared as JSON. */
 export interface Model<State, Input, Output> {
   readonly initial: State;
-  /** Every output that an operation may have in a state, and the state afterwards. */
+  /** Every output that an operation may have in a state, with the next state. */
   outcomes(state: State, input: Input): readonly (readonly [Output, State])[];
 }
 
-/** The operations in an order that explains the history; of one that has none, the longest that was found. */
+/** An order of the operations that explains the history, or else the longest partial order. */
 export interface Verdict<Input, Output> {
   readonly linearizable: boolean;
   readonly order: readonly Operation<Input, Output>[];
 }
 
-/** Steps of a search beyond which it is given up. */
+/** Limit of search steps. */
 const MOST_STEPS = 5_000_000;
 
-/** @throws when the search takes too long */
+/** @throws if the search exceeds the limit */
 export function check<State, Input, Output>(
   model: Model<State, Input, Output>,
   history: readonly Operation<Input, Output>[],
@@ -79,7 +78,7 @@ export function check<State, Input, Output>(
 const inOrder = <T>(history: readonly T[], order: readonly number[]): T[] =>
   order.map((index) => history[index] as T);
 
-/** The states that an object may be in: several, where the outcome of an operation is not known. */
+/** The possible states of the object: several if the outcome of an operation is unknown. */
 class States<State> {
   readonly key: string;
 
@@ -102,7 +101,7 @@ class States<State> {
     const add = (state: State) => next.set(JSON.stringify(state), state);
     const wanted = JSON.stringify(output);
     for (const state of this.all) {
-      // It may as well have done nothing.
+      // The operation may have had no effect.
       if (output === undefined) add(state);
       for (const [given, after] of model.outcomes(state, input)) {
         if (output === undefined || JSON.stringify(given) === wanted) add(after);
@@ -120,7 +119,7 @@ interface Entry {
   next: Entry | undefined;
 }
 
-/** The begins and ends of operations that have not taken effect, in the order of time. */
+/** Begins and ends of pending operations in time order. */
 class Timeline {
   first: Entry | undefined;
   readonly #ends: Entry[] = [];
@@ -134,7 +133,7 @@ class Timeline {
         time: output === undefined ? Number.POSITIVE_INFINITY : ended,
       },
     ]);
-    // At one time begins come first: the operations may overlap.
+    // At equal times begins sort first: the operations may overlap.
     events.sort((a, b) => byTime(a.time, b.time) || (a.kind < b.kind ? -1 : 1));
     let last: Entry | undefined;
     for (const { kind, operation } of events) {
@@ -146,7 +145,7 @@ class Timeline {
     }
   }
 
-  /** Takes an operation out. */
+  /** Removes an operation. */
   lift(begin: Entry): void {
     for (const entry of [begin, this.#end(begin)]) {
       if (entry.previous) entry.previous.next = entry.next;
@@ -155,7 +154,7 @@ class Timeline {
     }
   }
 
-  /** Puts the operation back that was taken out last. */
+  /** Restores the operation that was removed last. */
   put(begin: Entry): void {
     for (const entry of [this.#end(begin), begin]) {
       if (entry.previous) entry.previous.next = entry;
@@ -169,5 +168,5 @@ class Timeline {
   }
 }
 
-/** Also of two that never come, whose difference is no number. */
+/** Handles two infinite times, whose difference is NaN. */
 const byTime = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1);

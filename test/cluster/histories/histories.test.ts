@@ -3,17 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Client } from "../../harness/client.js";
 import { newKey, type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
-import { onSharedRoots } from "../both-places.js";
+import { describeOnSharedRoots } from "../shared-roots.js";
 import { prepare, runHistory } from "./run.js";
 
-/** `JOUST_TEST_SEED=7` runs that seed only, `JOUST_TEST_SEEDS=200` so many. */
+/** `JOUST_TEST_SEED=7` runs that seed only, `JOUST_TEST_SEEDS=200` runs 200 seeds. */
 const only = process.env.JOUST_TEST_SEED;
 const seedsOf = (usual: number): number[] => {
   if (only !== undefined) return [Number(only)];
   return Array.from({ length: Number(process.env.JOUST_TEST_SEEDS ?? usual) }, (_, n) => n + 1);
 };
 
-// Other commits would be versions too.
+// Maintenance commits would add versions.
 const args = ["--maintenance", "off"];
 
 async function expectLinearizable(seed: number, clients: readonly Client[]): Promise<void> {
@@ -30,7 +30,7 @@ describe("concurrent histories of one server", () => {
     await prepare(server.client);
   });
   afterAll(() => server.stop());
-  it.each(seedsOf(5))("are linearizable (seed %i)", (seed) =>
+  it.each(seedsOf(5))("are linearizable on one server (seed %i)", (seed) =>
     expectLinearizable(seed, [server.client]),
   );
 });
@@ -49,10 +49,12 @@ describe("concurrent histories of two servers of two threads each, on one direct
     removeDir(root);
   });
   const clients = () => servers.map(({ client }) => client);
-  it.each(seedsOf(20))("are linearizable (seed %i)", (seed) => expectLinearizable(seed, clients()));
+  it.each(seedsOf(20))("are linearizable on two servers (seed %i)", (seed) =>
+    expectLinearizable(seed, clients()),
+  );
 });
 
-onSharedRoots((root) => {
+describeOnSharedRoots((root) => {
   describe("concurrent histories of two servers, one of which is killed and started again", () => {
     let servers: Server[];
     beforeAll(async () => {
@@ -60,11 +62,11 @@ onSharedRoots((root) => {
       await prepare((servers[0] as Server).client);
     }, 60_000);
     it.each(seedsOf(1))(
-      "are linearizable (seed %i)",
+      "are linearizable while a server is killed and restarted (seed %i)",
       async (seed) => {
         const clients = () => servers.map(({ client }) => client);
         const running = runHistory(seed, clients(), `k${seed}`);
-        // Long enough for some requests to be under way, and not for all to be done.
+        // Long enough for some requests to be in flight and for others to be pending.
         await delay(300);
         await servers[1]?.kill();
         const { violations } = await running;

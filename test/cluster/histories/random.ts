@@ -1,4 +1,4 @@
-/** Numbers that a seed decides. */
+/** Seeded random numbers. */
 export class Random {
   #state: number;
 

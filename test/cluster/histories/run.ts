@@ -4,7 +4,7 @@ import { check, type Operation } from "./checker.js";
 import { Random } from "./random.js";
 import { type AnyModel, type Output, type Step, type Subject, subjects } from "./subjects.js";
 
-/** Clients of each kind of object that ask at the same time, and how often each does. */
+/** Concurrent clients per kind of object, and requests per client. */
 const CLIENTS = 4;
 const REQUESTS = 12;
 
@@ -12,25 +12,25 @@ interface Recorded extends Operation<unknown, Output> {
   readonly object: string;
 }
 
-/** What came of a history. */
+/** The result of a history. */
 export interface History {
-  /** In words, what is not linearizable. */
+  /** A description of each part that is not linearizable. */
   readonly violations: string[];
-  /** Answers that say that the server failed. */
+  /** Responses that report an internal error. */
   readonly failures: string[];
-  /** Requests without an answer. */
+  /** Requests without a response. */
   readonly unanswered: number;
 }
 
-/** Makes what histories need, once for each root. */
+/** Creates what the histories need, once per root. */
 export async function prepare(client: Client): Promise<void> {
   for (const subject of subjects) await subject.prepare(client);
 }
 
 /**
- * Runs clients that do what a seed says, all kinds of objects at once, and checks each object by itself.
- * `servers`: those of one catalog; each request goes to any of them. The same seed sends the same requests; in
- * which order they take effect is the servers' matter.
+ * Runs seeded clients on all kinds of objects at once and checks the history of each object.
+ * `servers`: servers of one catalog; each request is sent to any of them. The same seed sends the same
+ * requests; the servers determine the order in which they take effect.
  */
 export async function runHistory(
   seed: number,
@@ -58,7 +58,7 @@ export async function runHistory(
         if (answer === undefined) unanswered++;
         else if (answer.status >= 500) failures.push(`${answer.status} ${answer.text}`);
         for (const { object, input, read } of step.about) {
-          // A failure may come after the work was done.
+          // The work may be done although the response reports a failure.
           const output = answer === undefined || answer.status >= 500 ? undefined : read(answer);
           if (answer && answer.status < 500 && output === undefined) {
             failures.push(`${JSON.stringify(input)} of ${object}: ${answer.status} ${answer.text}`);
@@ -80,7 +80,7 @@ export async function runHistory(
 }
 
 interface Timed {
-  /** Absent: the connection broke, which does not tell what was done. */
+  /** Absent: the connection broke, so the outcome is unknown. */
   readonly answer: Answer | undefined;
   readonly begun: number;
   readonly ended: number;
@@ -93,7 +93,7 @@ async function timed(step: Step, server: Client): Promise<Timed | "not sent"> {
     return { answer, begun, ended: performance.now() };
   } catch (error) {
     const { cause } = error as { cause?: { code?: unknown } };
-    // Nobody listens.
+    // No server listens.
     if (cause?.code === "ECONNREFUSED") return "not sent";
     return { answer: undefined, begun, ended: performance.now() };
   }

@@ -1,16 +1,16 @@
-/** What histories do, each on an object of its own, and what the object may answer. */
+/** The operations of histories, each on its own object, and the sequential models of the objects. */
 import { items } from "../../harness/arrow.js";
 import type { Answer, Client } from "../../harness/client.js";
 import type { Model } from "./checker.js";
 import type { Random } from "./random.js";
 
-/** What an operation tells; plain JSON. */
+/** The output of an operation as plain JSON. */
 export type Output = string | number | null | readonly (string | number)[];
 
-/** A model of any state. */
+/** A model with any state type. */
 export type AnyModel = Model<unknown, unknown, Output>;
 
-/** One request, and what it tells of the objects that it is about. */
+/** One request and its outputs for the objects it concerns. */
 export interface Step {
   send(client: Client): Promise<Answer>;
   readonly about: readonly About[];
@@ -19,7 +19,7 @@ export interface Step {
 export interface About {
   readonly object: string;
   readonly input: unknown;
-  /** What the answer says; undefined where it does not say what happened. */
+  /** The output in the response; undefined if the response does not determine the outcome. */
   read(answer: Answer): Output | undefined;
 }
 
@@ -27,9 +27,9 @@ export interface About {
 export interface Subject {
   readonly name: string;
   readonly model: AnyModel;
-  /** Its objects in a history. */
+  /** Its objects in one history. */
   objects(history: string): readonly string[];
-  /** Makes what all histories share. */
+  /** Creates what all histories share. */
   prepare(client: Client): Promise<void>;
   step(random: Random, history: string): Step;
 }
@@ -39,11 +39,11 @@ const model = <State, Input>(
   outcomes: Model<State, Input, Output>["outcomes"],
 ): AnyModel => ({ initial, outcomes }) as AnyModel;
 
-/** An answer's contract code; undefined for success. */
+/** The error code of a response; undefined for success. */
 const codeOf = ({ status, json }: Answer): number | undefined =>
   status < 300 ? undefined : json.code;
 
-/** The word for a code, or what success says. A code that has none may mean that something was done. */
+/** A word for the error code, or the output of a success. With any other code the change may have happened. */
 const reads =
   (words: Readonly<Record<number, string>>, success: (answer: Answer) => Output = () => "ok") =>
   (answer: Answer): Output | undefined => {
@@ -51,7 +51,7 @@ const reads =
     return code === undefined ? success(answer) : words[code];
   };
 
-/** Concurrent modification: nothing was done, and the client is to try again. */
+/** Concurrent modification: nothing was changed, and the client may retry. */
 const REFUSED = { 14: "refused" };
 
 /** One request about one object. */
@@ -60,7 +60,7 @@ const step = (object: string, input: unknown, send: Step["send"], read: About["r
   about: [{ object, input, read }],
 });
 
-/** Versions of the table that tags and branches name; version n has n rows. */
+/** Versions of the table that tags and branches refer to; version n has n rows. */
 const VERSIONS = 4;
 
 const versioned = (id: string) => async (client: Client) => {
@@ -70,7 +70,7 @@ const versioned = (id: string) => async (client: Client) => {
 
 type TagInput = { create: number } | { update: number } | "delete" | "get";
 
-/** State: the version that the tag names. */
+/** State: the version of the tag. */
 const tagModel = model<number | null, TagInput>(null, (version, input) => {
   if (input === "get") return [[version, version]];
   if (input === "delete") {
@@ -112,7 +112,7 @@ const tags: Subject = {
           (answer) => (codeOf(answer) === 8 ? null : reads({}, ({ json }) => json.version)(answer)),
         );
       default:
-        // Each tag of a listing is a read of its own.
+        // Each tag of a listing counts as a separate read.
         return {
           send: post("list"),
           about: this.objects(history).map((object) => ({
@@ -127,7 +127,7 @@ const tags: Subject = {
 
 type BranchInput = { create: number } | "delete" | "get";
 
-/** State: the version that the branch began at, which tells its rows. */
+/** State: the parent version of the branch, which determines its rows. */
 const branchModel = model<number | null, BranchInput>(null, (version, input) => {
   if (input === "get") return [[version, version]];
   if (input === "delete") {
@@ -195,7 +195,7 @@ const metadata: Subject = {
       const read = reads({}, ({ json }) => JSON.stringify(json.schema.metadata ?? {}));
       return step(`${id}`, "get", describe, read);
     }
-    // Different keys too: two changes must not both be in what is read.
+    // The keys differ too: one read must not contain both changes.
     const value = { [random.of(["a", "b"])]: `${random.upTo(1_000_000)}` };
     const set = (client: Client) => client.post(`/v1/table/${id}/schema_metadata/update`, value);
     return step(`${id}`, { set: JSON.stringify(value) }, set, reads(REFUSED));
@@ -220,7 +220,7 @@ const namespaceModel = model<string | null, NamespaceInput>(null, (value, input)
 
 const namespaces: Subject = {
   name: "properties of a namespace",
-  // A change that another one has come before may be refused.
+  // A change that loses against a concurrent one may be rejected.
   model: {
     initial: null,
     outcomes: (state, input) => [
@@ -256,10 +256,10 @@ const namespaces: Subject = {
   },
 };
 
-/** `joins`: rows of a version that nobody has read yet may be more than one insert's. */
+/** `joins`: rows of an unread version may come from several inserts. */
 type VersionState = readonly [version: number, joins: 0 | 1];
 
-/** State: the newest version of a table that only inserts write to, which may share a commit. */
+/** State: the latest version of a table that only receives inserts, which may share a commit. */
 const versionModel = model<VersionState, "insert" | "get">([1, 0], ([version, joins], input) => {
   if (input === "get") return [[version, [version, 0]]];
   const own: readonly [Output, VersionState] = [version + 1, [version + 1, 1]];
@@ -297,7 +297,7 @@ const versions: Subject = {
   },
 };
 
-/** State: how many rows there are. */
+/** State: the row count. */
 const rowsModel = model<number, "insert" | "get">(1, (rows, input) =>
   input === "get" ? [[rows, rows]] : [["ok", rows + 1]],
 );

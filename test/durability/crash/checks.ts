@@ -5,30 +5,30 @@ import type { Server } from "../../harness/server.js";
 import type { Batch } from "./row-writer.js";
 import type { Known } from "./table-maker.js";
 
-/** Every acknowledged row is there exactly once, and no batch is there in part. */
+/** Every acknowledged row exists exactly once, and no batch exists in part. */
 export async function checkRows({ client }: Server, batches: readonly Batch[]): Promise<void> {
   const answer = await client.query("rows", {
     k: 2 ** 31 - 1,
     vector: {},
     columns: { column_names: ["batch", "row"] },
   });
-  const found = new Map<number, Set<number>>();
+  const result = new Map<number, Set<number>>();
   for (const line of answer) {
     const number = Number(line.batch);
-    const rows = found.get(number) ?? new Set();
+    const rows = result.get(number) ?? new Set();
     expect(rows.has(line.row), `row ${line.row} of batch ${number} is there twice`).toBe(false);
-    found.set(number, rows.add(line.row));
+    result.set(number, rows.add(line.row));
   }
   for (const { number, rows, answered } of batches) {
-    const stored = found.get(number)?.size ?? 0;
+    const stored = result.get(number)?.size ?? 0;
     if (answered) expect(stored, `acknowledged batch ${number}`).toBe(rows);
     else expect([0, rows], `unacknowledged batch ${number}`).toContain(stored);
-    found.delete(number);
+    result.delete(number);
   }
-  expect([...found.keys()], "batches that nobody sent").toEqual([]);
+  expect([...result.keys()], "batches that nobody sent").toEqual([]);
 }
 
-/** The index on `batch` finds what a scan finds. */
+/** The index on `batch` returns the same rows as a scan. */
 export async function checkIndex({ client }: Server, batches: readonly Batch[]): Promise<void> {
   const some = batches.filter((batch) => batch.answered).slice(-40);
   for (const { number, rows } of some) {
@@ -37,7 +37,7 @@ export async function checkIndex({ client }: Server, batches: readonly Batch[]):
   }
 }
 
-/** The catalog lists what exists: what was answered, nothing half made, no files of nobody. */
+/** The catalog lists exactly the acknowledged tables: no partial table and no orphaned file. */
 export async function checkCatalog(server: Server, tables: Map<string, Known>): Promise<void> {
   const listed = [
     ...(await namesOf(server, "$")),
@@ -51,7 +51,7 @@ export async function checkCatalog(server: Server, tables: Map<string, Known>): 
   await checkFiles(server, [...listed, "rows"]);
 }
 
-/** The tables of the root are whole, and no files are there besides theirs and those that are `known`. */
+/** The tables of the root are complete, and there are no files besides theirs and the `known` ones. */
 export async function checkFiles(
   { client, root }: Server,
   tables: readonly string[],

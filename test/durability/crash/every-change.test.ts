@@ -9,7 +9,10 @@ import { removeDir, tempDir } from "../../harness/temp.js";
 import { checkFiles, namesOf } from "./checks.js";
 import { type CrashingOperation, operations, prepareTable } from "./operations.js";
 
-/** Changes before which each operation is cut off: `npm run test:crash` sets more than any has. */
+/**
+ * Number of changes before which each operation is cut off: `npm run test:crash` sets more than any
+ * operation has.
+ */
 const places = Number(process.env.JOUST_TEST_CRASH_PLACES ?? 2);
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 const args = ["--maintenance", "off"];
@@ -17,19 +20,19 @@ const args = ["--maintenance", "off"];
 const dir = tempDir("every-change");
 afterAll(() => removeDir(dir));
 const root = join(dir, "root");
-/** What all operations begin with, and what one does. */
+/** The initial state of all operations, and the effect of one of them. */
 const common = join(dir, "common");
-const kept = join(dir, "kept");
+const initial = join(dir, "kept");
 
 function replace(target: string, source: string): void {
   rmSync(target, { recursive: true, force: true });
   cpSync(source, target, { recursive: true });
 }
 
-/** The state that every attempt begins with. */
-const restore = (): void => replace(root, kept);
+/** The initial state of every attempt. */
+const restore = (): void => replace(root, initial);
 
-/** Makes the root, and a copy of it. */
+/** Creates the root and a copy of it. */
 async function make(copy: string, work: (client: Client) => Promise<unknown>): Promise<void> {
   const server = await startServer({ root, args });
   await work(server.client);
@@ -39,11 +42,11 @@ async function make(copy: string, work: (client: Client) => Promise<unknown>): P
 
 async function prepare(operation: CrashingOperation): Promise<void> {
   replace(root, common);
-  if (operation.prepare) await make(kept, operation.prepare);
-  else replace(kept, common);
+  if (operation.prepare) await make(initial, operation.prepare);
+  else replace(initial, common);
 }
 
-/** Changes that the operation makes to the root, and what is told before and after it. */
+/** The number of changes the operation makes in the root, and the observed state before and after it. */
 async function measure(operation: CrashingOperation, faults: Faults) {
   restore();
   faults.reset();
@@ -59,7 +62,10 @@ async function measure(operation: CrashingOperation, faults: Faults) {
   }
 }
 
-/** Runs the operation on a server that ends before one of its changes; whether it was answered. */
+/**
+ * Runs the operation on a server that ends before one of its changes; returns whether the client got a
+ * response.
+ */
 async function cutOff(operation: CrashingOperation, faults: Faults, change: number) {
   restore();
   faults.reset();
@@ -76,55 +82,58 @@ async function cutOff(operation: CrashingOperation, faults: Faults, change: numb
   }
 }
 
-/** All is well on this root, and the table that nobody touched is as it was. */
+/** The root is consistent, and an unrelated table is unchanged. */
 async function checkRoot(server: Server): Promise<void> {
   const tables = await namesOf(server, "$");
   expect(tables).toContain("other");
-  // One that was deregistered keeps its files.
+  // A deregistered table keeps its files.
   await checkFiles(server, tables, ["t.lance"]);
   expect(await server.client.count("other")).toBe(3);
 }
 
-describe.skipIf(!hasFaults)(`a server that ends at any change of its files (seed ${seed})`, () => {
-  const faults = hasFaults ? new Faults(root) : (undefined as never);
-  beforeAll(() => make(common, prepareTable));
+describe.skipIf(!hasFaults)(
+  `a server that ends before any single file change (seed ${seed})`,
+  () => {
+    const faults = hasFaults ? new Faults(root) : (undefined as never);
+    beforeAll(() => make(common, prepareTable));
 
-  it.each(operations)(
-    "to $name: has done it or has not",
-    async (operation) => {
-      await prepare(operation);
-      const { before, after, changes } = await measure(operation, faults);
-      expect(after, "the operation does something").not.toEqual(before);
-      expect(changes, "changes of the file system").toBeGreaterThan(0);
-      // Other ones in each run, unless all of them have their turn.
-      const step = Math.max(1, Math.ceil(changes / places));
-      const first = 1 + Math.floor(random(seed)() * step);
-      for (let change = first; change <= changes; change += step) {
-        const answered = await cutOff(operation, faults, change);
-        const server = await startServer({ root, args });
-        try {
-          const where = `ended before change ${change} of ${changes}`;
-          let state = await operation.state(server.client);
-          if (operation.resumes) {
-            // Asked for again it goes on, or begins when there was nothing to go on with.
-            await operation.act(server.client, root);
-            state = await operation.state(server.client);
-            expect(state, where).toEqual(after);
-          } else {
-            expect([before, after], where).toContainEqual(state);
-            if (answered) expect(state, `${where}, after it was answered`).toEqual(after);
-            if (JSON.stringify(state) === JSON.stringify(before)) {
+    it.each(operations)(
+      "has done the operation completely or not at all: $name",
+      async (operation) => {
+        await prepare(operation);
+        const { before, after, changes } = await measure(operation, faults);
+        expect(after, "the operation does something").not.toEqual(before);
+        expect(changes, "changes of the file system").toBeGreaterThan(0);
+        // Each run takes other changes, unless all of them are tested.
+        const step = Math.max(1, Math.ceil(changes / places));
+        const first = 1 + Math.floor(random(seed)() * step);
+        for (let change = first; change <= changes; change += step) {
+          const answered = await cutOff(operation, faults, change);
+          const server = await startServer({ root, args });
+          try {
+            const where = `ended before change ${change} of ${changes}`;
+            let state = await operation.state(server.client);
+            if (operation.resumes) {
+              // A repeated request continues the operation, or starts it if nothing was left.
               await operation.act(server.client, root);
-              expect(await operation.state(server.client), `${where}, done again`).toEqual(after);
+              state = await operation.state(server.client);
+              expect(state, where).toEqual(after);
+            } else {
+              expect([before, after], where).toContainEqual(state);
+              if (answered) expect(state, `${where}, after it was answered`).toEqual(after);
+              if (JSON.stringify(state) === JSON.stringify(before)) {
+                await operation.act(server.client, root);
+                expect(await operation.state(server.client), `${where}, done again`).toEqual(after);
+              }
             }
+            await checkRoot(server);
+          } finally {
+            await server.stop();
           }
-          await checkRoot(server);
-        } finally {
-          await server.stop();
         }
-      }
-      console.log(`${operation.name}: ${changes} changes`);
-    },
-    600_000,
-  );
-});
+        console.log(`${operation.name}: ${changes} changes`);
+      },
+      600_000,
+    );
+  },
+);

@@ -7,12 +7,12 @@ import { checkCatalog, checkIndex, checkRows } from "./checks.js";
 import { type Batch, rowTypes, writeRows } from "./row-writer.js";
 import { type Known, makeTables } from "./table-maker.js";
 
-/** `npm run test:crash` sets hundreds; a few show in every run that the test itself works. */
+/** `npm run test:crash` sets hundreds; a few kills check in every run that the test itself works. */
 const kills = Number(process.env.JOUST_TEST_KILLS ?? 4);
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 const writers = 8;
 
-test(`nothing acknowledged is lost and nothing half done stays over ${kills} kills (seed ${seed})`, {
+test(`${kills} kills lose no acknowledged write and leave no partial write (seed ${seed})`, {
   timeout: 30_000 + kills * 20_000,
 }, async () => {
   const next = random(seed);

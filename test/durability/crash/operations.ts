@@ -2,19 +2,19 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Client } from "../../harness/client.js";
-import { doneJob } from "../../jobs/waiting.js";
-import { listIndexes, readyIndex } from "../../operations/indexes/waiting.js";
+import { listIndexes, waitForIndex } from "../../harness/indexes.js";
+import { waitForJobResult } from "../../harness/jobs.js";
 
-/** What an operation changes, as it was before or after it. Anything between is half done. */
+/** An operation and the observable state before and after it. Any other state is a partial change. */
 export interface CrashingOperation {
   readonly name: string;
-  /** Makes what the operation works on, besides the table `t` of rows 0 to 99 in two fragments. */
+  /** Creates the objects of the operation besides the table `t` of rows 0 to 99 in two fragments. */
   prepare?(client: Client): Promise<unknown>;
-  /** Resolves when the operation was answered and its job, if it has one, is done. */
+  /** Resolves after the response and, if the operation starts a job, after the job. */
   act(client: Client, root: string): Promise<unknown>;
-  /** Something that is told of the state: one value before the operation, another after it. */
+  /** An observation of the state: one value before the operation, another one after it. */
   state(client: Client): Promise<unknown>;
-  /** The operation goes on by itself after a restart: a job, once it was answered. */
+  /** The operation continues without the client after a restart: an acknowledged job. */
   readonly resumes?: true;
 }
 
@@ -23,11 +23,11 @@ const exists = async (client: Client, id: string) =>
   (await client.post(`${path(id)}/exists`)).status < 300;
 const count = (id: string) => (client: Client) => client.count(id);
 
-/** Rows of a table that may not be there. */
+/** Row count of a table that may be missing. */
 const rowsIfThere = (id: string) => async (client: Client) =>
   (await exists(client, id)) ? client.count(id) : "no table";
 
-/** Whether a branch is listed, and what it is as one reads it. */
+/** Whether a branch is listed, and its rows. */
 async function branchState(client: Client) {
   const { branches } = await client.ok(`${path("t")}/branches/list`);
   const reply = await client.post(`${path("t")}/count_rows`, { branch: "made" });
@@ -47,13 +47,13 @@ const index = (name: string, body: object, kind = "create_index"): CrashingOpera
   resumes: true,
   async act(client) {
     const reply = await client.post(`${path("t")}/${kind}`, { ...body, name: "made" });
-    // It is there, or being made, when it is asked for again.
+    // The index exists or is being built.
     if (reply.status !== 409) expect(reply.status).toBeLessThan(300);
-    await readyIndex(client, "t", "made");
+    await waitForIndex(client, "t", "made");
   },
   async state(client) {
-    const found = await listIndexes(client, "t");
-    return found.map((one) => [one.status, one.num_indexed_rows, one.num_unindexed_rows]);
+    const result = await listIndexes(client, "t");
+    return result.map((one) => [one.status, one.num_indexed_rows, one.num_unindexed_rows]);
   },
 });
 
@@ -141,7 +141,7 @@ export const operations: readonly CrashingOperation[] = [
       Object.keys((await client.ok(`${path("t")}/tags/list`)).tags ?? {}).length,
   },
   {
-    name: "make a branch",
+    name: "create a branch",
     act: (client) => client.ok(`${path("t")}/branches/create`, { name: "made", from_version: 1 }),
     state: branchState,
   },
@@ -166,7 +166,7 @@ export const operations: readonly CrashingOperation[] = [
     name: "compact a table",
     resumes: true,
     async act(client) {
-      await doneJob(client, (await client.ok(`${path("t")}/compact`, {})).job_id);
+      await waitForJobResult(client, (await client.ok(`${path("t")}/compact`, {})).job_id);
     },
     state: async (client) => (await client.ok(`${path("t")}/stats`)).fragment_stats.num_fragments,
   },
@@ -177,7 +177,7 @@ export const operations: readonly CrashingOperation[] = [
       const body = { query: "SELECT id, name FROM t WHERE id < 40" };
       let reply = await client.post("/v1/materialized_view/new/create", body);
       if (reply.status === 409) reply = await client.post("/v1/materialized_view/new/refresh", {});
-      await doneJob(client, reply.json.job_id);
+      await waitForJobResult(client, reply.json.job_id);
     },
     state: rowsIfThere("new"),
   },
@@ -186,17 +186,23 @@ export const operations: readonly CrashingOperation[] = [
     resumes: true,
     async prepare(client) {
       const body = { query: "SELECT id, name FROM t WHERE id < 1000" };
-      await doneJob(client, (await client.ok("/v1/materialized_view/new/create", body)).job_id);
+      await waitForJobResult(
+        client,
+        (await client.ok("/v1/materialized_view/new/create", body)).job_id,
+      );
       await client.insert("t", items(10, { from: 200 }));
     },
     async act(client) {
-      await doneJob(client, (await client.ok("/v1/materialized_view/new/refresh", {})).job_id);
+      await waitForJobResult(
+        client,
+        (await client.ok("/v1/materialized_view/new/refresh", {})).job_id,
+      );
     },
     state: count("new"),
   },
 ];
 
-/** The table that all of them work on. */
+/** The table that all operations use. */
 export async function prepareTable(client: Client): Promise<void> {
   await client.createTable("t", items(60));
   await client.insert("t", items(40, { from: 60 }));

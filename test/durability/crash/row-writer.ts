@@ -1,17 +1,17 @@
 import { random, stream, type } from "../../harness/arrow.js";
 import type { Client } from "../../harness/client.js";
 
-/** Rows that were sent in one request; all of them carry the batch's number. */
+/** Rows of one request; all of them have the batch's number. */
 export interface Batch {
   readonly number: number;
   readonly rows: number;
-  /** The server said that they are stored. */
+  /** The server acknowledged the rows. */
   answered: boolean;
 }
 
 export const rowTypes = { batch: type.i64, row: type.i32, text: type.text };
 
-/** Inserts numbered batches until it is told to stop or the server is gone. */
+/** Inserts numbered batches until it is stopped or the server has ended. */
 export async function writeRows(
   client: Client,
   batches: Batch[],
@@ -41,7 +41,7 @@ function streamOf({ number, rows }: Batch): Uint8Array {
   });
 }
 
-/** The connection broke, as it does when the process is killed. */
+/** The connection broke, as after a kill of the process. */
 export function isGone(error: unknown): boolean {
   return error instanceof TypeError;
 }

@@ -2,10 +2,10 @@ import { emptyStream, random } from "../../harness/arrow.js";
 import type { Client } from "../../harness/client.js";
 import { isGone, rowTypes } from "./row-writer.js";
 
-/** What is known of a table name: it exists, it does not, or a request about it got no answer. */
+/** The expected state of a table name: it exists, it does not, or a request got no response. */
 export type Known = "there" | "gone" | "unknown";
 
-/** Creates and drops tables in the root and in a namespace until the server is gone. */
+/** Creates and drops tables in the root and in a namespace until the server has ended. */
 export async function makeTables(
   client: Client,
   tables: Map<string, Known>,

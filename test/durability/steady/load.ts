@@ -18,12 +18,12 @@ export function rows(from: number, count: number): Uint8Array {
   });
 }
 
-/** What a table holds by what was answered: ids from `first` to before `end`. */
+/** The expected content of the table: ids from `first` to before `end`. */
 export interface Content {
   first: number;
   end: number;
   updates: number;
-  /** Updates and deletes that were told to come again: others changed the same rows' files. */
+  /** Updates and deletes that were rejected because of concurrent changes to the same files. */
   conflicts: number;
 }
 
@@ -31,11 +31,11 @@ export interface Load {
   readonly client: Client;
   readonly content: Content;
   readonly stopped: () => boolean;
-  /** Told of each query: its kind, and how long its answer took, ms. */
+  /** Called with the kind and the duration of each query in ms. */
   readonly onQuery: (kind: string, ms: number) => void;
 }
 
-/** As many rows come as go, some are changed, and queries of each kind are asked, all at a steady pace. */
+/** Inserts as many rows as it deletes, updates some and runs queries of each kind at a steady rate. */
 export async function runLoad(load: Load): Promise<void> {
   await Promise.all([
     ...Array.from({ length: 4 }, (_, seed) => pace(load, 100, () => insert(load, seed))),
@@ -48,7 +48,7 @@ export async function runLoad(load: Load): Promise<void> {
   ]);
 }
 
-/** Does something every so many ms, late or not; what takes longer is not caught up with. */
+/** Runs an action every given number of ms; a slow action is not caught up. */
 async function pace(load: Load, ms: number, work: () => Promise<unknown>): Promise<void> {
   while (!load.stopped()) {
     const began = performance.now();
@@ -65,7 +65,7 @@ async function insert({ client, content }: Load, _seed: number): Promise<void> {
   await client.insert("t", rows(from, BATCH));
 }
 
-/** Keeps the number of rows as it was at the beginning. */
+/** Keeps the number of rows constant. */
 async function removeOldest(load: Load): Promise<void> {
   const { content } = load;
   const end = content.end - ROWS;
@@ -80,7 +80,7 @@ async function update(load: Load): Promise<void> {
   if (await change(load, "update", body)) content.updates++;
 }
 
-/** False: nothing was changed, because of another writer. */
+/** False: nothing was changed because of a concurrent writer. */
 async function change({ client, content }: Load, what: string, body: object): Promise<boolean> {
   const reply = await client.post(`/v1/table/t/${what}`, body);
   if (reply.status === 200) return true;
@@ -89,7 +89,7 @@ async function change({ client, content }: Load, what: string, body: object): Pr
   return false;
 }
 
-/** Rows of the table, from beginning to end. */
+/** The rows of the table in order. */
 export const ROWS = 20_000;
 
 const queries: Record<string, (next: () => number, content: Content) => object> = {

@@ -2,41 +2,41 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Server } from "../../harness/server.js";
 
-/** What a server and its table take at one moment. */
-interface Look {
-  /** Bytes of the root. */
+/** The resources of a server and its table at one moment. */
+interface Sample {
+  /** Bytes in the root. */
   disk: number;
   fragments: number;
   /** Resident memory, bytes. */
   rss: number;
 }
 
-/** What was seen in one minute; of what goes up and down, the mean of some looks. */
-export interface Minute extends Look {
-  /** Median and 95th percentile of the queries' times, ms. */
+/** The resources of one minute; varying values are the mean of several samples. */
+export interface Minute extends Sample {
+  /** Median and 95th percentile of the query durations, ms. */
   p50: number;
   p95: number;
   queries: number;
 }
 
-/** Collects the times of queries and cuts them into minutes. */
+/** Collects query durations and groups them by minute. */
 export class Minutes {
   readonly all: Minute[] = [];
   #times: number[] = [];
-  #looks: Look[] = [];
+  #looks: Sample[] = [];
 
   add(ms: number): void {
     this.#times.push(ms);
   }
 
-  /** Looks at what a server and its table `t` take. */
-  async look(server: Server): Promise<void> {
+  /** Samples the resources of a server and its table `t`. */
+  async sample(server: Server): Promise<void> {
     const { fragment_stats } = await server.client.ok("/v1/table/t/stats");
     const fragments = fragment_stats.num_fragments;
     this.#looks.push({ disk: size(server.root), fragments, rss: server.rss() });
   }
 
-  /** Ends a minute in which there was a look. */
+  /** Ends a minute with at least one sample. */
   cut(): Minute {
     const times = this.#times.sort((a, b) => a - b);
     const looks = this.#looks;
@@ -54,8 +54,8 @@ export class Minutes {
   }
 
   /**
-   * What is more than 1.3 times as much in the last `window` minutes as in the first after `warmUp`:
-   * the mean of each number.
+   * The values whose mean in the last `window` minutes exceeds 1.3 times the mean in the first
+   * `window` minutes after `warmUp`.
    */
   grown(warmUp: number, window: number): string[] {
     const first = this.all.slice(warmUp, warmUp + window);
@@ -81,7 +81,7 @@ function size(path: string): number {
   let bytes = 0;
   for (const entry of readdirSync(path, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
-    // What is listed may be cleaned up meanwhile.
+    // A listed file may be removed before it is read.
     bytes += statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0;
   }
   return bytes;

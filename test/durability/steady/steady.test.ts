@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { waitForIndex } from "../../harness/indexes.js";
 import { startServer } from "../../harness/server.js";
-import { readyIndex } from "../../operations/indexes/waiting.js";
 import { type Content, ROWS, rows, runLoad } from "./load.js";
 import { Minutes } from "./minutes.js";
 
-/** `npm run test:steady` sets 30; a few seconds show in every run that the test itself works. */
+/** `npm run test:steady` sets 30; a few seconds check in every run that the test itself works. */
 const minutes = Number(process.env.JOUST_TEST_STEADY_MINUTES ?? 0.1);
 const MINUTE = 60_000;
-/** At the server and its table, in each minute: what maintenance does shows in both as ups and downs. */
-const LOOKS = 12;
+/** Samples per minute; maintenance makes the values vary. */
+const SAMPLES_PER_MINUTE = 12;
 const MiB = 1024 * 1024;
-/** Minutes until caches are full and the first old versions are gone. */
+/** Minutes until caches are full and the first old versions are removed. */
 const warmUp = Math.min(3, Math.floor(minutes / 4));
 const window = Math.min(5, Math.floor((minutes - warmUp) / 2));
 
-test(`a table that is written to and searched for ${minutes} minutes stays as it was`, {
+test(`a table under writes and searches for ${minutes} minutes keeps its size and latency`, {
   timeout: (minutes + 2) * MINUTE,
 }, async () => {
-  // Versions are kept for a minute and caches are soon full: what is seen is what the table needs.
+  // Versions are kept for a minute and caches fill early, so that the samples show the steady state.
   const server = await startServer({ args: ["--keep-versions", "1m", "--memory", "1GiB"] });
   onTestFinished(async () => {
     await server.stop();
@@ -27,7 +27,7 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
   await client.createTable("t", rows(0, ROWS));
   const index = async (name: string, body: object, kind = "create_index") => {
     await client.ok(`/v1/table/t/${kind}`, { ...body, name });
-    await readyIndex(client, "t", name);
+    await waitForIndex(client, "t", name);
   };
   await index("by_id", { column: "id", index_type: "BTREE" }, "create_scalar_index");
   await index("by_text", { column: "body", index_type: "FTS" });
@@ -43,9 +43,9 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
     onQuery: (_kind, ms) => seen.add(ms),
   });
   for (let minute = 1; minute <= Math.max(1, minutes); minute++) {
-    for (let look = 0; look < LOOKS; look++) {
-      await Promise.race([sleep((Math.min(minutes, 1) * MINUTE) / LOOKS), load]);
-      await seen.look(server);
+    for (let look = 0; look < SAMPLES_PER_MINUTE; look++) {
+      await Promise.race([sleep((Math.min(minutes, 1) * MINUTE) / SAMPLES_PER_MINUTE), load]);
+      await seen.sample(server);
     }
     const { p50, p95, queries, disk, fragments, rss } = seen.cut();
     console.log(
@@ -57,8 +57,8 @@ test(`a table that is written to and searched for ${minutes} minutes stays as it
   await load;
   console.log(`${content.updates} updates, ${content.conflicts} conflicts`);
   expect(await client.count("t")).toBe(content.end - content.first);
-  const found = await client.query("t", { k: 1, vector: {}, filter: `id = ${content.end - 1}` });
-  expect(found.numRows).toBe(1);
+  const result = await client.query("t", { k: 1, vector: {}, filter: `id = ${content.end - 1}` });
+  expect(result.numRows).toBe(1);
   if (window === 0) return;
   const grown = seen.grown(warmUp, window);
   console.log(grown.length === 0 ? "flat" : `not flat: ${grown.join("; ")}`);

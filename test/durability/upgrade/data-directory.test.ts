@@ -7,7 +7,7 @@ import { removeDir, tempDir } from "../../harness/temp.js";
 
 const archives = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".tar.gz"));
 
-/** Made by make-data-directory.mjs with the released version of each name. */
+/** Created by make-data-directory.mjs with the released version in each name. */
 describe.each(archives)("the data directory %s", (archive) => {
   let root: string;
   let server: Server;
@@ -29,7 +29,7 @@ describe.each(archives)("the data directory %s", (archive) => {
     return [...(table.getChild("id") ?? [])].map(Number);
   };
 
-  it("keeps namespaces, tables and rows", async () => {
+  it("contains its namespaces, tables and rows", async () => {
     const namespace = await server.client.ok("/v1/namespace/animals/describe", {});
     expect(namespace.properties.owner).toBe("zoo");
     expect(await server.client.count(docs)).toBe(310);
@@ -37,7 +37,7 @@ describe.each(archives)("the data directory %s", (archive) => {
     expect(await ids({ vector: { single_vector: [] }, filter: "double = 24", k: 5 })).toEqual([12]);
   });
 
-  it("searches its indexes and the rows that came after them", async () => {
+  it("answers searches from its indexes and for later rows", async () => {
     const { indexes } = await server.client.ok(path("index/list"), {});
     const types = indexes.map((index: { columns: string[] }) => index.columns[0]).sort();
     expect(types).toEqual(["id", "text", "vector"]);
@@ -49,7 +49,7 @@ describe.each(archives)("the data directory %s", (archive) => {
     expect(await ids({ vector: { single_vector: [] }, ...recent })).toEqual([319]);
   });
 
-  it("keeps versions, tags, branches and views, and takes new writes", async () => {
+  it("contains its versions, tags, branches and views and accepts writes", async () => {
     const { tags } = await server.client.ok(path("tags/list"), {});
     expect(tags.indexed.version).toBe(4);
     expect(await server.client.count(docs, { version: 4 })).toBe(300);
@@ -61,6 +61,6 @@ describe.each(archives)("the data directory %s", (archive) => {
   });
 });
 
-it("has a data directory of every release to open", () => {
+it("the archived data directories include every release", () => {
   expect(archives).toContain("data-0.1.0.tar.gz");
 });

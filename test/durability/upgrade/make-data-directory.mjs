@@ -1,6 +1,6 @@
 /**
- * Makes `data-<version>.tar.gz`: a data directory that the built version has written, for
- * `data-directory.test.ts`. Run it once for each release, before the version is raised:
+ * Creates `data-<version>.tar.gz`, a data directory written by the built version, for
+ * `data-directory.test.ts`. Run it once for each release, before the version is increased:
  *
  *     npm run build && node test/durability/upgrade/make-data-directory.mjs
  */

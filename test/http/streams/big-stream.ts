@@ -27,7 +27,7 @@ export function texts(): Record<string, Column> {
   return { id: [type.i64, ids], text: [type.text, texts] };
 }
 
-/** An Arrow IPC stream of any size, made as it is read: the same batch of 8 MiB again and again. */
+/** An Arrow IPC stream of any size, produced on demand: the same batch of 8 MiB repeatedly. */
 export class BigStream {
   readonly rows: number;
   readonly #schema: Uint8Array;
@@ -50,7 +50,7 @@ export class BigStream {
   }
 }
 
-/** POSTs chunks as fast as the server takes them; the answer's status and body. */
+/** POSTs chunks as fast as the server accepts them; returns status and body. */
 export async function upload(
   server: Server,
   path: string,

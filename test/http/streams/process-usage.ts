@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Server } from "../../harness/server.js";
 
-/** The most resident memory that a server had while `work` ran, beyond what it had before, bytes. */
+/** The maximum growth of a server's resident memory while `work` runs, bytes. */
 export async function memoryGrowth(server: Server, work: () => Promise<unknown>): Promise<number> {
   const before = server.rss();
   let most = before;
@@ -17,14 +17,14 @@ export async function memoryGrowth(server: Server, work: () => Promise<unknown>)
   return Math.max(most, server.rss()) - before;
 }
 
-/** Part of one core that a server uses during the next `ms`, 0 to the number of cores. */
+/** The CPU share of a server during the next `ms`, 0 to the number of cores. */
 export async function cpuShare(server: Server, ms: number): Promise<number> {
   const before = cpuMillis(server.pid);
   await sleep(ms);
   return (cpuMillis(server.pid) - before) / ms;
 }
 
-/** User and system time of a process (Linux counts them in hundredths of a second). */
+/** User and system time of a process (Linux counts in hundredths of a second). */
 function cpuMillis(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const [, ...fields] = stat.slice(stat.lastIndexOf(")")).split(" ");

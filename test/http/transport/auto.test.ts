@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { startServer } from "../../harness/server.js";
 
-it("leaves no request without an answer: HTTP/1.0 of HAProxy's `option httpchk GET /readyz`, HTTP/1.1 without Host", async () => {
+it(`the automatic transport answers every request: HTTP/1.0 of HAProxy's \`option httpchk GET /readyz\`, HTTP/1.1 without Host`, async () => {
   const server = await startServer({ args: ["--http", "auto"] });
   const answer = (request: string) => {
     const socket = connect(server.port, "127.0.0.1");

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { transportOf } from "../../../src/http/transport/open.js";
 import type { RequestHandler, Transport } from "../../../src/http/transport/transport.js";
-import { eventually } from "../../harness/eventually.js";
+import { waitFor } from "../../harness/wait-for.js";
 
 const opened: Transport[] = [];
 
@@ -29,7 +29,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     return res;
   };
 
-  it("hands over method, path, query and every header", async () => {
+  it("passes on method, path, query and every header", async () => {
     const seen: unknown[] = [];
     const port = await listening((res, req) => {
       const headers: string[] = [];
@@ -64,7 +64,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(await text(res)).toBe("nothing here");
   });
 
-  it("answers HEAD and 204 without a body", async () => {
+  it("sends no body for HEAD and 204", async () => {
     const port = await listening((res, req) => {
       if (req.getMethod() === "head") res.writeHeader("content-length", "77");
       else res.writeStatus("204 No Content");
@@ -76,7 +76,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect([empty.statusCode, empty.headers["content-length"]]).toEqual([204, undefined]);
   });
 
-  it("closes the connection after an answer that says so", async () => {
+  it("closes the connection after a response that says so", async () => {
     const port = await listening((res) => {
       res.end("bye", true);
     });
@@ -85,7 +85,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(await text(socket)).toMatch(/connection: close[\s\S]*bye$/i);
   });
 
-  it("delivers a body whole and says where it ends", async () => {
+  it("delivers a body completely and signals its end", async () => {
     const port = await listening((res) => {
       let bytes = 0;
       res.onAborted(() => {});
@@ -98,7 +98,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(await text(await ask(port, "/"))).toBe("0");
   });
 
-  it("reads nothing of a paused body until it resumes", async () => {
+  it("reads nothing of a paused body until it is resumed", async () => {
     let bytes = 0;
     const resume: (() => void)[] = [];
     const port = await listening((res) => {
@@ -114,7 +114,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
       });
     });
     const answered = ask(port, "/", "x".repeat(20_000_000)).then(text);
-    await eventually("the body is paused", () => resume.length === 1);
+    await waitFor("the body is paused", () => resume.length === 1);
     await delay(200);
     expect(bytes).toBeLessThan(1_000_000);
     resume[0]?.();
@@ -122,7 +122,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(bytes).toBe(20_000_000);
   });
 
-  it("tells when the peer is gone before the answer, once", async () => {
+  it("reports once that the client disconnected before the response", async () => {
     let aborts = 0;
     const port = await listening((res) => {
       res.onAborted(() => {
@@ -133,11 +133,11 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     await delay(50);
     socket.destroy();
-    await eventually("the abort is reported", () => aborts > 0);
+    await waitFor("the abort is reported", () => aborts > 0);
     expect(aborts).toBe(1);
   });
 
-  it("runs the abort handler when the server drops the connection", async () => {
+  it("calls the abort handler when the server drops the connection", async () => {
     let aborts = 0;
     const port = await listening((res) => {
       res.onAborted(() => {
@@ -149,7 +149,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(aborts).toBe(1);
   });
 
-  it("sends a body of a known length as the peer takes it", async () => {
+  it("sends a body of known length as fast as the client reads", async () => {
     const body = Buffer.alloc(30_000_000, "abcdefgh");
     let done = false;
     const port = await listening((res) => {
@@ -165,15 +165,15 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     });
     const res = await ask(port, "/");
     await delay(300);
-    // The peer has read next to nothing: the rest waits in the server.
+    // The client has read next to nothing: the rest is still in the server.
     expect(done).toBe(false);
     const chunks: Buffer[] = [];
     for await (const chunk of res) chunks.push(chunk as Buffer);
     expect(Buffer.concat(chunks).equals(body)).toBe(true);
-    await eventually("the answer is finished", () => done);
+    await waitFor("the answer is finished", () => done);
   });
 
-  it("says when the socket is full, and when it takes more", async () => {
+  it("reports when the socket is full and when it accepts more", async () => {
     let written = 0;
     let ended = false;
     const total = 1_000;
@@ -220,7 +220,7 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(String(answer)).toContain("still here");
   });
 
-  it("refuses a port that is taken", async () => {
+  it("fails on a port that is in use", async () => {
     const port = await listening((res) => {
       res.end();
     });

@@ -7,8 +7,8 @@ import { transportOf } from "../../../src/http/transport/open.js";
 import { watchCertificate } from "../../../src/http/transport/tls.js";
 import type { TlsFiles, Transport } from "../../../src/http/transport/transport.js";
 import { copyPair, newCertificate } from "../../harness/certificate.js";
-import { eventually } from "../../harness/eventually.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
+import { waitFor } from "../../harness/wait-for.js";
 
 let dir: string;
 const opened: Transport[] = [];
@@ -67,7 +67,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     fresh.destroy();
   });
 
-  it("keeps the former certificate when the new files cannot be used", async () => {
+  it("keeps the former certificate if the new files cannot be used", async () => {
     const used = certificate("good");
     const { transport, port } = await listening(used);
     copyFileSync(certificate("other").keyFile, used.keyFile);
@@ -79,7 +79,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
     socket.destroy();
   });
 
-  it("refuses files that are no certificate and key", () => {
+  it("rejects files without a certificate and key", () => {
     const { certFile, keyFile } = certificate("whole");
     const text = join(dir, "text");
     writeFileSync(text, "not PEM");
@@ -94,13 +94,13 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
   });
 });
 
-it("notices that a certificate was replaced", async () => {
+it("a replaced certificate file is noticed", async () => {
   const used = certificate("watched");
   let changes = 0;
   const unwatch = watchCertificate(used, () => {
     changes += 1;
   });
   copyPair(certificate("next"), used);
-  await eventually("the change is noticed", () => changes > 0);
+  await waitFor("the change is noticed", () => changes > 0);
   unwatch();
 });

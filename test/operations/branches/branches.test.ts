@@ -1,26 +1,26 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const branches = (id: string, operation: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/branches/${operation}`, body, params);
+  joust.client.post(`/v1/table/${id}/branches/${operation}`, body, params);
 
 beforeAll(async () => {
   for (const id of ["t", "many", "life"]) {
-    await serving.client.createTable(id, items(1));
-    await serving.client.insert(id, items(1, { from: 1 }));
+    await joust.client.createTable(id, items(1));
+    await joust.client.insert(id, items(1, { from: 1 }));
   }
-  await serving.client.ok("/v1/table/t/branches/create", { name: "dev" });
+  await joust.client.ok("/v1/table/t/branches/create", { name: "dev" });
 });
 
 describe("branches", () => {
-  it("are created, listed, worked on and deleted", async () => {
+  it("can be created, listed, used and deleted", async () => {
     expect((await branches("life", "create", { name: "dev" })).json).toEqual({
       transaction_id: expect.any(String),
     });
-    await serving.client.insert("life", items(1, { from: 2 }), { branch: "dev" });
+    await joust.client.insert("life", items(1, { from: 2 }), { branch: "dev" });
     expect((await branches("life", "create", { name: "old", from_version: 1 })).json).toEqual({
       transaction_id: expect.any(String),
     });
@@ -41,33 +41,29 @@ describe("branches", () => {
         },
       },
     });
-    const rows = (branch: string) => serving.client.count("life", { branch });
+    const rows = (branch: string) => joust.client.count("life", { branch });
     expect(await Promise.all(["main", "dev", "old", "team/twig"].map(rows))).toEqual([2, 3, 1, 3]);
 
     expectFailure(await branches("life", "delete", { name: "dev" }), 409, 19, /dev/);
     expect((await branches("life", "delete", { name: "team/twig" })).json).toEqual({
       transaction_id: expect.any(String),
     });
-    await serving.client.ok("/v1/table/life/tags/create", { tag: "a", version: 3, branch: "dev" });
+    await joust.client.ok("/v1/table/life/tags/create", { tag: "a", version: 3, branch: "dev" });
     expectFailure(await branches("life", "delete", { name: "dev" }), 409, 19, /dev/);
-    await serving.client.ok("/v1/table/life/tags/delete", { tag: "a" });
+    await joust.client.ok("/v1/table/life/tags/delete", { tag: "a" });
     expect((await branches("life", "delete", { name: "dev" })).json).toEqual({
       transaction_id: expect.any(String),
     });
     expect(Object.keys((await branches("life", "list")).json.branches)).toEqual(["old"]);
-    expectFailure(
-      await serving.client.post("/v1/table/life/count_rows", { branch: "dev" }),
-      404,
-      22,
-    );
+    expectFailure(await joust.client.post("/v1/table/life/count_rows", { branch: "dev" }), 404, 22);
 
-    // The name is free again, and nothing of the old branch shows.
+    // The name is free, and a new branch shows nothing of the old one.
     await branches("life", "create", { name: "dev" });
     expect(await rows("dev")).toBe(2);
     expect(await rows("main")).toBe(2);
   });
 
-  it("page by name", async () => {
+  it("are paged by name", async () => {
     const names = ["a", "b", "c/1", "c/2", "d"];
     for (const name of [...names].reverse()) await branches("many", "create", { name });
     const first = (await branches("many", "list", { limit: 2 })).json;
@@ -81,9 +77,9 @@ describe("branches", () => {
   });
 
   it.each<[string, string, object, number, number, RegExp]>([
-    ["a name that is taken", "create", { name: "dev" }, 409, 23, /dev/],
+    ["a taken name", "create", { name: "dev" }, 409, 23, /dev/],
     ["the main branch's name", "create", { name: "main" }, 400, 13, /main/],
-    ["a name that leaves the table", "create", { name: "../../x" }, 400, 13, /./],
+    ["a name that leads out of the table", "create", { name: "../../x" }, 400, 13, /./],
     ["a name with spaces", "create", { name: "a b" }, 400, 13, /./],
     ["an empty name", "create", { name: "" }, 400, 13, /name/],
     ["no name", "create", {}, 400, 13, /name/],
@@ -93,17 +89,20 @@ describe("branches", () => {
     ["an unknown branch", "delete", { name: "nope" }, 404, 22, /nope/],
     ["the main branch", "delete", { name: "main" }, 400, 13, /main/],
     ["no name", "delete", {}, 400, 13, /name/],
-  ])("fails for %s in %s", async (_, operation, body, status, code, detail) => {
+  ])("requests fail with %s in %s", async (_, operation, body, status, code, detail) => {
     expectFailure(await branches("t", operation, body), status, code, detail);
     expect(Object.keys((await branches("t", "list")).json.branches)).toEqual(["dev"]);
   });
 
-  it.each(["list", "create", "delete"])("fails in %s for an unknown table", async (operation) => {
-    expectFailure(await branches("nowhere", operation, { name: "x" }), 404, 4, /nowhere/);
-  });
+  it.each(["list", "create", "delete"])(
+    "requests fail in %s for a missing table",
+    async (operation) => {
+      expectFailure(await branches("nowhere", operation, { name: "x" }), 404, 4, /nowhere/);
+    },
+  );
 
-  it("have names that stay inside the table", async () => {
-    const reply = await serving.client.post("/v1/table/t/count_rows", { branch: "../../many" });
+  it("cannot be named outside of the table's directory", async () => {
+    const reply = await joust.client.post("/v1/table/t/count_rows", { branch: "../../many" });
     expectFailure(reply, 404, 22, /branch/);
   });
 });

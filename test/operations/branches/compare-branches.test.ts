@@ -1,29 +1,29 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
-const ask = (id: string, call: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/branches/${call}/`, body);
+const joust = setupServer();
+const send = (id: string, call: string, body: object) =>
+  joust.client.post(`/v1/table/${id}/branches/${call}/`, body);
 const diff = async (id: string, from_branch = "dev"): Promise<Json> => {
-  const reply = await ask(id, "diff", { from_branch });
+  const reply = await send(id, "diff", { from_branch });
   expect(reply.status, reply.text).toBe(200);
   return reply.json;
 };
 const codes = (difference: Json) => difference.errors.map((error: Json) => error.code);
 
 async function forked(id: string): Promise<void> {
-  await serving.client.createTable(id, items(20));
-  await serving.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
+  await joust.client.createTable(id, items(20));
+  await joust.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
 }
 
-describe("a branch compared with the main one", () => {
+describe("comparing a branch with main", () => {
   beforeAll(() => forked("same"));
 
-  it("differs in nothing at first", async () => {
+  it("reports no difference for a new branch", async () => {
     expect(await diff("same")).toEqual({
       fromBranch: "dev",
       parentVersion: 1,
@@ -49,23 +49,23 @@ describe("a branch compared with the main one", () => {
     });
   });
 
-  it("by rows: new, deleted and updated on either side", async () => {
+  it("reports new, deleted and updated rows of both sides", async () => {
     await forked("rows");
-    const { client } = serving;
+    const { client } = joust;
     await client.insert("rows", items(3, { from: 20 }));
     await client.insert("rows", items(5, { from: 30 }), { branch: "dev" });
     await client.ok("/v1/table/rows/delete", { predicate: "id < 2", branch: "dev" });
     await client.ok("/v1/table/rows/delete", { predicate: "id = 2" });
     await client.ok("/v1/table/rows/update", { updates: [["price", "1"]], predicate: "id = 5" });
-    const found = await diff("rows");
-    expect(found).toMatchObject({
+    const result = await diff("rows");
+    expect(result).toMatchObject({
       baseMoved: true,
       rowCountMain: 22,
       rowCountBranch: 23,
-      // Of the 20 rows that both began with, 3 are gone on one side and one is updated.
+      // Of the 20 common rows, 3 are deleted on one side and one is updated.
       rowSummary: { unchanged: 16, newOnBase: 3, newOnBranch: 5, inputsChanged: 1 },
     });
-    expect(codes(found)).toEqual([
+    expect(codes(result)).toEqual([
       "baseMoved",
       "rowCountMismatch",
       "rowsChanged",
@@ -73,9 +73,9 @@ describe("a branch compared with the main one", () => {
     ]);
   });
 
-  it("by columns and indexes", async () => {
+  it("reports differences of columns and indexes", async () => {
     await forked("columns");
-    const { client } = serving;
+    const { client } = joust;
     const branch = "dev";
     const change = (call: string, body: object) =>
       client.ok(`/v1/table/columns/${call}`, { branch, ...body });
@@ -85,60 +85,60 @@ describe("a branch compared with the main one", () => {
       alterations: [{ path: "price", data_type: { type: "float" } }],
     });
     await client.ok("/v1/table/columns/create_index", { column: "id", index_type: "BTREE" });
-    await readyIndex(client, "columns", "id_idx");
-    const found = await diff("columns");
+    await waitForIndex(client, "columns", "id_idx");
+    const result = await diff("columns");
     const double = { dataType: "double", nullable: true };
-    expect(found.addedColumns).toEqual([{ name: "twice", ...double }]);
-    expect(found.removedColumns).toEqual([
+    expect(result.addedColumns).toEqual([{ name: "twice", ...double }]);
+    expect(result.removedColumns).toEqual([
       { name: "category", dataType: "string", nullable: true },
     ]);
-    expect(found.changedColumns).toEqual([
+    expect(result.changedColumns).toEqual([
       {
         name: "price",
         main: { name: "price", ...double },
         branch: { name: "price", dataType: "float", nullable: true },
       },
     ]);
-    expect(found.addedIndexes).toEqual([]);
-    expect(found.removedIndexes).toEqual([
+    expect(result.addedIndexes).toEqual([]);
+    expect(result.removedIndexes).toEqual([
       { indexName: "id_idx", columns: ["id"], indexType: "BTREE", status: "Ready" },
     ]);
-    expect(codes(found)).toContain("columnRemoved");
-    expect(codes(found)).toContain("columnChanged");
+    expect(codes(result)).toContain("columnRemoved");
+    expect(codes(result)).toContain("columnChanged");
   });
 
-  it("that began on another branch", async () => {
+  it("works for a branch of another branch", async () => {
     await forked("nested");
     const twig = { name: "twig", from_branch: "dev" };
-    await serving.client.ok("/v1/table/nested/branches/create", twig);
-    const found = await diff("nested", "twig");
-    expect(found.rowSummary.deltaAvailable).toBe(false);
-    expect(codes(found)).toContain("parentNotMain");
+    await joust.client.ok("/v1/table/nested/branches/create", twig);
+    const result = await diff("nested", "twig");
+    expect(result.rowSummary.deltaAvailable).toBe(false);
+    expect(codes(result)).toContain("parentNotMain");
   });
 
-  it("that there is not", async () => {
-    expectFailure(await ask("same", "diff", { from_branch: "none" }), 404, 22, /none/);
-    expectFailure(await ask("same", "diff", {}), 400, 13, /from_branch/);
-    expectFailure(await ask("missing", "diff", { from_branch: "dev" }), 404, 4);
+  it("fails for a missing branch", async () => {
+    expectFailure(await send("same", "diff", { from_branch: "none" }), 404, 22, /none/);
+    expectFailure(await send("same", "diff", {}), 400, 13, /from_branch/);
+    expectFailure(await send("missing", "diff", { from_branch: "dev" }), 404, 4);
   });
 });
 
-describe("bringing a branch's columns to the main one", () => {
-  it("is refused with the reasons where it could not be done", async () => {
+describe("cherry-picking a branch's columns into main", () => {
+  it("is rejected with reasons if it is not possible", async () => {
     await forked("moved");
-    await serving.client.insert("moved", items(1, { from: 20 }));
+    await joust.client.insert("moved", items(1, { from: 20 }));
     for (const dry_run of [true, false]) {
-      const reply = await ask("moved", "cherry_pick", { from_branch: "dev", dry_run });
+      const reply = await send("moved", "cherry_pick", { from_branch: "dev", dry_run });
       expect(reply.status).toBe(200);
       expect(reply.json).toMatchObject({ status: "failed", preview: { promotedColumns: [] } });
       expect(codes(reply.json.diff)).toContain("baseMoved");
     }
   });
 
-  it("is told of first, then done, in one version", async () => {
+  it("is previewed by dry_run and then creates one version", async () => {
     await forked("ready");
-    const { client } = serving;
-    // Rows that are gone on both sides leave gaps that the copy must keep.
+    const { client } = joust;
+    // Rows deleted on both sides leave gaps in the row ids that the copy must keep.
     await client.createTable("ready", items(50), { mode: "overwrite" });
     await client.insert("ready", items(30, { from: 50 }));
     await client.ok("/v1/table/ready/delete", { predicate: "id % 7 = 3" });
@@ -151,7 +151,7 @@ describe("bringing a branch's columns to the main one", () => {
     await client.ok("/v1/table/ready/add_columns", { new_columns: columns, branch: "work" });
 
     const pick = (dry_run: boolean) =>
-      ask("ready", "cherry_pick", { from_branch: "work", dry_run });
+      send("ready", "cherry_pick", { from_branch: "work", dry_run });
     const preview = { promotedColumns: ["twice", "upper"] };
     expect((await pick(true)).json).toMatchObject({
       status: "ready",
@@ -167,8 +167,8 @@ describe("bringing a branch's columns to the main one", () => {
     for (const row of rows) {
       expect([row.twice, row.upper]).toEqual([row.price * 2, `ITEM ${row.id}`]);
     }
-    // There is nothing to bring any more.
+    // Nothing is left to cherry-pick.
     expect((await pick(false)).json.status).toBe("failed");
-    expectFailure(await ask("ready", "cherry_pick", { from_branch: "none" }), 404, 22);
+    expectFailure(await send("ready", "cherry_pick", { from_branch: "none" }), 404, 22);
   });
 });

@@ -2,15 +2,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { doneJob } from "../../jobs/waiting.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { waitForJobResult } from "../../harness/jobs.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 type Branch = "main" | "dev";
 
-/** Calls an operation on a branch, in the place where its interface has the branch. */
+/** Calls an operation on a branch, with the branch in the member that its interface has. */
 async function call(id: string, operation: string, branch: Branch, body: object | Uint8Array = {}) {
   const inQuery =
     body instanceof Uint8Array ||
@@ -19,11 +19,7 @@ async function call(id: string, operation: string, branch: Branch, body: object 
   const [path, query] = operation.split("?");
   const on = branch === "main" ? {} : { branch };
   const params = { ...Object.fromEntries(new URLSearchParams(query)), ...(inQuery ? on : {}) };
-  return serving.client.post(
-    `/v1/table/${id}/${path}`,
-    inQuery ? body : { ...body, ...on },
-    params,
-  );
+  return joust.client.post(`/v1/table/${id}/${path}`, inQuery ? body : { ...body, ...on }, params);
 }
 async function ok(
   id: string,
@@ -40,7 +36,7 @@ async function ok(
     : reply.bytes;
 }
 
-/** What of a branch a change could show in. */
+/** The state of a branch in which a change may be visible. */
 async function state(id: string, branch: Branch) {
   const described = await ok(id, "describe", branch);
   const { versions } = await ok(id, "version/list", branch);
@@ -61,7 +57,7 @@ async function state(id: string, branch: Branch) {
 const index = { column: "price", index_type: "BTREE" };
 const row = (id: number) => stream({ id: [type.i64, [BigInt(id)]], price: [type.f64, [99]] });
 
-/** Every operation that changes a branch: each must show there, and there only. */
+/** Every operation that changes a branch: the change must be visible there and only there. */
 const changes: [string, string, (object | Uint8Array)?][] = [
   ["InsertIntoTable", "insert", items(2, { from: 50 })],
   ["InsertIntoTable", "insert?mode=overwrite", items(2, { from: 50 })],
@@ -90,15 +86,15 @@ const changes: [string, string, (object | Uint8Array)?][] = [
   ],
 ];
 
-/** A table with an index, and a branch of it; each has gone its own way by two inserts since. */
+/** A table with an index, and a branch that diverged by two inserts. */
 async function forked(id: string): Promise<void> {
-  await serving.client.createTable(id, items(5));
-  await serving.client.ok(`/v1/table/${id}/create_scalar_index`, {
+  await joust.client.createTable(id, items(5));
+  await joust.client.ok(`/v1/table/${id}/create_scalar_index`, {
     column: "name",
     index_type: "BTREE",
   });
-  await readyIndex(serving.client, id, "name_idx");
-  await serving.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
+  await waitForIndex(joust.client, id, "name_idx");
+  await joust.client.ok(`/v1/table/${id}/branches/create`, { name: "dev" });
   await ok(id, "insert", "dev", items(3, { from: 10 }));
   await ok(id, "insert", "dev", items(1, { from: 20 }));
   await ok(id, "insert", "main", items(1, { from: 30 }));
@@ -107,11 +103,11 @@ async function forked(id: string): Promise<void> {
   await ok(id, "insert", "dev", items(1, { from: 21 }));
 }
 
-describe("a change of one branch", () => {
+describe("a change on one branch", () => {
   const cases = changes.flatMap(([id, operation, body]) =>
     (["dev", "main"] as const).map((branch) => ({ id, branch, operation, body })),
   );
-  it.each(cases)("$operation on $branch", async (changed) => {
+  it.each(cases)("is not visible on the other one: $operation on $branch", async (changed) => {
     const { branch, operation, body } = changed;
     const id = `t_${cases.indexOf(changed)}`;
     const other = branch === "dev" ? "main" : "dev";
@@ -122,7 +118,7 @@ describe("a change of one branch", () => {
     }
     const before = { here: await state(id, branch), there: await state(id, other) };
     const { job_id } = await ok(id, operation, branch, body);
-    if (job_id) await doneJob(serving.client, job_id);
+    if (job_id) await waitForJobResult(joust.client, job_id);
     if (operation.startsWith("create_")) {
       await expect
         .poll(async () => (await state(id, branch)).indexes, { timeout: 20_000 })
@@ -136,7 +132,7 @@ describe("a change of one branch", () => {
     expect(after.here).not.toEqual(before.here);
   });
 
-  it("covers every operation that takes a branch and changes it", () => {
+  it("is tested for every operation that changes a branch", () => {
     const changing = contract
       .filter(({ permission, body, params }) => {
         const schema = body.kind === "json" ? body.schema.properties : {};
@@ -146,9 +142,9 @@ describe("a change of one branch", () => {
         );
       })
       .map(({ id }) => id);
-    // Tags do not belong to a branch: the name of one is theirs alone.
+    // Tag names are shared by all branches.
     const refs = ["CreateTableTag", "UpdateTableTag"];
-    // Needs a manifest that a client has written: see test/versions.
+    // Requires a manifest written by a client: see managed-versions.test.ts.
     const staged = ["CreateTableVersion"];
     expect([...new Set(changes.map(([id]) => id)), ...refs, ...staged].sort()).toEqual(
       changing.sort(),
@@ -156,10 +152,10 @@ describe("a change of one branch", () => {
   });
 });
 
-describe("reading a branch", () => {
+describe("a read on a branch", () => {
   beforeAll(() => forked("t"));
 
-  it("describes, counts and lists what is there", async () => {
+  it("describes, counts and lists the state of the branch", async () => {
     const [main, dev] = [await state("t", "main"), await state("t", "dev")];
     expect([main.count, main.stats, dev.count, dev.stats]).toEqual([8, 8, 10, 10]);
     const old = { version: 3 };
@@ -172,17 +168,17 @@ describe("reading a branch", () => {
       "/dev/",
     );
     const count = { params: { branch: "dev" }, method: "GET" };
-    expect((await serving.client.request("/v1/table/t/count_rows", count)).json).toBe(10);
+    expect((await joust.client.request("/v1/table/t/count_rows", count)).json).toBe(10);
   });
 
-  it("plans and searches there", async () => {
+  it("plans and searches the rows of the branch", async () => {
     const query = { k: 100, vector: {}, filter: "id = 10" };
     for (const [branch, rows] of [
       ["main", 0],
       ["dev", 1],
     ] as const) {
-      const found = await serving.client.query("t", { ...query, branch });
-      expect(found.numRows).toBe(rows);
+      const result = await joust.client.query("t", { ...query, branch });
+      expect(result.numRows).toBe(rows);
       expect(await ok("t", "analyze_plan", branch, query)).toContain(`output_rows=${rows}`);
     }
     const there = /\/tree\/dev\/|branch=dev/;
@@ -190,13 +186,13 @@ describe("reading a branch", () => {
     expect(await ok("t", "explain_plan", "main", { query })).not.toMatch(there);
   });
 
-  it("tells an index's statistics there", async () => {
+  it("returns the index statistics of the branch", async () => {
     const stats = (branch: Branch) => ok("t", "index/name_idx/stats", branch);
     expect(await stats("main")).toMatchObject({ num_indexed_rows: 5, num_unindexed_rows: 3 });
     expect(await stats("dev")).toMatchObject({ num_indexed_rows: 5, num_unindexed_rows: 5 });
   });
 
-  it("resolves tags to the branch they are on", async () => {
+  it("resolves tags to their branch", async () => {
     await ok("t", "tags/create", "dev", { tag: "there", version: 3 });
     await ok("t", "tags/create", "main", { tag: "here", version: 3 });
     expect(await ok("t", "tags/version", "main", { tag: "there" })).toEqual({
@@ -210,7 +206,7 @@ describe("reading a branch", () => {
     expect(await ok("t", "tags/version", "main", { tag: "there" })).toEqual({ version: 3 });
   });
 
-  it("builds indexes of one name on both, and drops one", async () => {
+  it("separates indexes with the same name on both branches", async () => {
     await forked("both");
     await ok("both", "create_index", "dev", index);
     await ok("both", "create_index", "main", index);
@@ -225,9 +221,9 @@ describe("reading a branch", () => {
   });
 });
 
-describe("a branch that does not exist", () => {
+describe("a missing branch", () => {
   beforeAll(async () => {
-    await serving.client.createTable("plain", items(3));
+    await joust.client.createTable("plain", items(3));
   });
   const reads: [string, object?][] = [
     ["describe"],
@@ -244,7 +240,7 @@ describe("a branch that does not exist", () => {
     ["tags/update", { tag: "a", version: 1 }],
   ];
   const all = [...reads, ...changes.map(([, ...rest]) => rest)] as [string, object?][];
-  it.each(all)("is not found by %s", async (operation, body) => {
+  it.each(all)("returns 404 from %s", async (operation, body) => {
     expectFailure(await call("plain", operation, "dev", body), 404, 22, /dev/);
   });
 });

@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (id: string, operation: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/${operation}`, body);
+  joust.client.post(`/v1/table/${id}/${operation}`, body);
 
-/** Type by column. */
+/** Type names by column. */
 async function types(id: string): Promise<Record<string, string>> {
-  const { schema } = await serving.client.ok(`/v1/table/${id}/describe`);
+  const { schema } = await joust.client.ok(`/v1/table/${id}/describe`);
   return Object.fromEntries(schema.fields.map((field: Json) => [field.name, field.type.type]));
 }
 const before = {
@@ -22,12 +22,12 @@ const before = {
 };
 
 beforeAll(async () => {
-  await serving.client.createTable("refusing", items(4));
+  await joust.client.createTable("refusing", items(4));
 });
 
 describe("add_columns", () => {
-  it("fills columns from expressions, once", async () => {
-    await serving.client.createTable("filled", items(4));
+  it("computes the new columns once from their expressions", async () => {
+    await joust.client.createTable("filled", items(4));
     const reply = await post("filled", "add_columns", {
       new_columns: [
         { name: "twice", expression: "price * 2" },
@@ -38,10 +38,10 @@ describe("add_columns", () => {
     expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     expect(await types("filled")).toEqual({ ...before, twice: "float64", upper: "utf8" });
     expect(
-      await serving.client.count("filled", { predicate: "twice = id and upper = 'ITEM 3'" }),
+      await joust.client.count("filled", { predicate: "twice = id and upper = 'ITEM 3'" }),
     ).toBe(1);
-    await serving.client.insert("filled", items(1, { from: 9 }));
-    expect(await serving.client.count("filled", { predicate: "twice is null" })).toBe(1);
+    await joust.client.insert("filled", items(1, { from: 9 }));
+    expect(await joust.client.count("filled", { predicate: "twice is null" })).toBe(1);
   });
 
   it.each<[string, object, number, number, RegExp]>([
@@ -60,19 +60,13 @@ describe("add_columns", () => {
       /expression/,
     ],
     [
-      "an expression that goes on",
+      "an expression with trailing text",
       { new_columns: [{ name: "a", expression: "1; x" }] },
       400,
       13,
       /./,
     ],
-    [
-      "a name that is taken",
-      { new_columns: [{ name: "price", expression: "1" }] },
-      400,
-      13,
-      /price/,
-    ],
+    ["a taken name", { new_columns: [{ name: "price", expression: "1" }] }, 400, 13, /price/],
     [
       "a name twice",
       {
@@ -86,9 +80,9 @@ describe("add_columns", () => {
       /`a`/,
     ],
     ["a name with a dot", { new_columns: [{ name: "a.b", expression: "1" }] }, 400, 13, /dot/],
-    ["no content", { new_columns: [{ name: "a" }] }, 400, 13, /exactly one/],
+    ["a column without a definition", { new_columns: [{ name: "a" }] }, 400, 13, /exactly one/],
     [
-      "two contents",
+      "a column with two definitions",
       { new_columns: [{ name: "a", expression: "1", computed: "2" }] },
       400,
       13,
@@ -111,15 +105,15 @@ describe("add_columns", () => {
       22,
       /dev/,
     ],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await post("refusing", "add_columns", body), status, code, detail);
     expect(await types("refusing")).toEqual(before);
   });
 });
 
 describe("alter_columns", () => {
-  it("renames and casts in one commit, and changes what may be null", async () => {
-    await serving.client.createTable("altered", items(4));
+  it("renames and casts in one commit and changes nullability", async () => {
+    await joust.client.createTable("altered", items(4));
     const reply = await post("altered", "alter_columns", {
       alterations: [
         { path: "price", rename: "cost", data_type: { type: "float32" }, nullable: null },
@@ -131,28 +125,28 @@ describe("alter_columns", () => {
     expect(await types("altered")).toEqual({ ...rest, title: "utf8", cost: "float32" });
     const never = [{ path: "title", nullable: false }];
     expect((await post("altered", "alter_columns", { alterations: never })).status).toBe(200);
-    const { schema } = await serving.client.ok("/v1/table/altered/describe");
+    const { schema } = await joust.client.ok("/v1/table/altered/describe");
     expect(schema.fields.find((field: Json) => field.name === "title").nullable).toBe(false);
-    expect(await serving.client.count("altered", { predicate: "cost = 1.5" })).toBe(1);
+    expect(await joust.client.count("altered", { predicate: "cost = 1.5" })).toBe(1);
   });
 
   it.each<[string, object, number, number, RegExp]>([
     ["an unknown column", { path: "nope", rename: "a" }, 404, 12, /nope/],
-    ["a name that is taken", { path: "price", rename: "name" }, 400, 13, /`name` already/],
+    ["a taken name", { path: "price", rename: "name" }, 400, 13, /`name` already/],
     ["an unknown type", { path: "price", data_type: { type: "money" } }, 400, 13, /money/],
-    ["a type it cannot become", { path: "name", data_type: { type: "int64" } }, 400, 13, /name/],
+    ["an impossible cast", { path: "name", data_type: { type: "int64" } }, 400, 13, /name/],
     ["nothing to change", { path: "price" }, 400, 13, /nothing/],
     ["no path", { rename: "a" }, 400, 13, /path/],
-  ])("is refused for %s", async (_, alteration, status, code, detail) => {
+  ])("returns an error for %s", async (_, alteration, status, code, detail) => {
     const reply = await post("refusing", "alter_columns", { alterations: [alteration] });
     expectFailure(reply, status, code, detail);
     expect(await types("refusing")).toEqual(before);
   });
 
-  it("is refused without alterations, and for nulls where none may be", async () => {
+  it("rejects an empty request and a non-null column with nulls", async () => {
     expectFailure(await post("refusing", "alter_columns", {}), 400, 13, /alterations/);
     expectFailure(await post("refusing", "alter_columns", { alterations: [] }), 400, 13);
-    await serving.client.createTable("gaps", stream({ a: [type.i32, [1, null]] }));
+    await joust.client.createTable("gaps", stream({ a: [type.i32, [1, null]] }));
     const reply = await post("gaps", "alter_columns", {
       alterations: [{ path: "a", nullable: false }],
     });
@@ -161,16 +155,16 @@ describe("alter_columns", () => {
 });
 
 describe("drop_columns", () => {
-  it("drops columns and the indexes on them", async () => {
-    await serving.client.createTable("dropped", items(4));
+  it("drops columns together with their indexes", async () => {
+    await joust.client.createTable("dropped", items(4));
     for (const column of ["id", "price"]) {
-      await serving.client.ok("/v1/table/dropped/create_scalar_index", {
+      await joust.client.ok("/v1/table/dropped/create_scalar_index", {
         column,
         index_type: "BTREE",
       });
     }
     const indexes = async () =>
-      (await serving.client.ok("/v1/table/dropped/index/list")).indexes
+      (await joust.client.ok("/v1/table/dropped/index/list")).indexes
         .filter((index: Json) => index.status === "Ready")
         .map((index: Json) => index.index_name);
     await expect.poll(indexes).toEqual(["id_idx", "price_idx"]);
@@ -186,9 +180,9 @@ describe("drop_columns", () => {
     ["all columns", { columns: Object.keys(before) }, 400, 13, /./],
     ["no columns", { columns: [] }, 400, 13, /columns/],
     ["nothing", {}, 400, 13, /columns/],
-    ["a name alone", { columns: "price" }, 400, 13, /columns/],
+    ["a plain name instead of a list", { columns: "price" }, 400, 13, /columns/],
     ["an unknown branch", { columns: ["price"], branch: "dev" }, 404, 22, /dev/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("fails for %s", async (_, body, status, code, detail) => {
     expectFailure(await post("refusing", "drop_columns", body), status, code, detail);
     expect(await types("refusing")).toEqual(before);
   });

@@ -3,27 +3,27 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const add = (id: string, column: object) =>
-  serving.client.post(`/v1/table/${id}/add_columns`, { new_columns: [column] });
+  joust.client.post(`/v1/table/${id}/add_columns`, { new_columns: [column] });
 const alter = (id: string, alteration: object) =>
-  serving.client.post(`/v1/table/${id}/alter_columns`, { alterations: [alteration] });
+  joust.client.post(`/v1/table/${id}/alter_columns`, { alterations: [alteration] });
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest("hex");
 
 async function field(id: string, name: string): Promise<Json> {
-  const { schema } = await serving.client.ok(`/v1/table/${id}/describe`);
+  const { schema } = await joust.client.ok(`/v1/table/${id}/describe`);
   return schema.fields.find((one: Json) => one.name === name);
 }
 
 const envelope = (checksum: string) =>
   base64(JSON.stringify({ image: "i", udf_pickle: base64("a pickle"), udf_checksum: checksum }));
 const manifest = '{"pip":["numpy"]}';
-/** A declaration as the older clients send it. */
+/** A declaration in the form of older clients. */
 const declaration = {
   input_columns: ["id", "name"],
   data_type: { type: "float32" },
@@ -39,11 +39,11 @@ const declaration = {
 };
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(3));
+  await joust.client.createTable("t", items(3));
 });
 
-describe("computed columns", () => {
-  it("are null, have the expression's type, and keep the expression", async () => {
+describe("a computed column", () => {
+  it("is null at first, has the type of its expression and stores the expression", async () => {
     const reply = await add("t", {
       name: "total",
       computed: "price * 2 + id",
@@ -63,10 +63,10 @@ describe("computed columns", () => {
         "computed_column.auto_refresh_interval_seconds": "60",
       },
     });
-    expect(await serving.client.count("t", { predicate: "total is null" })).toBe(3);
+    expect(await joust.client.count("t", { predicate: "total is null" })).toBe(3);
   });
 
-  it("keep how often they are to be refreshed, said once for all of a request", async () => {
+  it("stores its refresh interval, which can be given once for the whole request", async () => {
     const body = {
       new_columns: [
         { name: "twice", computed: "price * 2" },
@@ -75,8 +75,8 @@ describe("computed columns", () => {
       auto_refresh_enabled: false,
       auto_refresh_interval_seconds: 90,
     };
-    await serving.client.createTable("often", items(3));
-    await serving.client.ok("/v1/table/often/add_columns/", body);
+    await joust.client.createTable("often", items(3));
+    await joust.client.ok("/v1/table/often/add_columns/", body);
     for (const [name, seconds] of [
       ["twice", "90"],
       ["thrice", "5"],
@@ -89,14 +89,14 @@ describe("computed columns", () => {
     }
   });
 
-  it.each(["", "/"])("of a registered function are not served (path%s)", async (slash) => {
-    // As the SDKs send it: the function stands beside the columns.
+  it.each(["", "/"])("of a registered function is not supported (path%s)", async (slash) => {
+    // The SDKs send the function beside the columns.
     const body = {
       new_columns: [{ name: "f", all_null: true }],
       auto_refresh_enabled: true,
       function: { application: {}, outputs: [] },
     };
-    const reply = await serving.client.post(`/v1/table/t/add_columns${slash}`, body);
+    const reply = await joust.client.post(`/v1/table/t/add_columns${slash}`, body);
     expectFailure(reply, 406, 0, /registered functions/);
   });
 
@@ -105,15 +105,15 @@ describe("computed columns", () => {
     ["a broken expression", "1 +", 400, 13, /expression/],
     ["an aggregate", "count(id)", 400, 13, /./],
     ["an unknown function", "pickle(id)", 400, 13, /pickle/],
-  ])("are refused for %s", async (_, computed, status, code, detail) => {
+  ])("is rejected for %s", async (_, computed, status, code, detail) => {
     expectFailure(await add("t", { name: "c", computed }), status, code, detail);
     expect(await field("t", "c")).toBeUndefined();
   });
 });
 
-describe("virtual columns", () => {
-  it("are null, and keep their declaration and the function's payload", async () => {
-    await serving.client.createTable("old", items(3));
+describe("a virtual column", () => {
+  it("is null and stores its declaration and the payload of its function", async () => {
+    await joust.client.createTable("old", items(3));
     const reply = await add("old", { name: "score", virtual_column: declaration });
     expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     const payload = Buffer.from(declaration.udf, "base64");
@@ -132,13 +132,13 @@ describe("virtual columns", () => {
       "virtual_column.manifest": manifest,
       "virtual_column.manifest_checksum": sha256(manifest),
     });
-    const kept = `${serving.root}/old.lance/${metadata["virtual_column.udf"]}`;
+    const kept = `${joust.root}/old.lance/${metadata["virtual_column.udf"]}`;
     expect(readFileSync(kept)).toEqual(payload);
-    expect(await serving.client.count("old", { predicate: "score is null" })).toBe(3);
+    expect(await joust.client.count("old", { predicate: "score is null" })).toBe(3);
   });
 
-  it("may have several outputs, as newer clients declare them", async () => {
-    await serving.client.createTable("new", items(3));
+  it("may have several outputs, as newer clients declare it", async () => {
+    await joust.client.createTable("new", items(3));
     const { data_type: _, ...rest } = declaration;
     const outputs = [
       {
@@ -160,8 +160,8 @@ describe("virtual columns", () => {
     expect(await field("new", "range")).toBeUndefined();
   });
 
-  it("can be declared anew, for good reasons only", async () => {
-    await serving.client.createTable("changing", items(3));
+  it("can be redeclared only with a valid change", async () => {
+    await joust.client.createTable("changing", items(3));
     await add("changing", { name: "v", virtual_column: declaration });
     const change = { udf: base64("another"), udf_version: "def", input_columns: ["price"] };
     expect((await alter("changing", { path: "v", virtual_column: change })).json).toEqual({
@@ -219,7 +219,7 @@ describe("virtual columns", () => {
     ["a payload that is not base64", { udf: "not base64!" }, 400, 13, /base64/],
     ["no payload", { udf: undefined }, 400, 13, /udf/],
     ["no name", { udf_name: undefined }, 400, 13, /udf_name/],
-  ])("are refused for %s", async (_, change, status, code, detail) => {
+  ])("is rejected because of %s", async (_, change, status, code, detail) => {
     const reply = await add("t", { name: "v", virtual_column: { ...declaration, ...change } });
     expectFailure(reply, status, code, detail);
     expect(await field("t", "v")).toBeUndefined();

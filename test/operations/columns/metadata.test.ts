@@ -1,22 +1,22 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const fields = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/update_field_metadata`, body);
+  joust.client.post(`/v1/table/${id}/update_field_metadata`, body);
 const schema = (id: string, body: object | string, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/schema_metadata/update`, body, params);
+  joust.client.post(`/v1/table/${id}/schema_metadata/update`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createTable("refusing", items(4));
+  await joust.client.createTable("refusing", items(4));
 });
 
 describe("update_field_metadata", () => {
   it("sets, removes and replaces keys of several fields in one commit", async () => {
-    await serving.client.createTable("noted", items(1));
+    await joust.client.createTable("noted", items(1));
     const first = { path: "price", metadata: { unit: "EUR", source: "shop" } };
     expect((await fields("noted", { updates: [first] })).json).toEqual({
       version: 2,
@@ -38,7 +38,7 @@ describe("update_field_metadata", () => {
       updates: [{ path: "price", metadata: { a: "1" }, replace: true }],
     });
     expect(replaced.json.fields).toEqual({ price: { a: "1" } });
-    const described = await serving.client.ok("/v1/table/noted/describe");
+    const described = await joust.client.ok("/v1/table/noted/describe");
     const price = described.schema.fields.find((field: Json) => field.name === "price");
     expect(price.metadata).toEqual({ a: "1" });
   });
@@ -46,7 +46,7 @@ describe("update_field_metadata", () => {
   it.each<[string, object, number, number, RegExp]>([
     ["an unknown field", { updates: [{ path: "nope", metadata: { a: "1" } }] }, 404, 12, /nope/],
     [
-      "a value that is no string",
+      "a value that is not a string",
       { updates: [{ path: "id", metadata: { a: 1 } }] },
       400,
       13,
@@ -63,16 +63,16 @@ describe("update_field_metadata", () => {
       22,
       /dev/,
     ],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await fields("refusing", body), status, code, detail);
   });
 });
 
 describe("schema_metadata/update", () => {
-  it("replaces what was there, and takes any key", async () => {
-    await serving.client.createTable("owned", items(1));
+  it("replaces the existing metadata and accepts any key", async () => {
+    await joust.client.createTable("owned", items(1));
     const stored = async () => {
-      const { schema } = await serving.client.ok("/v1/table/owned/describe");
+      const { schema } = await joust.client.ok("/v1/table/owned/describe");
       return schema.metadata ?? {};
     };
     const first = { owner: "me", id: "a key like others", identity: "too" };
@@ -88,8 +88,8 @@ describe("schema_metadata/update", () => {
     expect(await stored()).toEqual({});
   });
 
-  it("leaves the members that any body may have out", async () => {
-    await serving.client.createTable("common", items(1));
+  it("ignores the members that every request body may have", async () => {
+    await joust.client.createTable("common", items(1));
     const body = { a: "1", id: ["common"], context: { trace: "x" }, identity: { api_key: "k" } };
     expect((await schema("common", body)).json).toEqual({ a: "1" });
     expectFailure(await schema("common", { id: ["other"] }), 400, 13, /id/);
@@ -100,11 +100,11 @@ describe("schema_metadata/update", () => {
     ["a null", { a: null }, 400, 13, /`a`/],
     ["an array", "[]", 400, 13, /object/],
     ["broken JSON", "{", 400, 13, /JSON/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("returns an error for %s", async (_, body, status, code, detail) => {
     expectFailure(await schema("refusing", body), status, code, detail);
   });
 
-  it("is not found for an unknown branch or table", async () => {
+  it("returns 404 for a missing branch or table", async () => {
     expectFailure(await schema("refusing", {}, { branch: "dev" }), 404, 22, /dev/);
     expectFailure(await schema("nowhere", {}), 404, 4, /nowhere/);
   });

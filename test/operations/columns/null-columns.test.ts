@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const add = (path: string, body: Uint8Array | object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${path}`, body, params);
+  joust.client.post(`/v1/table/${path}`, body, params);
 
-describe("columns added by a schema", () => {
-  it.each(["add_columns", "add_columns/"])("are null for the rows there are (%s)", async (call) => {
+describe("a column added by a schema", () => {
+  it.each(["add_columns", "add_columns/"])("is null in existing rows (%s)", async (call) => {
     const id = `t_${call.length}`;
-    await serving.client.createTable(id, items(5));
+    await joust.client.createTable(id, items(5));
     const schema = emptyStream({ note: type.text, spot: type.vector(3), tags: type.texts });
     const reply = await add(`${id}/${call}`, schema);
     expect([reply.status, reply.json.version]).toEqual([200, 2]);
     expect(reply.headers.get("x-lancedb-version")).toBe("2");
-    const rows = await serving.client.query(id, {
+    const rows = await joust.client.query(id, {
       k: 10,
       vector: {},
       columns: { column_names: ["id", "note", "spot", "tags"] },
@@ -23,28 +23,28 @@ describe("columns added by a schema", () => {
     expect([...rows].map((row) => [row.note, row.spot, row.tags])).toEqual(
       Array(5).fill([null, null, null]),
     );
-    await serving.client.ok(`/v1/table/${id}/update`, {
+    await joust.client.ok(`/v1/table/${id}/update`, {
       updates: [["note", "'x'"]],
       predicate: "id = 1",
     });
-    expect(await serving.client.count(id, { predicate: "note = 'x'" })).toBe(1);
+    expect(await joust.client.count(id, { predicate: "note = 'x'" })).toBe(1);
   });
 
-  it("on a branch", async () => {
-    await serving.client.createTable("forked", items(2));
-    await serving.client.ok("/v1/table/forked/branches/create", { name: "dev" });
+  it("can be added on a branch", async () => {
+    await joust.client.createTable("forked", items(2));
+    await joust.client.ok("/v1/table/forked/branches/create", { name: "dev" });
     const schema = emptyStream({ note: type.text });
     expect((await add("forked/add_columns/", schema, { branch: "dev" })).status).toBe(200);
     const names = async (branch?: string) =>
-      (await serving.client.ok("/v1/table/forked/describe", { branch })).schema.fields.map(
+      (await joust.client.ok("/v1/table/forked/describe", { branch })).schema.fields.map(
         (field: { name: string }) => field.name,
       );
     expect(await names("dev")).toContain("note");
     expect(await names()).not.toContain("note");
   });
 
-  it("are refused where they cannot be", async () => {
-    await serving.client.createTable("refused", items(2));
+  it("is rejected if the schema is invalid", async () => {
+    await joust.client.createTable("refused", items(2));
     const cases: [Uint8Array, RegExp][] = [
       [emptyStream({ id: type.i64 }), /already/],
       [emptyStream({}), /new_columns|empty|column/],
@@ -58,7 +58,7 @@ describe("columns added by a schema", () => {
     }
     expectFailure(await add("missing/add_columns/", emptyStream({ a: type.i64 })), 404, 4);
     const text = { body: "id,name", headers: { "content-type": "text/csv" } };
-    expectFailure(await serving.client.request("/v1/table/refused/add_columns/", text), 415, 13);
-    expect((await serving.client.ok("/v1/table/refused/describe")).version).toBe(1);
+    expectFailure(await joust.client.request("/v1/table/refused/add_columns/", text), 415, 13);
+    expect((await joust.client.ok("/v1/table/refused/describe")).version).toBe(1);
   });
 });

@@ -1,16 +1,16 @@
 import { Field, List, Struct } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { listIndexes, readyIndex } from "./waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { listIndexes, waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const ROWS = 1000;
 
 beforeAll(async () => {
   const ids = Array.from({ length: ROWS }, (_, n) => n);
-  await serving.client.createTable(
+  await joust.client.createTable(
     "t",
     stream({
       id: [type.i64, ids.map(BigInt)],
@@ -30,14 +30,14 @@ describe("scalar indexes", () => {
     ["ZONEMAP", "price", "price < 1", 4],
     ["BLOOM_FILTER", "id", "id = 500", 1],
     ["FM", "word", "contains(word, 'ord3')", 143],
-  ])("%s is built, listed, used and dropped", async (index_type, column, filter, rows) => {
-    const { client } = serving;
+  ])("%s can be built, listed, used and dropped", async (index_type, column, filter, rows) => {
+    const { client } = joust;
     for (const operation of ["create_scalar_index", "create_index"]) {
       const reply = await client.post(`/v1/table/t/${operation}`, { column, index_type });
       expect(reply.status).toBe(200);
       expect(reply.json.transaction_id).toBeTruthy();
       const name = `${column}_idx`;
-      expect(await readyIndex(client, "t", name)).toMatchObject({
+      expect(await waitForIndex(client, "t", name)).toMatchObject({
         columns: [column],
         index_type,
         num_indexed_rows: ROWS,
@@ -52,14 +52,14 @@ describe("scalar indexes", () => {
     }
   });
 
-  it("a filter uses the index", async () => {
-    const { client } = serving;
+  it("a filter query uses the index", async () => {
+    const { client } = joust;
     await client.ok("/v1/table/t/create_scalar_index", {
       column: "id",
       index_type: "btree",
       name: "by_id",
     });
-    await readyIndex(client, "t", "by_id");
+    await waitForIndex(client, "t", "by_id");
     const plan = await client.ok("/v1/table/t/explain_plan", {
       query: { k: 10, vector: {}, filter: "id = 77" },
     });
@@ -67,25 +67,25 @@ describe("scalar indexes", () => {
     await client.ok("/v1/table/t/index/by_id/drop");
   });
 
-  it("text is searched through a native full-text index", async () => {
-    const { client } = serving;
+  it("a text query uses a native full-text index", async () => {
+    const { client } = joust;
     await client.ok("/v1/table/t/create_scalar_index", {
       column: "word",
       index_type: "INVERTED",
       name: "text",
     });
-    await readyIndex(client, "t", "text");
-    const found = await client.query("t", {
+    await waitForIndex(client, "t", "text");
+    const result = await client.query("t", {
       k: 1000,
       vector: {},
       full_text_query: { string_query: { query: "word3" } },
     });
-    expect(found.numRows).toBe(143);
+    expect(result.numRows).toBe(143);
     await client.ok("/v1/table/t/index/text/drop");
   });
 
-  it("create_scalar_index makes no vector index", async () => {
-    const { client } = serving;
+  it("create_scalar_index does not build vector indexes", async () => {
+    const { client } = joust;
     await client.createTable(
       "with_vector",
       stream({
@@ -105,8 +105,8 @@ describe("scalar indexes", () => {
     expectFailure(reply, 400, 13, /create_index/);
   });
 
-  it("LABEL_LIST is refused on a list of structs", async () => {
-    const { client } = serving;
+  it("LABEL_LIST is rejected on a list of structs", async () => {
+    const { client } = joust;
     const entry = new Struct([new Field("name", type.text, true)]);
     const entries = new List(new Field("item", entry, true));
     await client.createTable("structs", stream({ entries: [entries, [[{ name: "a" }], []]] }));
@@ -119,8 +119,8 @@ describe("scalar indexes", () => {
     );
   });
 
-  it("two of different names stand on one column", async () => {
-    const { client } = serving;
+  it("one column can have two indexes with different names", async () => {
+    const { client } = joust;
     for (const [name, index_type] of [
       ["first", "BTREE"],
       ["second", "BTREE"],
@@ -129,7 +129,7 @@ describe("scalar indexes", () => {
       await client.ok("/v1/table/t/create_index", { column: "word", index_type, name });
     }
     for (const name of ["first", "second", "third"]) {
-      expect(await readyIndex(client, "t", name)).toMatchObject({ columns: ["word"] });
+      expect(await waitForIndex(client, "t", name)).toMatchObject({ columns: ["word"] });
     }
     expect(await client.count("t", { predicate: "word = 'word3'" })).toBe(143);
     await client.ok("/v1/table/t/index/first/drop", {});

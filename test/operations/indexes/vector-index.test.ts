@@ -1,25 +1,25 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type, vectors } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { listIndexes, readyIndex } from "./waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { listIndexes, waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 const ROWS = 2000;
 const DIMENSION = 16;
 const create = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/create_index`, body);
+  joust.client.post(`/v1/table/${id}/create_index`, body);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(ROWS, { dimension: DIMENSION }));
+  await joust.client.createTable("t", items(ROWS, { dimension: DIMENSION }));
 });
 
-describe("vector indexes of columns that are null", () => {
+describe("a vector index on a column with nulls", () => {
   const nulls = (id: string, count: number, filled: number) => {
     const rows = vectors(filled, DIMENSION);
     const all = Array.from({ length: count }, (_, row) => rows[row] ?? null);
-    return serving.client.createTable(
+    return joust.client.createTable(
       id,
       stream({
         id: [type.i64, all.map((_, row) => BigInt(row))],
@@ -28,26 +28,26 @@ describe("vector indexes of columns that are null", () => {
     );
   };
 
-  it.each(["IVF_PQ", "IVF_FLAT", "IVF_HNSW_SQ"])("are refused: %s", async (index_type) => {
+  it.each(["IVF_PQ", "IVF_FLAT", "IVF_HNSW_SQ"])("is rejected: %s", async (index_type) => {
     await nulls(`null_${index_type}`, 1_000, 0);
     const reply = await create(`null_${index_type}`, { column: "vector", index_type });
     expectFailure(reply, 400, 13, /at least \d+ vectors.*`vector` has 0 in 1000 rows/);
-    const listed = await serving.client.ok(`/v1/table/null_${index_type}/index/list`, {});
+    const listed = await joust.client.ok(`/v1/table/null_${index_type}/index/list`, {});
     expect(listed.indexes).toEqual([]);
   });
 
-  it("are refused where too few rows have a vector, and built where enough have", async () => {
+  it("is rejected with too few non-null vectors and built with enough", async () => {
     await nulls("few_vectors", 1_000, 100);
     const index = { column: "vector", index_type: "IVF_PQ", num_partitions: 1 };
     expectFailure(await create("few_vectors", index), 400, 13, /has 100 in 1000 rows/);
     await nulls("enough_vectors", 1_000, 400);
     expect((await create("enough_vectors", index)).status).toBe(200);
-    const entry = await readyIndex(serving.client, "enough_vectors", "vector_idx");
+    const entry = await waitForIndex(joust.client, "enough_vectors", "vector_idx");
     expect(entry).toMatchObject({ status: "Ready", num_unindexed_rows: 0 });
   });
 });
 
-describe("vector indexes", () => {
+describe("a vector index", () => {
   it.each([
     ["IVF_FLAT", {}],
     ["IVF_SQ", {}],
@@ -56,8 +56,8 @@ describe("vector indexes", () => {
     ["IVF_HNSW_FLAT", { m: 8, ef_construction: 50 }],
     ["IVF_HNSW_SQ", { m: 8, ef_construction: 50 }],
     ["IVF_HNSW_PQ", { m: 8, ef_construction: 50, num_sub_vectors: 4 }],
-  ])("%s is built, listed, used and dropped", async (index_type, options) => {
-    const { client } = serving;
+  ])("of type %s can be built, listed, used and dropped", async (index_type, options) => {
+    const { client } = joust;
     const name = `${index_type}_index`;
     const reply = await create("t", {
       column: "vector",
@@ -70,7 +70,7 @@ describe("vector indexes", () => {
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({ transaction_id: expect.stringMatching(/./) });
 
-    const entry = await readyIndex(client, "t", name);
+    const entry = await waitForIndex(client, "t", name);
     expect(entry).toMatchObject({
       index_name: name,
       index_uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -89,16 +89,16 @@ describe("vector indexes", () => {
     });
 
     const [wanted] = vectors(ROWS, DIMENSION);
-    const found = await client.query("t", {
+    const result = await client.query("t", {
       k: 10,
       vector: { single_vector: wanted },
       nprobes: 4,
       ef: 300,
-      // More than the rows around one centre: what the codes blur is made good again.
+      // More candidates than the rows around one center: refining corrects the quantization.
       refine_factor: 20,
       columns: { column_names: ["id"] },
     });
-    expect([...found].map((row) => Number(row.id))).toContain(0);
+    expect([...result].map((row) => Number(row.id))).toContain(0);
     const plan = await client.ok("/v1/table/t/explain_plan", {
       query: { k: 10, vector: { single_vector: wanted } },
     });
@@ -113,14 +113,14 @@ describe("vector indexes", () => {
     expectFailure(await client.post(`/v1/table/t/index/${name}/stats`), 404, 6);
   });
 
-  it.each(["ivf_flat", "IvfFlat", "IVFFLAT"])("the type may be spelled %s", async (index_type) => {
+  it.each(["ivf_flat", "IvfFlat", "IVFFLAT"])("type can be spelled %s", async (index_type) => {
     const name = `spelled_${index_type}`;
     await create("t", { column: "vector", index_type, name, num_partitions: 2 });
-    expect((await readyIndex(serving.client, "t", name)).index_type).toBe("IVF_FLAT");
-    await serving.client.ok(`/v1/table/t/index/${name}/drop`);
+    expect((await waitForIndex(joust.client, "t", name)).index_type).toBe("IVF_FLAT");
+    await joust.client.ok(`/v1/table/t/index/${name}/drop`);
   });
 
-  it.each(["cosine", "dot", "Cosine"])("measures by %s", async (distance_type) => {
+  it.each(["cosine", "dot", "Cosine"])("uses the distance %s", async (distance_type) => {
     const name = `metric_${distance_type}`;
     await create("t", {
       column: "vector",
@@ -129,17 +129,17 @@ describe("vector indexes", () => {
       distance_type,
       num_partitions: 2,
     });
-    await readyIndex(serving.client, "t", name);
-    const stats = await serving.client.ok(`/v1/table/t/index/${name}/stats`);
+    await waitForIndex(joust.client, "t", name);
+    const stats = await joust.client.ok(`/v1/table/t/index/${name}/stats`);
     expect(stats.distance_type).toBe(distance_type.toLowerCase());
-    await serving.client.ok(`/v1/table/t/index/${name}/drop`);
+    await joust.client.ok(`/v1/table/t/index/${name}/drop`);
   });
 
-  it("counts the rows that came later as not indexed, and finds them all the same", async () => {
-    const { client } = serving;
+  it("counts later rows as unindexed, and searches find them", async () => {
+    const { client } = joust;
     await client.createTable("growing", items(500));
     await create("growing", { column: "vector", index_type: "IVF_FLAT", num_partitions: 2 });
-    await readyIndex(client, "growing", "vector_idx");
+    await waitForIndex(client, "growing", "vector_idx");
     const far = Array(8).fill(100);
     await client.insert(
       "growing",
@@ -147,7 +147,7 @@ describe("vector indexes", () => {
     );
     const query = { k: 1, vector: { single_vector: far }, columns: { column_names: ["id"] } };
     expect(Number((await client.query("growing", query)).get(0)?.id)).toBe(777);
-    // fast_search looks at what is indexed only.
+    // fast_search reads indexed rows only.
     const fast = await client.query("growing", { ...query, fast_search: true });
     expect(Number(fast.get(0)?.id)).not.toBe(777);
     const stats = await client.ok("/v1/table/growing/index/vector_idx/stats");
@@ -156,29 +156,29 @@ describe("vector indexes", () => {
     expect(older).toMatchObject({ num_indexed_rows: 500, num_unindexed_rows: 0 });
   });
 
-  it("with codes of 4 bits is built and replaced where the dimension has few divisors", async () => {
-    const { client } = serving;
+  it("with 4-bit codes can be built and replaced if the dimension has few divisors", async () => {
+    const { client } = joust;
     await client.createTable("four", items(300, { dimension: 8 }));
     const four = { column: "vector", index_type: "IVF_PQ", num_bits: 4 };
     for (const replace of [false, true]) {
       expect((await create("four", { ...four, replace })).status).toBe(200);
-      const entry = await readyIndex(client, "four", "vector_idx");
+      const entry = await waitForIndex(client, "four", "vector_idx");
       expect(entry).toMatchObject({ index_type: "IVF_PQ", num_indexed_rows: 300 });
     }
     const odd = await create("four", { ...four, name: "odd", num_sub_vectors: 1 });
     expectFailure(odd, 400, 13, /even/);
   });
 
-  it("whose partitions cannot be split reports why", async () => {
-    const { client } = serving;
+  it("whose partitions cannot be split reports the cause", async () => {
+    const { client } = joust;
     const rows = Array.from({ length: 1000 }, (_, n) => n);
     const same = rows.map((n) => Array.from({ length: 8 }, (_, at) => Number(n % 5 === at)));
     await client.createTable("unsplittable", stream({ vector: [type.vector(8), same] }));
-    // More than 256 partitions are made by splitting.
+    // More than 256 partitions are created by splitting.
     const index = { column: "vector", index_type: "IVF_FLAT", distance_type: "dot" };
     const options = { ...index, num_partitions: 300, max_iterations: 10 };
     const { job_id } = await client.ok("/v1/table/unsplittable/create_index/", options);
-    const failed = await eventually("the build failed", async () => {
+    const failed = await waitFor("the build failed", async () => {
       const job = await client.ok("/v1/jobs/describe", { job_id });
       return job.job_state === "FAILED" && job;
     });

@@ -3,21 +3,21 @@ import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
-const jobs = (what: string, body: object = {}) => serving.client.post(`/v1/jobs/${what}`, body);
+const joust = setupServer();
+const jobs = (what: string, body: object = {}) => joust.client.post(`/v1/jobs/${what}`, body);
 const describeJob = async (job_id: string) => (await jobs("describe", { job_id })).json;
 
 async function build(name: string, index: object = {}): Promise<string> {
   const body = { column: "price", index_type: "BTREE", name, ...index };
-  return (await serving.client.ok("/v1/table/t/create_index", body)).transaction_id;
+  return (await joust.client.ok("/v1/table/t/create_index", body)).transaction_id;
 }
 
 async function ended(id: string): Promise<ReturnType<typeof describeJob>> {
-  return eventually("the job's end", async () => {
+  return waitFor("the job's end", async () => {
     const job = await describeJob(id);
     return ["DONE", "FAILED", "CANCELLED"].includes(job.job_state) && job;
   });
@@ -25,13 +25,13 @@ async function ended(id: string): Promise<ReturnType<typeof describeJob>> {
 
 let done: string;
 beforeAll(async () => {
-  await serving.client.createTable("t", items(300));
+  await joust.client.createTable("t", items(300));
   done = await build("first");
   await ended(done);
 });
 
-describe("a job", () => {
-  it("is described", async () => {
+describe("the jobs API", () => {
+  it("describes a job", async () => {
     const job = await describeJob(done);
     expect(job).toMatchObject({
       job_id: done,
@@ -44,18 +44,18 @@ describe("a job", () => {
     expect(job.failure).toBeUndefined();
   });
 
-  it("is the one that LanceDB SDKs are told of", async () => {
+  it("uses the job id that create_index returns to LanceDB SDKs", async () => {
     const body = { column: "id", index_type: "BTREE", name: "sdk" };
-    const { job_id } = await serving.client.ok("/v1/table/t/create_index/", body);
+    const { job_id } = await joust.client.ok("/v1/table/t/create_index/", body);
     expect(await ended(job_id)).toMatchObject({ job_id, job_state: "DONE" });
   });
 
-  it("says why it failed, in its description and in the listing", async () => {
-    const { location } = await serving.client.createTable("broken", items(20));
-    // The manifest is enough to plan the index; the rows are missing when it is built.
+  it("shows why a job failed in its description and in the listing", async () => {
+    const { location } = await joust.client.createTable("broken", items(20));
+    // The manifest suffices to plan the index; the missing rows fail the build.
     rmSync(join(location, "data"), { recursive: true });
     const body = { column: "id", index_type: "BTREE" };
-    const { transaction_id: id } = await serving.client.ok("/v1/table/broken/create_index", body);
+    const { transaction_id: id } = await joust.client.ok("/v1/table/broken/create_index", body);
     const job = await ended(id);
     expect(job.job_state).toBe("FAILED");
     expect(job.failure).toEqual({
@@ -69,7 +69,7 @@ describe("a job", () => {
     expect(listed).toMatchObject({ state: "FAILED", error: job.failure.message });
   });
 
-  it("is paused, resumed and cancelled", async () => {
+  it("pauses, resumes and cancels a job", async () => {
     const id = await build("paused", { column: "name" });
     const paused = (await jobs("pause", { job_id: id })).json;
     if (!paused.paused) return expect((await describeJob(id)).job_state).toBe("DONE");
@@ -90,7 +90,7 @@ describe("a job", () => {
     expect((await jobs("cancel", { job_id: id })).json).toEqual({ job_id: id, job_state: "DONE" });
   });
 
-  it("is cancelled while it waits", async () => {
+  it("cancels a waiting job", async () => {
     const id = await build("cancelled", { column: "name" });
     await jobs("pause", { job_id: id });
     const { job_state } = (await jobs("cancel", { job_id: id })).json;
@@ -98,7 +98,7 @@ describe("a job", () => {
     expect((await describeJob(id)).job_state).toBe(job_state);
   });
 
-  it("tells its course as an Arrow stream", async () => {
+  it("returns the events of a job as an Arrow stream", async () => {
     const answer = await jobs("query_events", { job_id: done });
     expect(answer.headers.get("content-type")).toBe("application/vnd.apache.arrow.stream");
     const events = tableFromIPC(answer.bytes);
@@ -119,7 +119,7 @@ describe("a job", () => {
     expectFailure(await jobs("query_events", { job_id: done, limit: 0 }), 400, 13);
   });
 
-  it("has to exist", async () => {
+  it("returns 404 for a missing job", async () => {
     for (const what of ["describe", "cancel", "pause", "resume", "query_events"]) {
       expectFailure(await jobs(what, { job_id: "nobody" }), 404, 10);
       expectFailure(await jobs(what), 400, 13, /job_id/);
@@ -127,8 +127,8 @@ describe("a job", () => {
   });
 });
 
-describe("the listing of jobs", () => {
-  it("goes page by page, newest first", async () => {
+describe("the job listing", () => {
+  it("is paged newest first", async () => {
     const all = (await jobs("list")).json.jobs;
     expect(all.length).toBeGreaterThan(2);
     expect(all.at(-1)).toMatchObject({
@@ -149,7 +149,7 @@ describe("the listing of jobs", () => {
     expect(seen).toEqual(all);
   });
 
-  it("refuses forged tokens and limits", async () => {
+  it("rejects forged tokens and invalid limits", async () => {
     expectFailure(await jobs("list", { page_token: "x" }), 400, 13, /page_token/);
     expectFailure(await jobs("list", { limit: 0 }), 400, 13, /limit/);
   });

@@ -1,78 +1,84 @@
 import { describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const create = (id: string, body?: object | string) =>
-  serving.client.post(`/v1/namespace/${encodeURIComponent(id)}/create`, body);
+  joust.client.post(`/v1/namespace/${encodeURIComponent(id)}/create`, body);
 
 describe("create namespace", () => {
-  it("keeps the properties", async () => {
+  it("stores the properties", async () => {
     const reply = await create("with_properties", { properties: { owner: "Ralph" } });
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
       transaction_id: expect.any(String),
       properties: { owner: "Ralph" },
     });
-    const described = await serving.client.ok("/v1/namespace/with_properties/describe", {});
+    const described = await joust.client.ok("/v1/namespace/with_properties/describe", {});
     expect(described).toEqual({ properties: { owner: "Ralph" } });
   });
 
-  it("needs no body", async () => {
+  it("needs no request body", async () => {
     const reply = await create("bare");
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: {} });
   });
 
-  it("makes a child of an existing namespace only", async () => {
-    await serving.client.createNamespace("parent");
+  it("creates a child only in an existing namespace", async () => {
+    await joust.client.createNamespace("parent");
     expect((await create("parent$child")).status).toBe(200);
     expectFailure(await create("nobody$child"), 404, 1, /nobody/);
   });
 
   it.each(["create", "Create", "CREATE", undefined])(
-    "mode %s refuses what exists",
+    "with mode %s rejects an existing namespace",
     async (mode) => {
       const id = `twice_${mode}`;
-      await serving.client.createNamespace(id, { properties: { a: "1" } });
+      await joust.client.createNamespace(id, { properties: { a: "1" } });
       expectFailure(await create(id, { mode, properties: { a: "2" } }), 409, 2, /already exists/);
-      expect(await serving.client.ok(`/v1/namespace/${id}/describe`)).toEqual({
+      expect(await joust.client.ok(`/v1/namespace/${id}/describe`)).toEqual({
         properties: { a: "1" },
       });
     },
   );
 
-  it.each(["exist_ok", "ExistOk", "EXIST_OK"])("mode %s keeps what exists", async (mode) => {
-    const id = `kept_${mode}`;
-    await serving.client.createNamespace(id, { properties: { a: "1" } });
-    const reply = await create(id, { mode, properties: { a: "2" } });
-    expect(reply.status).toBe(200);
-    expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { a: "1" } });
-    const fresh = await create(`${id}_fresh`, { mode, properties: { a: "3" } });
-    expect(fresh.json).toEqual({ transaction_id: expect.any(String), properties: { a: "3" } });
-  });
+  it.each(["exist_ok", "ExistOk", "EXIST_OK"])(
+    "with mode %s keeps an existing namespace",
+    async (mode) => {
+      const id = `kept_${mode}`;
+      await joust.client.createNamespace(id, { properties: { a: "1" } });
+      const reply = await create(id, { mode, properties: { a: "2" } });
+      expect(reply.status).toBe(200);
+      expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { a: "1" } });
+      const fresh = await create(`${id}_fresh`, { mode, properties: { a: "3" } });
+      expect(fresh.json).toEqual({ transaction_id: expect.any(String), properties: { a: "3" } });
+    },
+  );
 
-  it.each(["overwrite", "Overwrite"])("mode %s empties what exists", async (mode) => {
-    const { client } = serving;
-    const id = `emptied_${mode}`;
-    await client.createNamespace(id, { properties: { a: "1" } });
-    await client.createNamespace(`${id}$inner`);
-    await client.createTable(`${id}$inner$t`, items(3));
-    await client.createTable(`${id}$t`, items(3));
-    const reply = await create(id, { mode, properties: { b: "2" } });
-    expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { b: "2" } });
-    expect((await client.get(`/v1/namespace/${id}/list`)).json).toEqual({ namespaces: [] });
-    expect((await client.get(`/v1/namespace/${id}/table/list`)).json).toEqual({ tables: [] });
-    expectFailure(await client.post(`/v1/table/${id}$t/describe`), 404, 4);
-    // The name is free, and nothing of the old table shines through.
-    await client.createTable(`${id}$t`, items(2));
-    expect(await client.count(`${id}$t`)).toBe(2);
-  });
+  it.each(["overwrite", "Overwrite"])(
+    "with mode %s empties an existing namespace",
+    async (mode) => {
+      const { client } = joust;
+      const id = `emptied_${mode}`;
+      await client.createNamespace(id, { properties: { a: "1" } });
+      await client.createNamespace(`${id}$inner`);
+      await client.createTable(`${id}$inner$t`, items(3));
+      await client.createTable(`${id}$t`, items(3));
+      const reply = await create(id, { mode, properties: { b: "2" } });
+      expect(reply.json).toEqual({ transaction_id: expect.any(String), properties: { b: "2" } });
+      expect((await client.get(`/v1/namespace/${id}/list`)).json).toEqual({ namespaces: [] });
+      expect((await client.get(`/v1/namespace/${id}/table/list`)).json).toEqual({ tables: [] });
+      expectFailure(await client.post(`/v1/table/${id}$t/describe`), 404, 4);
+      // The name is free, and a new table shows nothing of the old one.
+      await client.createTable(`${id}$t`, items(2));
+      expect(await client.count(`${id}$t`)).toBe(2);
+    },
+  );
 
-  it("takes the identifier with another delimiter", async () => {
-    await serving.client.createNamespace("dotted");
-    const reply = await serving.client.post(
+  it("accepts an identifier with another delimiter", async () => {
+    await joust.client.createNamespace("dotted");
+    const reply = await joust.client.post(
       "/v1/namespace/dotted.inner/create",
       {},
       {
@@ -80,10 +86,10 @@ describe("create namespace", () => {
       },
     );
     expect(reply.status).toBe(200);
-    expect((await serving.client.post("/v1/namespace/dotted$inner/exists")).status).toBe(200);
+    expect((await joust.client.post("/v1/namespace/dotted$inner/exists")).status).toBe(200);
   });
 
-  it("cannot make or empty the root", async () => {
+  it("cannot create or empty the root", async () => {
     expectFailure(await create("$"), 409, 2, /root/);
     expect((await create("$", { mode: "exist_ok" })).status).toBe(200);
     expectFailure(await create("$", { mode: "overwrite" }), 400, 13, /root/);
@@ -91,15 +97,15 @@ describe("create namespace", () => {
 
   it.each([
     ["an unknown mode", { mode: "upsert" }, /create, exist_ok, overwrite/],
-    ["a mode that is no string", { mode: 1 }, /mode/],
-    ["properties that are no map", { properties: "a" }, /properties/],
-    ["a property that is no string", { properties: { a: 1 } }, /properties/],
+    ["a mode that is not a string", { mode: 1 }, /mode/],
+    ["properties that are not a map", { properties: "a" }, /properties/],
+    ["a property that is not a string", { properties: { a: 1 } }, /properties/],
     ["an id that differs from the path", { id: ["other"] }, /id/],
-    ["a body that is no object", "[]", /object/],
-    ["a body that is no JSON", "{", /JSON/],
-  ])("refuses %s", async (_, body, detail) => {
+    ["a body that is not an object", "[]", /object/],
+    ["a body that is not JSON", "{", /JSON/],
+  ])("rejects %s", async (_, body, detail) => {
     expectFailure(await create("refused", body), 400, 13, detail);
-    expectFailure(await serving.client.post("/v1/namespace/refused/exists"), 404, 1);
+    expectFailure(await joust.client.post("/v1/namespace/refused/exists"), 404, 1);
   });
 
   it.each([
@@ -110,16 +116,16 @@ describe("create namespace", () => {
     ["too many characters", "x".repeat(129)],
     ["too many bytes", encodeURIComponent("\u{1f600}".repeat(64))],
     ["an empty component", "a%24"],
-    ["a reserved beginning", "_joust"],
+    ["a reserved prefix", "_joust"],
     ["the manifest's name", "__manifest"],
-  ])("refuses a name with %s", async (_, segment) => {
-    expectFailure(await serving.client.post(`/v1/namespace/${segment}/create`), 400, 13);
+  ])("rejects a name with %s", async (_, segment) => {
+    expectFailure(await joust.client.post(`/v1/namespace/${segment}/create`), 400, 13);
   });
 
-  it("takes every other name", async () => {
+  it("accepts every other name", async () => {
     for (const name of ["x".repeat(128), "naïve Ünïcode", "日本", "a.b", "-", "lower", "LOWER"]) {
       expect((await create(name)).status).toBe(200);
     }
-    expect(await serving.client.post("/v1/namespace/lower/exists").then((r) => r.status)).toBe(200);
+    expect(await joust.client.post("/v1/namespace/lower/exists").then((r) => r.status)).toBe(200);
   });
 });

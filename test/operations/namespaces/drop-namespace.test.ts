@@ -1,29 +1,29 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const drop = (id: string, body?: object) =>
-  serving.client.post(`/v1/namespace/${encodeURIComponent(id)}/drop`, body);
+  joust.client.post(`/v1/namespace/${encodeURIComponent(id)}/drop`, body);
 
 describe("drop namespace", () => {
-  it("removes an empty one and gives its properties back", async () => {
-    await serving.client.createNamespace("empty", { properties: { a: "1" } });
+  it("removes an empty namespace and returns its properties", async () => {
+    await joust.client.createNamespace("empty", { properties: { a: "1" } });
     const reply = await drop("empty");
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
       transaction_id: [expect.any(String)],
       properties: { a: "1" },
     });
-    expectFailure(await serving.client.post("/v1/namespace/empty/exists"), 404, 1);
+    expectFailure(await joust.client.post("/v1/namespace/empty/exists"), 404, 1);
   });
 
   it.each([undefined, "Restrict", "RESTRICT", "restrict"])(
-    "behavior %s leaves one with content alone",
+    "with behavior %s rejects a namespace that is not empty",
     async (behavior) => {
-      const { client } = serving;
+      const { client } = joust;
       const id = `full_${behavior}`;
       await client.createNamespace(id);
       await client.createNamespace(`${id}$child`);
@@ -36,9 +36,9 @@ describe("drop namespace", () => {
   );
 
   it.each(["Cascade", "CASCADE", "cascade"])(
-    "behavior %s drops what is inside",
+    "with behavior %s also drops the contents",
     async (behavior) => {
-      const { client, root } = serving;
+      const { client, root } = joust;
       const id = `all_${behavior}`;
       await client.createNamespace(id);
       await client.createNamespace(`${id}$child`);
@@ -53,22 +53,22 @@ describe("drop namespace", () => {
     },
   );
 
-  it("takes the words of the Node SDK, which quotes them twice", async () => {
-    const { client } = serving;
+  it("accepts the option values of the Node SDK, which quotes them twice", async () => {
+    const { client } = joust;
     for (const id of ["twice", "twice$child"]) await client.createNamespace(id);
     expectFailure(await drop("twice", { behavior: '"Restrict"' }), 409, 3);
     expect((await drop("twice", { behavior: '"Cascade"' })).status).toBe(200);
     expectFailure(await drop("twice", { behavior: '"Casc"ade"' }), 400, 13, /behavior/);
   });
 
-  it("cascade spares neighbours whose names begin alike", async () => {
-    const { client } = serving;
+  it("with cascade spares other namespaces with the same name prefix", async () => {
+    const { client } = joust;
     for (const id of ["near", "near2", "near$a", "near2$a"]) await client.createNamespace(id);
     expect((await drop("near", { behavior: "cascade" })).status).toBe(200);
     expect((await client.post("/v1/namespace/near2$a/exists")).status).toBe(200);
   });
 
-  it("mode decides about a missing one", async () => {
+  it("handles a missing namespace as the mode says", async () => {
     for (const mode of [undefined, "Fail", "FAIL"]) {
       expectFailure(await drop("missing", { mode }), 404, 1, /missing/);
     }
@@ -83,13 +83,13 @@ describe("drop namespace", () => {
     ["mode", { mode: "force" }, /fail, skip/],
     ["behavior", { behavior: "recursive" }, /restrict, cascade/],
     ["type", { behavior: true }, /behavior/],
-  ])("refuses a wrong %s", async (_, body, detail) => {
-    await serving.client.createNamespace("stays", { mode: "exist_ok" });
+  ])("rejects an invalid %s", async (_, body, detail) => {
+    await joust.client.createNamespace("stays", { mode: "exist_ok" });
     expectFailure(await drop("stays", body), 400, 13, detail);
-    expect((await serving.client.post("/v1/namespace/stays/exists")).status).toBe(200);
+    expect((await joust.client.post("/v1/namespace/stays/exists")).status).toBe(200);
   });
 
-  it("refuses the root", async () => {
+  it("rejects the root", async () => {
     expectFailure(await drop("$", { behavior: "cascade" }), 400, 13, /root/);
   });
 });

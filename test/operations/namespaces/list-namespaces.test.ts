@@ -1,34 +1,34 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const names = ["Zeta", "alpha", "beta", "gamma", "ünder"];
 
 beforeAll(async () => {
-  await serving.client.createNamespace("list");
-  for (const name of [...names].reverse()) await serving.client.createNamespace(`list$${name}`);
-  await serving.client.createNamespace("list$alpha$deep");
+  await joust.client.createNamespace("list");
+  for (const name of [...names].reverse()) await joust.client.createNamespace(`list$${name}`);
+  await joust.client.createNamespace("list$alpha$deep");
 });
 
 describe("list namespaces", () => {
-  it("gives children only, in byte order, by GET and by POST", async () => {
+  it("returns only children, in byte order, by GET and by POST", async () => {
     const expected = { namespaces: names };
-    expect((await serving.client.get("/v1/namespace/list/list")).json).toEqual(expected);
-    expect(await serving.client.ok("/v1/namespace/list/list")).toEqual(expected);
-    expect(await serving.client.ok("/v1/namespace/list/list", {})).toEqual(expected);
+    expect((await joust.client.get("/v1/namespace/list/list")).json).toEqual(expected);
+    expect(await joust.client.ok("/v1/namespace/list/list")).toEqual(expected);
+    expect(await joust.client.ok("/v1/namespace/list/list", {})).toEqual(expected);
   });
 
-  it("lists the root as the delimiter, whichever it is", async () => {
+  it("lists the root if the id is the delimiter", async () => {
     for (const path of ["/v1/namespace/$/list", "/v1/namespace/%24/list"]) {
-      expect((await serving.client.get(path)).json.namespaces).toContain("list");
+      expect((await joust.client.get(path)).json.namespaces).toContain("list");
     }
-    const colon = await serving.client.get("/v1/namespace/:/list", { delimiter: ":" });
+    const colon = await joust.client.get("/v1/namespace/:/list", { delimiter: ":" });
     expect(colon.json.namespaces).toContain("list");
   });
 
-  it.each([1, 2, 3, 5, 100])("pages by %i without gap or repetition", async (limit) => {
-    const { client } = serving;
+  it.each([1, 2, 3, 5, 100])("returns pages of %i without gaps or repetitions", async (limit) => {
+    const { client } = joust;
     for (const method of ["GET", "POST"] as const) {
       const seen: string[] = [];
       let token: string | undefined;
@@ -47,8 +47,8 @@ describe("list namespaces", () => {
     }
   });
 
-  it("goes on after a name that was dropped meanwhile", async () => {
-    const { client } = serving;
+  it("continues after a name that was dropped in between", async () => {
+    const { client } = joust;
     await client.createNamespace("moving");
     for (const name of ["a", "b", "c"]) await client.createNamespace(`moving$${name}`);
     const first = await client.ok("/v1/namespace/moving/list", { limit: 1 });
@@ -57,8 +57,8 @@ describe("list namespaces", () => {
     expect(second).toEqual({ namespaces: ["b", "c"] });
   });
 
-  it("starts anew for an empty token", async () => {
-    const reply = await serving.client.get("/v1/namespace/list/list", { page_token: "" });
+  it("starts from the beginning for an empty token", async () => {
+    const reply = await joust.client.get("/v1/namespace/list/list", { page_token: "" });
     expect(reply.json).toEqual({ namespaces: names });
   });
 
@@ -69,28 +69,28 @@ describe("list namespaces", () => {
     ["limit", { limit: "1.5" }],
     ["page_token", { page_token: "beta" }],
     ["page_token", { page_token: Buffer.from('["tables",""]').toString("base64url") }],
-  ])("refuses a wrong %s: %o", async (name, params) => {
-    const reply = await serving.client.get("/v1/namespace/list/list", params);
+  ])("rejects an invalid %s: %o", async (name, params) => {
+    const reply = await joust.client.get("/v1/namespace/list/list", params);
     expectFailure(reply, 400, 13, new RegExp(name));
   });
 
-  it("refuses the token of another listing", async () => {
-    const other = await serving.client.get("/v1/namespace/$/list", { limit: "1" });
-    if (!other.json.page_token) await serving.client.createNamespace("list_more");
-    const { page_token } = (await serving.client.get("/v1/namespace/$/list", { limit: "1" })).json;
+  it("rejects the token of another listing", async () => {
+    const other = await joust.client.get("/v1/namespace/$/list", { limit: "1" });
+    if (!other.json.page_token) await joust.client.createNamespace("list_more");
+    const { page_token } = (await joust.client.get("/v1/namespace/$/list", { limit: "1" })).json;
     expect(page_token).toBeTruthy();
-    const reply = await serving.client.get("/v1/namespace/list/list", { page_token });
+    const reply = await joust.client.get("/v1/namespace/list/list", { page_token });
     expectFailure(reply, 400, 13, /page_token/);
   });
 
-  it("knows no children of what does not exist", async () => {
-    expectFailure(await serving.client.get("/v1/namespace/nowhere/list"), 404, 1, /nowhere/);
+  it("returns 404 for a missing namespace", async () => {
+    expectFailure(await joust.client.get("/v1/namespace/nowhere/list"), 404, 1, /nowhere/);
   });
 });
 
 describe("describe namespace and namespace exists", () => {
-  it("agree", async () => {
-    const { client } = serving;
+  it("agree on every namespace", async () => {
+    const { client } = joust;
     expect(await client.ok("/v1/namespace/list/describe")).toEqual({ properties: {} });
     const exists = await client.post("/v1/namespace/list/exists");
     expect(exists.status).toBe(200);
@@ -101,8 +101,8 @@ describe("describe namespace and namespace exists", () => {
     }
   });
 
-  it("know the root", async () => {
-    expect(await serving.client.ok("/v1/namespace/$/describe", {})).toEqual({ properties: {} });
-    expect((await serving.client.post("/v1/namespace/$/exists", {})).status).toBe(200);
+  it("include the root", async () => {
+    expect(await joust.client.ok("/v1/namespace/$/describe", {})).toEqual({ properties: {} });
+    expect((await joust.client.post("/v1/namespace/$/exists", {})).status).toBe(200);
   });
 });

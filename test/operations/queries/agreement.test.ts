@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { native } from "../../../src/engine/native.js";
 import { queryRequest } from "../../../src/operations/queries/query-request.js";
-import { broken, containers } from "../../harness/broken-values.js";
 import type { Json } from "../../harness/client.js";
+import { containers, mutated } from "../../harness/mutated-values.js";
 import { valuesOf } from "../../harness/schema-values.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
-/** Why the engine refuses a body; undefined when it takes it. */
+/** The engine's error for a body; undefined if it accepts the body. */
 function refusal(text: string): string | undefined {
   try {
     native.checkQuery(Buffer.from(text));
@@ -20,17 +20,20 @@ function refusal(text: string): string | undefined {
   }
 }
 
-/** What the schema finds wrong with a body; undefined when it takes it. */
+/** The schema's error for a body; undefined if it accepts the body. */
 function mismatch(text: string): string | undefined {
   const body: Json = JSON.parse(text);
-  const found = Value.Errors(queryRequest, [], body).First();
-  if (found) return `${found.path}: ${found.message}`;
+  const result = Value.Errors(queryRequest, [], body).First();
+  if (result) return `${result.path}: ${result.message}`;
   return containers(body.full_text_query ?? {})
     .map(beyondSchema)
     .find(Boolean);
 }
 
-/** What schemas cannot say: of two members of one text query, or of two that may each be empty. */
+/**
+ * Rules that a schema cannot express: between two members of a text query, or two members that may be
+ * empty.
+ */
 function beyondSchema({ multi_match, combined_fields, boolean }: Json): string | undefined {
   for (const one of [multi_match, combined_fields]) {
     const needsAll = one && !one.match_queries && Array.isArray(one.boost);
@@ -40,7 +43,7 @@ function beyondSchema({ multi_match, combined_fields, boolean }: Json): string |
   return clauses?.length === 0 ? "nothing that must or should be" : undefined;
 }
 
-/** Says which side refuses, and why. */
+/** Which side rejects the body, and why. */
 function disagreement(body: unknown): string | undefined {
   const text = JSON.stringify(body);
   const [engine, schema] = [refusal(text), mismatch(text)];
@@ -55,10 +58,10 @@ const wrong: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
+describe(`the schema and the decoder of a query body (TEST_SEED=${seed})`, () => {
   const bodies = valuesOf(queryRequest) as fc.Arbitrary<Json>;
 
-  it("take the bodies made from the schema", () => {
+  it("accept bodies generated from the schema", () => {
     let taken = 0;
     fc.assert(
       fc.property(bodies, (body) => {
@@ -70,10 +73,10 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
     expect(taken).toBeGreaterThan(1_000);
   });
 
-  it("agree on every body that is broken in one place", () => {
+  it("agree on every body with one mutation", () => {
     let refused = 0;
     fc.assert(
-      fc.property(broken(bodies, wrong), (body) => {
+      fc.property(mutated(bodies, wrong), (body) => {
         expect(disagreement(body)).toBeUndefined();
         if (refusal(JSON.stringify(body)) !== undefined) refused++;
       }),
@@ -82,7 +85,7 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
     expect(refused).toBeGreaterThan(500);
   });
 
-  it("agree on each member with each wrong value", () => {
+  it("agree on each member with each invalid value", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...Object.keys(queryRequest.properties)),
@@ -95,7 +98,7 @@ describe(`the schema and the decoder of a query (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it("refuse what is no object", () => {
+  it("reject values that are not objects", () => {
     for (const body of [[], [1], [null, null, null, 1], null, 1, "x", true]) {
       expect(refusal(JSON.stringify(body))).toBeDefined();
       expect(mismatch(JSON.stringify(body))).toBeDefined();

@@ -2,23 +2,23 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 const DIMENSION = 64;
 
-/** Processor time the server has used so far, ms (Linux counts in steps of 10). */
+/** CPU time of the server so far, ms (Linux counts in steps of 10). */
 function processorTime(): number {
-  const stat = readFileSync(`/proc/${serving.server.pid}/stat`, "utf8").split(") ")[1] ?? "";
+  const stat = readFileSync(`/proc/${joust.server.pid}/stat`, "utf8").split(") ")[1] ?? "";
   const [user, system] = stat.split(" ").slice(11, 13);
   return (Number(user) + Number(system)) * 10;
 }
 
 it.skipIf(process.platform !== "linux")(
-  "a client that goes away stops the work of its query",
+  "a query stops computing when its client disconnects",
   async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("t", items(30_000, { dimension: DIMENSION }));
     const body = {
       k: 10,
@@ -29,19 +29,19 @@ it.skipIf(process.platform !== "linux")(
     const before = processorTime();
     expect((await client.post("/v1/table/t/query", body)).status).toBe(200);
     const whole = processorTime() - before;
-    // Enough work for the difference to show.
+    // Enough work to make the difference visible.
     expect(whole).toBeGreaterThan(1000);
 
     const abort = new AbortController();
     const start = processorTime();
-    const gone = client.request("/v1/table/t/query", { body, signal: abort.signal });
+    const aborted = client.request("/v1/table/t/query", { body, signal: abort.signal });
     await Promise.all([
-      expect(gone).rejects.toThrow(/abort/),
-      eventually("the query runs", () => processorTime() - start > whole / 10).then(() =>
+      expect(aborted).rejects.toThrow(/abort/),
+      waitFor("the query runs", () => processorTime() - start > whole / 10).then(() =>
         abort.abort(),
       ),
     ]);
-    await eventually("the server is idle", async () => {
+    await waitFor("the server is idle", async () => {
       const now = processorTime();
       await sleep(200);
       return processorTime() - now <= 20;

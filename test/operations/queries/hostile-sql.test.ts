@@ -2,22 +2,22 @@ import { Field, Int64, Schema, Table, Utf8, vectorFromArray } from "apache-arrow
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
 import type { Answer } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { schema, viewing } from "../views/viewing.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { schema, viewClient } from "../views/view-client.js";
 
-const serving = useServer();
-const { create } = viewing(serving);
+const joust = setupServer();
+const { create } = viewClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(10_000));
+  await joust.client.createTable("t", items(10_000));
 });
 
 const nested = (open: string, close: string, times: number, inner = ""): string =>
   open.repeat(times) + inner + close.repeat(times);
 const long = (length: number): string => "x".repeat(length);
 
-/** Conditions that ended the process, held a thread for minutes, or took any memory. */
+/** Conditions that ended the process, blocked a thread for minutes or used unlimited memory. */
 const conditions: [string, string][] = [
   ["JSONB a million deep", `jsonb '${nested("[", "]", 1_000_000)}' = jsonb '1'`],
   ["JSONB a thousand deep", `jsonb '${nested("[", "]", 1_000)}' = jsonb '1'`],
@@ -62,63 +62,63 @@ const conditions: [string, string][] = [
   ["something behind it", "id = 3) OR (true"],
 ];
 
-/** The ways to send a condition. */
+/** The operations that take a condition. */
 const places: [string, (sql: string) => Promise<Answer>][] = [
-  ["count_rows", (predicate) => serving.client.post("/v1/table/t/count_rows", { predicate })],
-  ["query", (filter) => serving.client.post("/v1/table/t/query", { k: 1, filter })],
+  ["count_rows", (predicate) => joust.client.post("/v1/table/t/count_rows", { predicate })],
+  ["query", (filter) => joust.client.post("/v1/table/t/query", { k: 1, filter })],
   [
     "a query by vector",
     (filter) => {
       const vector = { single_vector: Array(8).fill(0) };
-      return serving.client.post("/v1/table/t/query", { k: 1, vector, filter });
+      return joust.client.post("/v1/table/t/query", { k: 1, vector, filter });
     },
   ],
   [
     "a query's columns",
     (sql) => {
       const columns = { column_aliases: { x: sql } };
-      return serving.client.post("/v1/table/t/query", { k: 1, vector: {}, columns });
+      return joust.client.post("/v1/table/t/query", { k: 1, vector: {}, columns });
     },
   ],
   [
     "explain_plan",
     (filter) => {
       const query = { k: 1, vector: {}, filter };
-      return serving.client.post("/v1/table/t/explain_plan", { query });
+      return joust.client.post("/v1/table/t/explain_plan", { query });
     },
   ],
-  ["delete", (predicate) => serving.client.post("/v1/table/t/delete", { predicate })],
-  ["update", (sql) => serving.client.post("/v1/table/t/update", { updates: [["name", sql]] })],
+  ["delete", (predicate) => joust.client.post("/v1/table/t/delete", { predicate })],
+  ["update", (sql) => joust.client.post("/v1/table/t/update", { updates: [["name", sql]] })],
   [
     "update where",
     (predicate) =>
-      serving.client.post("/v1/table/t/update", { predicate, updates: [["price", "1"]] }),
+      joust.client.post("/v1/table/t/update", { predicate, updates: [["price", "1"]] }),
   ],
   [
     "add_columns",
     (expression) =>
-      serving.client.post("/v1/table/t/add_columns", {
+      joust.client.post("/v1/table/t/add_columns", {
         new_columns: [{ name: "x", expression }],
       }),
   ],
 ];
 
-const prompt = async (ask: Promise<Answer>): Promise<Answer> => {
+const prompt = async (response: Promise<Answer>): Promise<Answer> => {
   const began = Date.now();
-  const answer = await ask;
+  const answer = await response;
   expect(Date.now() - began).toBeLessThan(5_000);
   return answer;
 };
 
-describe("SQL that would end or stall the server is refused", () => {
-  it.each(conditions)("for %s", async (_, sql) => {
-    for (const [, ask] of places) {
-      expectFailure(await prompt(ask(sql)), 400, 13);
+describe("SQL that could stop or stall the server", () => {
+  it.each(conditions)("is rejected for %s", async (_, sql) => {
+    for (const [, response] of places) {
+      expectFailure(await prompt(response(sql)), 400, 13);
     }
-    expect(await serving.client.count("t")).toBe(10_000);
+    expect(await joust.client.count("t")).toBe(10_000);
   });
 
-  it("in the conditions of a merge", async () => {
+  it("is rejected in the conditions of a merge", async () => {
     const rows = stream({ id: [type.i64, [1n]], name: [type.text, ["x"]] });
     for (const [, sql] of conditions.filter(([, sql]) => sql.length < 4_000)) {
       for (const condition of [
@@ -126,27 +126,27 @@ describe("SQL that would end or stall the server is refused", () => {
         "when_not_matched_by_source_delete_filt",
       ]) {
         const params = { on: "id", [condition]: sql };
-        const answer = serving.client.request("/v1/table/t/merge_insert", { body: rows, params });
+        const answer = joust.client.request("/v1/table/t/merge_insert", { body: rows, params });
         expectFailure(await prompt(answer), 400, 13);
       }
     }
   });
 
   it.each(conditions.filter(([, sql]) => sql.length < 60_000 && !sql.includes("name = 'x")))(
-    "in a view for %s",
+    "is rejected in a view for %s",
     async (_, sql) => {
       const view = {
         kind: "query",
         source_query: `SELECT id FROM t WHERE ${sql}`,
         output_schema: schema({ id: new Int64() }),
       };
-      // Behind a view's SELECT another query can begin.
+      // A view's SELECT must not be followed by another statement.
       expectFailure(await prompt(create("refused", view)), 400, 13);
-      expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
+      expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
     },
   );
 
-  it("in paths into JSON", async () => {
+  it("is rejected in JSON paths", async () => {
     const extension = new Map([["ARROW:extension:name", "arrow.json"]]);
     const fields = [
       new Field("id", new Int64(), true),
@@ -156,7 +156,7 @@ describe("SQL that would end or stall the server is refused", () => {
       id: vectorFromArray([1n, 2n], new Int64()),
       meta: vectorFromArray(['{"a": {"b": [1, 2]}}', '{"c": 3}'], new Utf8()),
     };
-    await serving.client.createTable("docs", stream(new Table(new Schema(fields), columns)));
+    await joust.client.createTable("docs", stream(new Table(new Schema(fields), columns)));
     for (const path of [
       `$?${"(".repeat(1_000)}`,
       `$?${"(".repeat(20)}`,
@@ -165,7 +165,7 @@ describe("SQL that would end or stall the server is refused", () => {
     ]) {
       for (const call of ["json_exists(meta, '#')", "json_extract(meta, '#') = 'x'"]) {
         const predicate = call.replace("#", path);
-        const answer = serving.client.post("/v1/table/docs/count_rows", { predicate });
+        const answer = joust.client.post("/v1/table/docs/count_rows", { predicate });
         expectFailure(await prompt(answer), 400, 13);
       }
     }
@@ -174,11 +174,11 @@ describe("SQL that would end or stall the server is refused", () => {
       "json_get_int(meta, 'c') = 3",
       "json_extract(meta, '$.c') = '3'",
     ]) {
-      expect(await serving.client.count("docs", { predicate })).toBe(1);
+      expect(await joust.client.count("docs", { predicate })).toBe(1);
     }
   });
 
-  it("and what is usual is not", async () => {
+  it("does not include ordinary expressions", async () => {
     const ids = Array.from({ length: 10_000 }, (_, id) => id * 2);
     const own: [string, number][] = [
       [`id IN (${ids.join(", ")})`, 5_000],
@@ -195,7 +195,7 @@ describe("SQL that would end or stall the server is refused", () => {
       ["id == 3", 1],
     ];
     for (const [predicate, count] of own) {
-      expect([predicate.slice(0, 60), await serving.client.count("t", { predicate })]).toEqual([
+      expect([predicate.slice(0, 60), await joust.client.count("t", { predicate })]).toEqual([
         predicate.slice(0, 60),
         count,
       ]);

@@ -1,17 +1,17 @@
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(50));
+  await joust.client.createTable("t", items(50));
 });
 
-describe("query without a vector", () => {
-  it("filters, skips and limits", async () => {
-    const rows = await serving.client.query("t", {
+describe("a query without a vector", () => {
+  it("filters, skips and limits rows", async () => {
+    const rows = await joust.client.query("t", {
       k: 3,
       offset: 1,
       vector: {},
@@ -21,30 +21,30 @@ describe("query without a vector", () => {
   });
 
   it.each([{}, null, [], { single_vector: [] }, undefined])(
-    "takes vector %o for none",
+    "accepts %o as an absent vector",
     async (vector) => {
-      expect((await serving.client.query("t", { k: 7, vector })).numRows).toBe(7);
+      expect((await joust.client.query("t", { k: 7, vector })).numRows).toBe(7);
     },
   );
 
-  it("gives everything for the largest k there is", async () => {
+  it("returns all rows for the largest k", async () => {
     // 2^63 - 1 is not a JavaScript number: the body is written by hand.
     for (const k of ["9223372036854775807", "2147483647"]) {
-      const reply = await serving.client.post("/v1/table/t/query", `{"k":${k},"vector":{}}`);
+      const reply = await joust.client.post("/v1/table/t/query", `{"k":${k},"vector":{}}`);
       expect(reply.status).toBe(200);
       expect(tableFromIPC(reply.bytes).numRows).toBe(50);
     }
   });
 
-  it("gives nothing for k = 0 and for a filter that nothing passes", async () => {
-    expect((await serving.client.query("t", { k: 0, vector: {} })).numRows).toBe(0);
-    const none = await serving.client.query("t", { k: 10, vector: {}, filter: "id < 0" });
+  it("returns no rows for k = 0 and for a filter without matches", async () => {
+    expect((await joust.client.query("t", { k: 0, vector: {} })).numRows).toBe(0);
+    const none = await joust.client.query("t", { k: 10, vector: {}, filter: "id < 0" });
     expect(none.numRows).toBe(0);
     expect(none.schema.names).toEqual(["id", "name", "category", "price", "vector"]);
   });
 
-  it("returns the columns that are named, in that order", async () => {
-    const rows = await serving.client.query("t", {
+  it("returns the requested columns in the requested order", async () => {
+    const rows = await joust.client.query("t", {
       k: 1,
       vector: {},
       columns: { column_names: ["price", "id"] },
@@ -52,24 +52,24 @@ describe("query without a vector", () => {
     expect(rows.schema.names).toEqual(["price", "id"]);
   });
 
-  it("takes an empty form beside the other for absent, as the Java client sends them", async () => {
+  it("accepts an empty alternative form, as the Java client sends it", async () => {
     const none = { single_vector: [], multi_vector: [] };
     const named = { column_names: ["price", "id"], column_aliases: {} };
-    const plain = await serving.client.query("t", { k: 2, vector: none, columns: named });
+    const plain = await joust.client.query("t", { k: 2, vector: none, columns: named });
     expect(plain.schema.names).toEqual(["price", "id"]);
     expect(plain.numRows).toBe(2);
     const aliased = { column_names: [], column_aliases: { what: "name" } };
     const single_vector = Array.from({ length: 8 }, () => 0);
     const near = { single_vector, multi_vector: [] };
-    const found = await serving.client.query("t", { k: 1, vector: near, columns: aliased });
-    expect(found.schema.names).toEqual(["what", "_distance"]);
+    const result = await joust.client.query("t", { k: 1, vector: near, columns: aliased });
+    expect(result.schema.names).toEqual(["what", "_distance"]);
     const all = { column_names: [], column_aliases: {} };
-    const everything = await serving.client.query("t", { k: 1, vector: none, columns: all });
+    const everything = await joust.client.query("t", { k: 1, vector: none, columns: all });
     expect(everything.schema.names).toEqual(["id", "name", "category", "price", "vector"]);
   });
 
-  it("returns columns under other names, and expressions", async () => {
-    const rows = await serving.client.query("t", {
+  it("returns column aliases and expressions", async () => {
+    const rows = await joust.client.query("t", {
       k: 1,
       vector: {},
       filter: "id = 8",
@@ -81,29 +81,29 @@ describe("query without a vector", () => {
     expect(Number(row?.twice)).toBe(16);
   });
 
-  it("knows row ids, in filters too", async () => {
-    const all = await serving.client.query("t", { k: 50, vector: {}, with_row_id: true });
+  it("returns row ids and filters by them", async () => {
+    const all = await joust.client.query("t", { k: 50, vector: {}, with_row_id: true });
     const wanted = [...all].slice(10, 13);
     const list = wanted.map((row) => row._rowid).join(", ");
-    const found = await serving.client.query("t", {
+    const result = await joust.client.query("t", {
       k: 50,
       vector: {},
       filter: `_rowid IN (${list})`,
     });
-    expect([...found].map((row) => row.id)).toEqual(wanted.map((row) => row.id));
+    expect([...result].map((row) => row.id)).toEqual(wanted.map((row) => row.id));
   });
 
   it("reads an older version", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("old", items(2));
     await client.insert("old", items(2, { from: 2 }));
     expect((await client.query("old", { vector: {}, version: 1 })).numRows).toBe(2);
     expect((await client.query("old", { vector: {} })).numRows).toBe(4);
   });
 
-  it("takes SQL of every kind that Lance has", async () => {
+  it("accepts every kind of SQL that Lance accepts", async () => {
     const count = async (filter: string) =>
-      (await serving.client.query("t", { k: 50, vector: {}, filter })).numRows;
+      (await joust.client.query("t", { k: 50, vector: {}, filter })).numRows;
     expect(await count("name LIKE 'item 1%'")).toBe(11);
     expect(await count("id IN (1, 2, 3) OR price BETWEEN 10 AND 11")).toBe(6);
     expect(await count("NOT (category = 'c0') AND id % 2 = 0")).toBe(20);

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { emptyStream, stream, type } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { useServer } from "../../harness/use-server.js";
-import { search, textIndex, words } from "./text/texts.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { search, textIndex, words } from "./text/text-tables.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
+const joust = setupServer({ args: ["--maintenance", "off"] });
 
-/** Times that a query is asked: what answers keep asking for comes into memory by use. */
+/** Repetitions of a query that fill the caches. */
 const often = 14;
 
-/** The values of a column in all rows, as the last of many queries gives them, and the column's type. */
+/** The values of a column in all rows after many queries, and the column's type. */
 async function asked(id: string, column: string, query: object = {}): Promise<[string, unknown[]]> {
   let last: [string, unknown[]] = ["", []];
   for (let time = 0; time < often; time++) {
     const columns = { column_names: [column] };
-    const rows = await serving.client.query(id, { k: 100, vector: {}, columns, ...query });
+    const rows = await joust.client.query(id, { k: 100, vector: {}, columns, ...query });
     const values = [...(rows.getChild(column) ?? [])];
     const now: [string, unknown[]] = [`${rows.getChild(column)?.type}`, values];
     if (time > 0) expect(now).toEqual(last);
@@ -23,9 +23,9 @@ async function asked(id: string, column: string, query: object = {}): Promise<[s
   return last;
 }
 
-describe("a column without values", () => {
+describe("a column with only null values", () => {
   it("can be dropped and added again with another type", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const ids = Array.from({ length: 40 }, (_, id) => BigInt(id));
     await client.createTable("again", stream({ id: [type.i64, ids] }));
     const nulls = Array(40).fill(null);
@@ -36,7 +36,7 @@ describe("a column without values", () => {
     ] as const) {
       await client.ok("/v1/table/again/add_columns/", emptyStream({ [name]: added }));
       expect(await asked("again", name, { filter: "id >= 0" })).toEqual([written, nulls]);
-      // All of a column is read to compare its values.
+      // Comparing values reads the whole column.
       expect(await asked("again", name, { filter: `${name} IS NULL` })).toEqual([written, nulls]);
       expect(await client.count("again", { predicate: `${name} IS NOT NULL` })).toBe(0);
       await client.ok("/v1/table/again/drop_columns", { columns: [name] });
@@ -44,19 +44,19 @@ describe("a column without values", () => {
   });
 });
 
-describe("columns that are renamed into one another", () => {
-  it("keep their own rows that no index covers", async () => {
-    const { client } = serving;
+describe("columns renamed into each other", () => {
+  it("return their own values for rows without index coverage", async () => {
+    const { client } = joust;
     const rows = (id: number, one: string, two: string) =>
       stream({ id: [type.i64, [BigInt(id)]], one: [type.text, [one]], two: [type.text, [two]] });
     await client.createTable("renamed", rows(1, "apples", "pears"));
     await textIndex(client, "renamed", { column: "one" });
     await textIndex(client, "renamed", { column: "two" });
     await client.insert("renamed", rows(2, "cherries", "plums"));
-    const found = (text: string, column: string) =>
+    const searchIds = (text: string, column: string) =>
       search(client, "renamed", words(text, [column]));
-    expect(await found("cherries", "one")).toEqual([2]);
-    expect(await found("plums", "two")).toEqual([2]);
+    expect(await searchIds("cherries", "one")).toEqual([2]);
+    expect(await searchIds("plums", "two")).toEqual([2]);
     for (const [path, rename] of [
       ["one", "three"],
       ["two", "one"],
@@ -64,16 +64,16 @@ describe("columns that are renamed into one another", () => {
     ]) {
       await client.ok("/v1/table/renamed/alter_columns", { alterations: [{ path, rename }] });
     }
-    expect(await found("cherries", "two")).toEqual([2]);
-    expect(await found("plums", "one")).toEqual([2]);
-    expect(await found("cherries", "one")).toEqual([]);
-    expect(await found("plums", "two")).toEqual([]);
-    expect(await found("apples", "two")).toEqual([1]);
+    expect(await searchIds("cherries", "two")).toEqual([2]);
+    expect(await searchIds("plums", "one")).toEqual([2]);
+    expect(await searchIds("cherries", "one")).toEqual([]);
+    expect(await searchIds("plums", "two")).toEqual([]);
+    expect(await searchIds("apples", "two")).toEqual([1]);
   });
 });
 
-/** `_distance` and `_score` can only come from other tools: see the engine's tests. */
-describe("a column called `_relevance_score`, as hybrid searches call theirs", () => {
+/** Only other tools can write `_distance` and `_score`: see the engine's tests. */
+describe("a column named `_relevance_score`, like the score of hybrid searches", () => {
   const size = 30;
   const values = Array.from({ length: size }, (_, row) => Math.fround(300 + row / 4));
   const table = stream({
@@ -85,19 +85,19 @@ describe("a column called `_relevance_score`, as hybrid searches call theirs", (
   const expected: [string, unknown[]] = ["Float32", values];
 
   it("is read like any other column", async () => {
-    await serving.client.createTable("own", table);
+    await joust.client.createTable("own", table);
     const filter = "id >= 0 AND id < 1000";
     expect(await asked("own", "_relevance_score", { filter })).toEqual(expected);
     const all = { filter, columns: undefined };
     expect(await asked("own", "_relevance_score", all)).toEqual(expected);
   });
 
-  it("is read by other searches, and hides behind the value of a hybrid one", async () => {
-    const { client } = serving;
+  it("is returned by other searches and replaced by the score in hybrid searches", async () => {
+    const { client } = joust;
     await client.createTable("searched", table);
     await textIndex(client, "searched", { column: "text" });
     const text = words("word1", ["text"]);
-    const ask = async (query: Json): Promise<Json[]> => {
+    const send = async (query: Json): Promise<Json[]> => {
       const first = (await client.query("searched", { k: size, ...query })).toArray();
       expect(first.length).toBeGreaterThan(0);
       for (let time = 1; time < often; time++) {
@@ -110,11 +110,11 @@ describe("a column called `_relevance_score`, as hybrid searches call theirs", (
     const named = { column_names: ["id", "_relevance_score"] };
     for (const columns of [undefined, named]) {
       for (const query of [{ vector: {}, ...text }, { vector }]) {
-        for (const row of await ask({ ...query, columns })) {
+        for (const row of await send({ ...query, columns })) {
           expect(row._relevance_score).toBe(300 + Number(row.id) / 4);
         }
       }
-      for (const row of await ask({ vector, ...text, columns })) {
+      for (const row of await send({ vector, ...text, columns })) {
         expect(row._relevance_score).toBeLessThan(1);
       }
     }

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { type Serving, useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer, type TestServer } from "../../harness/setup-server.js";
 
-const off = useServer({ args: ["--row-cache", "0"] });
-const small = useServer({ args: ["--row-cache", "16KiB"] });
-const large = useServer({ args: ["--row-cache", "256MiB"] });
-const settings: [string, Serving][] = [
+const off = setupServer({ args: ["--row-cache", "0"] });
+const small = setupServer({ args: ["--row-cache", "16KiB"] });
+const large = setupServer({ args: ["--row-cache", "256MiB"] });
+const settings: [string, TestServer][] = [
   ["off", off],
   ["small", small],
   ["large", large],
@@ -21,8 +21,8 @@ const queries: [string, Json][] = [
   ["rows by text", { k: 10, filter: "name = 'item 7'", with_row_id: true }],
   ["the first rows of a filter", { k: 3, offset: 2, filter: "id > 20", columns: ["id"] }],
 ];
-const plan = async (serving: Serving, query: Json, verbose = false): Promise<string> =>
-  (await serving.client.post("/v1/table/t/explain_plan", { query, verbose })).json;
+const plan = async (joust: TestServer, query: Json, verbose = false): Promise<string> =>
+  (await joust.client.post("/v1/table/t/explain_plan", { query, verbose })).json;
 
 beforeAll(async () => {
   for (const [, { client }] of settings) {
@@ -33,11 +33,11 @@ beforeAll(async () => {
 });
 
 describe("the row cache", () => {
-  it.each(queries)("changes no answer: %s", async (_, query) => {
+  it.each(queries)("changes no result: %s", async (_, query) => {
     const expected = (await off.client.query("t", query)).toArray().map(String);
     expect(expected.length).toBeGreaterThan(0);
     for (const [, { client }] of settings) {
-      // What is kept comes in by use.
+      // Repeated queries fill the cache.
       for (let asked = 0; asked < 12; asked++) {
         const rows = await client.query("t", query);
         expect(rows.toArray().map(String)).toEqual(expected);
@@ -45,7 +45,7 @@ describe("the row cache", () => {
     }
   });
 
-  it("answers from memory only when it is large enough", async () => {
+  it("is used only if it is large enough", async () => {
     const query = { k: 5, vector, columns: ["id", "name"] };
     expect(await plan(large, query)).toContain("all vectors of `vector` in memory");
     expect(await plan(off, query)).toMatch(/KNN/);
@@ -58,7 +58,7 @@ describe("the row cache", () => {
     expect(reply.json).not.toContain(large.root);
   });
 
-  it("sees what has just been written", async () => {
+  it("sees writes at once", async () => {
     const query = { k: 1, filter: "id = 9000", columns: ["id"] };
     for (const [, { client }] of settings) {
       expect((await client.query("t", query)).numRows).toBe(0);
@@ -69,11 +69,11 @@ describe("the row cache", () => {
     }
   });
 
-  it("refuses what Lance refuses", async () => {
-    const ask = (body: Json) => large.client.post("/v1/table/t/query", body);
-    expectFailure(await ask({ k: 5, vector, filter: "nope = 1" }), 404, 12, /nope/);
-    expectFailure(await ask({ k: 5, vector, filter: "id = = 1" }), 400, 13);
-    expectFailure(await ask({ k: 5, vector: { single_vector: [1] } }), 400, 13, /dimension: 1/);
-    expectFailure(await ask({ k: 5, vector, distance_type: "hamming" }), 400, 13);
+  it("rejects the same queries as Lance", async () => {
+    const send = (body: Json) => large.client.post("/v1/table/t/query", body);
+    expectFailure(await send({ k: 5, vector, filter: "nope = 1" }), 404, 12, /nope/);
+    expectFailure(await send({ k: 5, vector, filter: "id = = 1" }), 400, 13);
+    expectFailure(await send({ k: 5, vector: { single_vector: [1] } }), 400, 13, /dimension: 1/);
+    expectFailure(await send({ k: 5, vector, distance_type: "hamming" }), 400, 13);
   });
 });

@@ -2,16 +2,16 @@ import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Answer, Json } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { endedJob, slowly } from "../../jobs/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { slowExpression, waitForJob } from "../../harness/jobs.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const short = useServer({ args: ["--query-timeout", "250ms", "--view-timeout", "400ms"] });
-const usual = useServer();
+const short = setupServer({ args: ["--query-timeout", "250ms", "--view-timeout", "400ms"] });
+const usual = setupServer();
 const ROWS = 60_000;
-/** True of all rows, after some seconds of work on them. */
-const slow = `${slowly("name")} IS NOT NULL`;
+/** A condition that is true for all rows after seconds of computation. */
+const slow = `${slowExpression("name")} IS NOT NULL`;
 
 beforeAll(async () => {
   for (const { client } of [short, usual]) {
@@ -27,12 +27,12 @@ async function metric(name: string): Promise<number> {
 }
 
 const memoryIsGivenBack = () =>
-  eventually("the memory is given back", async () => {
+  waitFor("the memory is given back", async () => {
     const taken = await metric('joust_memory_taken_bytes{by="queries"}');
     return taken === 0;
   });
 
-describe("work that takes longer than --query-timeout", () => {
+describe("a query that exceeds --query-timeout", () => {
   const query = (path: string, body: Json): Promise<Answer> =>
     short.client.post(`/v1/table/t/${path}`, body);
   const asked = { k: ROWS, vector: {}, filter: slow };
@@ -40,10 +40,10 @@ describe("work that takes longer than --query-timeout", () => {
   it.each<[string, string, Json]>([
     ["a query", "query", asked],
     ["a sorted query", "query", { ...asked, order_by: [{ column_name: "price" }] }],
-    ["a search by vector", "query", { k: 5, vector: { single_vector: [1, 1] }, filter: slow }],
+    ["a vector search", "query", { k: 5, vector: { single_vector: [1, 1] }, filter: slow }],
     ["a count", "count_rows", { predicate: slow }],
-    ["an analysis", "analyze_plan", asked],
-  ])("is ended with an error: %s", async (_, path, body) => {
+    ["an analyze_plan", "analyze_plan", asked],
+  ])("ends with an error: %s", async (_, path, body) => {
     const before = await metric("joust_timed_out_total");
     const began = performance.now();
     expectFailure(await query(path, body), 400, 13, /after 250ms of work: .*--query-timeout/);
@@ -52,48 +52,48 @@ describe("work that takes longer than --query-timeout", () => {
     expect(await metric("joust_timed_out_total")).toBe(before + 1);
   });
 
-  it("leaves short work alone", async () => {
+  it("does not affect short queries", async () => {
     expect(await short.client.count("t", { predicate: "id < 10" })).toBe(10);
     expect((await short.client.query("t", { k: 5, vector: {}, filter: "id > 7" })).numRows).toBe(5);
   });
 
-  it("is done where there is no such limit", async () => {
+  it("completes on a server without the limit", async () => {
     const rows = await usual.client.query("t", { ...asked, columns: { column_names: ["id"] } });
     expect(rows.numRows).toBe(ROWS);
   }, 60_000);
 });
 
-describe("a view that takes longer than --view-timeout", () => {
-  it("is not refreshed, and says why", async () => {
+describe("a view refresh that exceeds --view-timeout", () => {
+  it("fails and reports the cause", async () => {
     const { client } = short;
     const sql = "SELECT a.id AS x FROM t a CROSS JOIN t b CROSS JOIN t c WHERE b.price > c.price";
     const created = await client.ok("/v1/materialized_view/crossed/create", { query: sql });
-    const job = await endedJob(client, created.job_id);
+    const job = await waitForJob(client, created.job_id);
     expect(job.job_state).toBe("FAILED");
     expect(JSON.stringify(job.failure)).toMatch(/after 400ms of work: .*--view-timeout/);
     expect((await client.query("crossed", { vector: {} })).numRows).toBe(0);
   }, 60_000);
 });
 
-describe.skipIf(process.platform !== "linux")("plans", () => {
-  /** Threads of the server that make plans. */
+describe.skipIf(process.platform !== "linux")("query planning", () => {
+  /** Planning threads of the server. */
   const threads = (): number =>
     readdirSync(`/proc/${usual.server.pid}/task`).filter(
       (id) =>
         readFileSync(`/proc/${usual.server.pid}/task/${id}/comm`, "utf8").trim() === "joust-plan",
     ).length;
 
-  it("are made on threads of their own, and none for what is answered from memory", async () => {
+  it("runs on its own threads and is skipped for queries answered from memory", async () => {
     const { client } = usual;
-    const ask = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
-    for (let time = 0; time < 12; time++) await ask("id = 7");
-    // Threads without work end after 10 s.
-    await eventually("no plan is made", () => threads() === 0, { timeoutMs: 30_000 });
-    for (let time = 0; time < 50; time++) await ask("id = 7");
+    const send = (filter: string) => client.query("t", { k: 3, vector: {}, filter });
+    for (let time = 0; time < 12; time++) await send("id = 7");
+    // Idle threads end after 10 s.
+    await waitFor("no plan is made", () => threads() === 0, { timeoutMs: 30_000 });
+    for (let time = 0; time < 50; time++) await send("id = 7");
     expect(threads()).toBe(0);
-    await ask("upper(name) = 'ITEM 9'");
+    await send("upper(name) = 'ITEM 9'");
     expect(threads()).toBe(1);
-    await Promise.all(Array.from({ length: 200 }, (_, at) => ask(`upper(name) = 'ITEM ${at}'`)));
+    await Promise.all(Array.from({ length: 200 }, (_, at) => send(`upper(name) = 'ITEM ${at}'`)));
     expect(threads()).toBeGreaterThan(0);
     expect(threads()).toBeLessThanOrEqual(Math.max(16, 2 * 64));
   }, 60_000);

@@ -1,11 +1,11 @@
 import { Field, Struct } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const ROWS = 300;
 const rows = Array.from({ length: ROWS }, (_, n) => n);
 
@@ -24,7 +24,7 @@ const embeddings = (dimension: number) =>
   }));
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   const id = [type.i64, rows.map(BigInt)] as const;
   await client.createTable("one", stream({ id, image: [vectorIn(2), embeddings(2)] }));
   await client.createTable(
@@ -40,25 +40,25 @@ beforeAll(async () => {
 });
 
 const nearest = (id: string, vector: number[], more = {}) =>
-  serving.client.query(id, { k: 1, vector: { single_vector: vector }, ...more });
+  joust.client.query(id, { k: 1, vector: { single_vector: vector }, ...more });
 const refused = (id: string, vector: number[], more = {}) =>
-  serving.client.post(`/v1/table/${id}/query`, {
+  joust.client.post(`/v1/table/${id}/query`, {
     k: 1,
     vector: { single_vector: vector },
     ...more,
   });
 
 describe("a vector column in a struct", () => {
-  it("is searched when it is the only one that fits", async () => {
+  it("is searched if it is the only candidate", async () => {
     for (const more of [{}, { vector_column: "image.embedding" }]) {
-      const found = await nearest("one", [7.1, 7.1], more);
-      expect([...found].map((row) => Number(row.id))).toEqual([7]);
+      const result = await nearest("one", [7.1, 7.1], more);
+      expect([...result].map((row) => Number(row.id))).toEqual([7]);
     }
-    const found = await nearest("two", [7, 7, 7, 7]);
-    expect([...found].map((row) => Number(row.id))).toEqual([7]);
+    const result = await nearest("two", [7, 7, 7, 7]);
+    expect([...result].map((row) => Number(row.id))).toEqual([7]);
   });
 
-  it("is named in the error when several fit", async () => {
+  it("is named in the error if several columns are candidates", async () => {
     expectFailure(
       await refused("two", [0, 0]),
       400,
@@ -67,12 +67,12 @@ describe("a vector column in a struct", () => {
     );
   });
 
-  it("is missed in a table without vectors", async () => {
+  it("is listed in the error if no column fits the query vector", async () => {
     expectFailure(await refused("none", [0, 0]), 400, 13, /No vector column.*no vector column/);
     expectFailure(await refused("one", [0]), 400, 13, /dimension: 1.*`image\.embedding` \(2\)/);
   });
 
-  it("needs query vectors of its dimension", async () => {
+  it("requires query vectors of its dimension", async () => {
     expectFailure(
       await refused("one", [0, 0, 0], { vector_column: "image.embedding" }),
       400,
@@ -81,15 +81,15 @@ describe("a vector column in a struct", () => {
     );
   });
 
-  it("has an index, which searches use", async () => {
-    const { client } = serving;
+  it("can have an index that searches use", async () => {
+    const { client } = joust;
     const index = { column: "image.embedding", index_type: "IVF_FLAT", num_partitions: 2 };
     await client.ok("/v1/table/one/create_index", index);
-    const entry = await readyIndex(client, "one", "image.embedding_idx");
+    const entry = await waitForIndex(client, "one", "image.embedding_idx");
     expect(entry).toMatchObject({ columns: ["image.embedding"], num_indexed_rows: ROWS });
     const query = { k: 1, vector: { single_vector: [9, 9] } };
     expect(await client.ok("/v1/table/one/explain_plan", { query })).toMatch(/ANN/);
-    const found = await nearest("one", [9, 9]);
-    expect([...found].map((row) => Number(row.id))).toEqual([9]);
+    const result = await nearest("one", [9, 9]);
+    expect([...result].map((row) => Number(row.id))).toEqual([9]);
   });
 });

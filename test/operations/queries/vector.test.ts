@@ -1,9 +1,9 @@
 import type { Table } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Points on a line: row n is at (n, 0), so distances are known. */
 const line = (count: number) =>
@@ -16,12 +16,12 @@ const ids = (rows: Table) => [...rows].map((row) => Number(row.id));
 const at = (x: number, y = 0) => ({ single_vector: [x, y] });
 
 beforeAll(async () => {
-  await serving.client.createTable("line", line(100));
+  await joust.client.createTable("line", line(100));
 });
 
-describe("vector query", () => {
-  it("finds the nearest, nearest first, with their squared distance", async () => {
-    const rows = await serving.client.query("line", { k: 3, vector: at(10.2) });
+describe("a vector query", () => {
+  it("returns the nearest rows first with their squared distances", async () => {
+    const rows = await joust.client.query("line", { k: 3, vector: at(10.2) });
     expect(ids(rows)).toEqual([10, 11, 9]);
     const distances = [...rows].map((row) => row._distance);
     expect(distances[0]).toBeCloseTo(0.04, 4);
@@ -29,19 +29,19 @@ describe("vector query", () => {
     expect(rows.schema.names).toEqual(["id", "label", "vector", "_distance"]);
   });
 
-  it("answers an Arrow file, or a stream when asked to", async () => {
+  it("returns an Arrow file, or a stream on request", async () => {
     const request = { body: { k: 1, vector: at(5) } };
-    const file = await serving.client.request("/v1/table/line/query", request);
+    const file = await joust.client.request("/v1/table/line/query", request);
     expect(file.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
     expect(new TextDecoder().decode(file.bytes.slice(0, 6))).toBe("ARROW1");
     expect(file.headers.get("x-lancedb-version")).toBe("1");
-    const streamed = await serving.client.request("/v1/table/line/query", {
+    const streamed = await joust.client.request("/v1/table/line/query", {
       ...request,
       headers: { accept: "application/vnd.apache.arrow.stream" },
     });
     expect(streamed.headers.get("content-type")).toBe("application/vnd.apache.arrow.stream");
     expect(streamed.bytes.slice(0, 4)).toEqual(new Uint8Array([255, 255, 255, 255]));
-    const either = await serving.client.request("/v1/table/line/query", {
+    const either = await joust.client.request("/v1/table/line/query", {
       ...request,
       headers: {
         accept: "application/vnd.apache.arrow.stream, application/vnd.apache.arrow.file",
@@ -50,8 +50,8 @@ describe("vector query", () => {
     expect(either.headers.get("content-type")).toBe("application/vnd.apache.arrow.file");
   });
 
-  it("answers several vectors in one table", async () => {
-    const rows = await serving.client.query("line", {
+  it("returns the results of several vectors in one table", async () => {
+    const rows = await joust.client.query("line", {
       k: 2,
       vector: {
         multi_vector: [
@@ -64,8 +64,8 @@ describe("vector query", () => {
     expect(rows.numRows).toBe(6);
     const byQuery = new Map<number, number[]>();
     for (const row of rows) {
-      const found = byQuery.get(row.query_index) ?? [];
-      byQuery.set(row.query_index, [...found, Number(row.id)]);
+      const result = byQuery.get(row.query_index) ?? [];
+      byQuery.set(row.query_index, [...result, Number(row.id)]);
     }
     expect([...byQuery.keys()].sort()).toEqual([0, 1, 2]);
     expect(byQuery.get(0)?.[0]).toBe(3);
@@ -73,29 +73,29 @@ describe("vector query", () => {
     expect(byQuery.get(2)?.[0]).toBe(97);
   });
 
-  it("skips the offset", async () => {
-    const rows = await serving.client.query("line", { k: 3, offset: 2, vector: at(10.2) });
+  it("skips the requested offset", async () => {
+    const rows = await joust.client.query("line", { k: 3, offset: 2, vector: at(10.2) });
     expect(ids(rows)).toEqual([9, 12, 8]);
-    const beyond = await serving.client.query("line", { k: 3, offset: 1000, vector: at(10.2) });
+    const beyond = await joust.client.query("line", { k: 3, offset: 1000, vector: at(10.2) });
     expect(beyond.numRows).toBe(0);
   });
 
-  it("keeps to the bounds: lower inclusive, upper exclusive", async () => {
-    const rows = await serving.client.query("line", {
+  it("treats the lower bound as inclusive and the upper bound as exclusive", async () => {
+    const rows = await joust.client.query("line", {
       k: 10,
       vector: at(20),
       lower_bound: 4,
       upper_bound: 16,
     });
-    // Squared distances 4 and 9, on both sides.
+    // Squared distances 4 and 9 on both sides.
     expect(ids(rows).sort()).toEqual([17, 18, 22, 23]);
   });
 
   it("filters before or after the search", async () => {
     const query = { k: 4, vector: at(10.2), filter: "label = 'odd'" };
-    const before = await serving.client.query("line", { ...query, prefilter: true });
+    const before = await joust.client.query("line", { ...query, prefilter: true });
     expect(ids(before)).toEqual([11, 9, 13, 7]);
-    const after = await serving.client.query("line", { ...query, prefilter: false });
+    const after = await joust.client.query("line", { ...query, prefilter: false });
     expect(ids(after)).toEqual([11, 9]);
   });
 
@@ -105,8 +105,8 @@ describe("vector query", () => {
     ["cosine", [1, 0], "a"],
     ["Cosine", [1, 0], "a"],
     ["dot", [1, 0], "a"],
-  ])("measures by %s", async (distance_type, vector, nearest) => {
-    await serving.client.createTable(
+  ])("uses the distance %s", async (distance_type, vector, nearest) => {
+    await joust.client.createTable(
       "metrics",
       stream({
         name: [type.text, ["a", "b"]],
@@ -120,7 +120,7 @@ describe("vector query", () => {
       }),
       { mode: "overwrite" },
     );
-    const rows = await serving.client.query("metrics", {
+    const rows = await joust.client.query("metrics", {
       k: 1,
       vector: { single_vector: vector },
       distance_type,
@@ -128,8 +128,8 @@ describe("vector query", () => {
     expect(rows.get(0)?.name).toBe(nearest);
   });
 
-  it("takes every setting of an index search, also where there is no index", async () => {
-    const rows = await serving.client.query("line", {
+  it("accepts every index setting, also without an index", async () => {
+    const rows = await joust.client.query("line", {
       k: 2,
       vector: at(42),
       nprobes: 5,
@@ -143,8 +143,8 @@ describe("vector query", () => {
     expect(ids(rows)[0]).toBe(42);
   });
 
-  it("adds row ids, and reads an older version", async () => {
-    const { client } = serving;
+  it("returns row ids and reads an older version", async () => {
+    const { client } = joust;
     await client.createTable("versions", line(3));
     await client.insert("versions", line(10));
     const rows = await client.query("versions", {
@@ -161,8 +161,8 @@ describe("vector query", () => {
     expect(latest.schema.names).not.toContain("_rowid");
   });
 
-  it("finds nothing in an empty table, and with k = 0", async () => {
-    const { client } = serving;
+  it("returns no rows for an empty table and for k = 0", async () => {
+    const { client } = joust;
     await client.createTable("empty", emptyStream({ id: type.i64, vector: type.vector(2) }));
     const none = await client.query("empty", { k: 5, vector: at(0) });
     expect(none.numRows).toBe(0);
@@ -170,12 +170,12 @@ describe("vector query", () => {
     expect((await client.query("line", { k: 0, vector: at(0) })).numRows).toBe(0);
   });
 
-  it("gives all there is for a k beyond the table", async () => {
-    expect((await serving.client.query("line", { k: 5000, vector: at(0) })).numRows).toBe(100);
+  it("returns all rows if k exceeds the row count", async () => {
+    expect((await joust.client.query("line", { k: 5000, vector: at(0) })).numRows).toBe(100);
   });
 
-  it("picks the column that fits the vector", async () => {
-    await serving.client.createTable(
+  it("chooses the column that fits the vector", async () => {
+    await joust.client.createTable(
       "two_columns",
       stream({
         id: [type.i64, [1n, 2n]],
@@ -195,17 +195,17 @@ describe("vector query", () => {
         ],
       }),
     );
-    const bySmall = await serving.client.query("two_columns", { k: 1, vector: at(0) });
+    const bySmall = await joust.client.query("two_columns", { k: 1, vector: at(0) });
     expect(ids(bySmall)).toEqual([1]);
-    const byLarge = await serving.client.query("two_columns", {
+    const byLarge = await joust.client.query("two_columns", {
       k: 1,
       vector: { single_vector: [0, 0, 0] },
     });
     expect(ids(byLarge)).toEqual([2]);
   });
 
-  it("searches deleted rows no more", async () => {
-    const { client } = serving;
+  it("does not return deleted rows", async () => {
+    const { client } = joust;
     await client.createTable("shrinking", items(50));
     await client.ok("/v1/table/shrinking/delete", { predicate: "id < 25" });
     const rows = await client.query("shrinking", {

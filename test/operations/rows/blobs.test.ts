@@ -11,11 +11,11 @@ import {
 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { random, stream, tableOf, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { textIndex } from "../queries/text/texts.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { textIndex } from "../queries/text/text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** Incompressible bytes. */
 function noise(length: number, seed = 1): Uint8Array {
@@ -32,7 +32,7 @@ const values: (Uint8Array | null)[] = [
   large,
 ];
 
-/** A column in Lance's own form for large values. */
+/** A column with Lance's blob type. */
 function blobTable(named = false): Uint8Array {
   const stored = new Struct([
     new Field("data", new LargeBinary(), true),
@@ -68,42 +68,42 @@ const plainTable = (): Uint8Array =>
   );
 
 const fetchBlobs = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/fetch_blobs/`, { version: null, ...body });
+  joust.client.post(`/v1/table/${id}/fetch_blobs/`, { version: null, ...body });
 const bytes = (id: string, row: number | string, range?: string, params?: Record<string, string>) =>
-  serving.client.request(`/v1/table/${id}/blob/image/${row}/bytes`, {
+  joust.client.request(`/v1/table/${id}/blob/image/${row}/bytes`, {
     method: "GET",
     ...(range && { headers: { range } }),
     ...(params && { params }),
   });
 
 beforeAll(async () => {
-  await serving.client.createTable("plain", plainTable());
-  await serving.client.createTable("blobs", blobTable());
+  await joust.client.createTable("plain", plainTable());
+  await joust.client.createTable("blobs", blobTable());
 });
 
-describe("a blob in the answer of a search", () => {
-  it("has the same form whoever finds the row", async () => {
-    const { client } = serving;
+describe("a blob column in search results", () => {
+  it("has the same type for every kind of search", async () => {
+    const { client } = joust;
     await client.createTable("searched", blobTable(true));
     await textIndex(client, "searched", { column: "name" });
     const columns = ["id", "image"];
     const field = async (query: object): Promise<Field> => {
       const body = { version: null, prefilter: true, k: 10, columns, with_row_id: true, ...query };
       const reply = await client.post("/v1/table/searched/query/", body);
-      const found = tableFromIPC(reply.bytes).schema.fields.find(({ name }) => name === "image");
-      return found as Field;
+      const result = tableFromIPC(reply.bytes).schema.fields.find(({ name }) => name === "image");
+      return result as Field;
     };
     const scanned = await field({ vector: [] });
     const byText = await field({ vector: [], full_text_query: { columns: [], query: "n0" } });
     expect(String(byText.type)).toBe(String(scanned.type));
-    // Where the value lies is not what clients write: it has not the extension type.
+    // The descriptor is not the form that clients write, so it has no extension type.
     expect(byText.metadata.get("ARROW:extension:name")).toBeUndefined();
     expect([...byText.metadata]).toEqual([...scanned.metadata]);
   });
 });
 
-describe.each(["plain", "blobs"])("values of the table %s", (id) => {
-  it("are fetched whole, in the order of the rows that are named", async () => {
+describe.each(["plain", "blobs"])("blob values of table %s", (id) => {
+  it("are returned completely in the order of the requested rows", async () => {
     const row_ids = [3, 0, 1, 2, 0];
     const reply = await fetchBlobs(id, { column: "image", row_ids });
     expect(reply.status).toBe(200);
@@ -113,7 +113,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect([...table].map((row) => row.image)).toEqual(row_ids.map((row) => values[row]));
   });
 
-  it("are read in ranges, exactly", async () => {
+  it("are returned by exact byte ranges", async () => {
     for (const [range, start, end] of [
       ["bytes=0-0", 0, 1],
       ["bytes=10-19", 10, 20],
@@ -132,7 +132,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     }
   });
 
-  it("are sized: by the first byte, by HEAD, whole", async () => {
+  it("have a size that a one-byte range, HEAD and a full read report", async () => {
     const missing = await bytes(id, 1, "bytes=0-0");
     expect([missing.status, missing.bytes.length]).toEqual([204, 0]);
     expect(missing.headers.get("x-lancedb-version")).toBe("1");
@@ -140,7 +140,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect([empty.status, empty.headers.get("content-range")]).toEqual([416, "bytes */0"]);
     const beyond = await bytes(id, 0, "bytes=5-6");
     expect([beyond.status, beyond.headers.get("content-range")]).toEqual([416, "bytes */5"]);
-    const head = await serving.client.request(`/v1/table/${id}/blob/image/4/bytes`, {
+    const head = await joust.client.request(`/v1/table/${id}/blob/image/4/bytes`, {
       method: "HEAD",
     });
     expect([head.status, head.headers.get("content-length")]).toEqual([200, "9000000"]);
@@ -150,7 +150,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect((await bytes(id, 2)).status).toBe(200);
   });
 
-  it("are read by many at once", async () => {
+  it("can be read concurrently", async () => {
     const ranges = Array.from({ length: 40 }, (_, n) => [n * 200_000, n * 200_000 + 150_000]);
     await Promise.all(
       ranges.map(async ([start = 0, end = 0]) => {
@@ -160,15 +160,15 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     );
   });
 
-  it("reach a reader that stops and goes on, and the server survives one that leaves", async () => {
-    const open = () => serving.client.open(`/v1/table/${id}/blob/image/4/bytes`, { method: "GET" });
+  it("reach a client that pauses, and a client that disconnects does no harm", async () => {
+    const open = () => joust.client.open(`/v1/table/${id}/blob/image/4/bytes`, { method: "GET" });
     const reader = (await open()).body?.getReader();
     const parts: Uint8Array[] = [];
     for (let at = 0; ; at++) {
       const { done, value } = (await reader?.read()) ?? { done: true };
       if (done || !value) break;
       parts.push(value);
-      // The first stop is longer than the time between two looks at the socket.
+      // The first pause is longer than the interval of the socket timeout check.
       if (at < 3) await new Promise((resolve) => setTimeout(resolve, at === 0 ? 5_000 : 100));
     }
     expect(Buffer.compare(Buffer.concat(parts), large)).toBe(0);
@@ -178,7 +178,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expect((await bytes(id, 0)).text).toBe("hello");
   });
 
-  it("are refused with a reason", async () => {
+  it("are rejected with a cause for invalid requests", async () => {
     expectFailure(await fetchBlobs(id, { column: "none", row_ids: [0] }), 400, 12, /none/);
     expectFailure(await fetchBlobs(id, { column: "id", row_ids: [0] }), 400, 13, /binary/);
     expectFailure(await fetchBlobs(id, { column: "image", row_ids: [999] }), 400, 13, /row/);
@@ -198,7 +198,7 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
     expectFailure(await bytes(id, 0, "bytes=0-0", elsewhere), 400, 13, /source_uri/);
   });
 
-  it("too many bytes at once are refused in the words that SDKs look for", async () => {
+  it("are rejected with the SDKs' expected message if they are too large together", async () => {
     const row_ids = Array(20).fill(4);
     const reply = await fetchBlobs(id, { column: "image", row_ids });
     expectFailure(reply, 400, 13, /fetch_blobs accepts at most \d+ total blob bytes/);
@@ -211,17 +211,17 @@ describe.each(["plain", "blobs"])("values of the table %s", (id) => {
 describe.each([
   ["plain", new Binary()],
   ["large", new LargeBinary()],
-])("rows that are named again and again (%s)", (id, form) => {
+])("rows requested repeatedly (%s)", (id, form) => {
   const [mega, other] = [noise(1_000_000, 3), noise(1_000_000, 4)];
   const fetched = (row_ids: number[]) => fetchBlobs(`named_${id}`, { column: "v", row_ids });
 
   beforeAll(async () => {
     const v = [mega, other, new Uint8Array([7]), null, new Uint8Array([8, 9])];
     const rows = { id: [type.i64, v.map((_, n) => BigInt(n))], v: [form, v] } as const;
-    await serving.client.createTable(`named_${id}`, stream(rows));
+    await joust.client.createTable(`named_${id}`, stream(rows));
   });
 
-  it("count as often as they are named", async () => {
+  it("count each time against the size limit", async () => {
     const reply = await fetched(Array(200).fill(0));
     expectFailure(reply, 400, 13, /fetch_blobs accepts at most \d+ total blob bytes/);
     const mixed = Array.from({ length: 1024 }, (_, n) => n % 5);
@@ -229,7 +229,7 @@ describe.each([
     expect((await fetched(Array(100).fill(1))).status).toBe(200);
   });
 
-  it("answer in the order of their names", async () => {
+  it("are returned in the requested order", async () => {
     const row_ids = Array.from({ length: 1000 }, (_, n) => [2, 4, 3, 4][n % 4] as number);
     const reply = await fetched([1, ...row_ids, 0]);
     expect(reply.status).toBe(200);
@@ -243,9 +243,9 @@ describe.each([
   });
 });
 
-describe("values of other states", () => {
-  it("are read from the version and the branch that are named", async () => {
-    const { client } = serving;
+describe("blob values of other versions", () => {
+  it("are read from the requested version and branch", async () => {
+    const { client } = joust;
     await client.createTable("states", plainTable());
     await client.ok("/v1/table/states/branches/create", { name: "dev" });
     await client.ok("/v1/table/states/update", {
@@ -263,15 +263,15 @@ describe("values of other states", () => {
     expect(old.headers.get("x-lancedb-version")).toBe("1");
   });
 
-  it("blob columns read as descriptors in queries, and by address", async () => {
+  it("are descriptors in query results and can be read by row address", async () => {
     const query = { k: 10, vector: [], columns: ["id", "image", "_rowaddr"], with_row_id: true };
-    const reply = await serving.client.post("/v1/table/blobs/query/", query);
+    const reply = await joust.client.post("/v1/table/blobs/query/", query);
     const rows = [...tableFromIPC(reply.bytes)];
     const sizes = rows.map((row) => (row.image === null ? null : Number(row.image.size)));
     expect(sizes).toEqual(values.map((value) => value?.length ?? null));
     expect(rows[0]?.image.kind).toEqual(expect.any(Number));
     const address = String(rows[4]?._rowaddr);
-    const found = await bytes("blobs", address, "bytes=5-9", { row_is_address: "true" });
-    expect(Buffer.compare(found.bytes, large.subarray(5, 10))).toBe(0);
+    const result = await bytes("blobs", address, "bytes=5-9", { row_is_address: "true" });
+    expect(Buffer.compare(result.bytes, large.subarray(5, 10))).toBe(0);
   });
 });

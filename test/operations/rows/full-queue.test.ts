@@ -1,22 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { s3Missing } from "../../harness/s3.js";
-import { useBucket } from "../../harness/use-bucket.js";
+import { setupBucketServer } from "../../harness/setup-bucket-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-/** Rows of just less than what is held in memory until its commit; 256 MiB of them may wait, besides two groups of 64. */
+/** Rows of slightly less than the size that is buffered until its commit; 256 MiB of inserts may wait, besides two groups of 64. */
 const ROWS = 480_000;
 const MANY = 115;
 
-describe.skipIf(s3Missing)("a table whose commits take longer than its inserts", () => {
-  const serving = useBucket({ held: true });
+describe.skipIf(s3Missing)("a table whose commits are slower than its inserts", () => {
+  const joust = setupBucketServer({ held: true });
 
-  it("refuses what would wait too long, with a time to come again, and loses nothing", {
+  it("rejects inserts that would wait too long with Retry-After and loses no row", {
     timeout: 120_000,
   }, async () => {
-    const { proxy } = serving;
-    const { client } = serving.server;
+    const { proxy } = joust;
+    const { client } = joust.server;
     const rows = stream({
       n: [type.i64, Array.from({ length: ROWS }, (_, n) => BigInt(n))],
     });
@@ -30,10 +30,10 @@ describe.skipIf(s3Missing)("a table whose commits take longer than its inserts",
       answered++;
       return answer;
     });
-    await eventually("some are refused", () => answered > 0 && proxy.held() > 0, {
+    await waitFor("some are refused", () => answered > 0 && proxy.held() > 0, {
       timeoutMs: 60_000,
     });
-    // One table's queue is no other's.
+    // The queue of one table does not affect another table.
     expect((await client.post("/v1/table/other/insert", few)).status).toBe(200);
     proxy.release();
     const answers = await Promise.all(sent);
@@ -45,7 +45,7 @@ describe.skipIf(s3Missing)("a table whose commits take longer than its inserts",
       expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
     }
     expect(await client.count("t")).toBe(1 + ROWS * (MANY - refused.length));
-    // Room again.
+    // The queue has space again.
     expect((await client.post("/v1/table/t/insert", few)).status).toBe(200);
   });
 });

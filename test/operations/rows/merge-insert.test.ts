@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
-/** Rows of id and price; the table's other columns are left out. */
+/** Rows with id and price and without the table's other columns. */
 const rows = (...pairs: [number, number][]) =>
   stream({
     id: [type.i64, pairs.map(([id]) => BigInt(id))],
@@ -15,11 +15,11 @@ const table = () => rows([0, 0], [1, 10], [2, 20], [3, 30]);
 const source = () => rows([2, 21], [3, 31], [4, 41]);
 
 const merge = (id: string, query: string, body: Uint8Array = source(), headers = {}) =>
-  serving.client.request(`/v1/table/${id}/merge_insert?${query}`, { body, headers });
+  joust.client.request(`/v1/table/${id}/merge_insert?${query}`, { body, headers });
 
 async function prices(id: string): Promise<[number, number][]> {
-  const found = await serving.client.query(id, { k: 100, vector: {} });
-  const pairs = [...found].map((row): [number, number] => [Number(row.id), row.price]);
+  const result = await joust.client.query(id, { k: 100, vector: {} });
+  const pairs = [...result].map((row): [number, number] => [Number(row.id), row.price]);
   return pairs.sort(([a], [b]) => a - b);
 }
 
@@ -27,7 +27,7 @@ const encode = encodeURIComponent;
 const upsert = "on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
 
 beforeAll(async () => {
-  await serving.client.createTable("refusing", table());
+  await joust.client.createTable("refusing", table());
 });
 
 describe("merge_insert", () => {
@@ -133,31 +133,34 @@ describe("merge_insert", () => {
         [4, 41],
       ],
     ],
-  ])("%s", async (name, query, [updated, inserted, deleted], expected) => {
-    await serving.client.createTable(name, table());
-    const reply = await merge(name, query);
-    expect(reply.json).toEqual({
-      num_updated_rows: updated,
-      num_inserted_rows: inserted,
-      num_deleted_rows: deleted,
-      num_attempts: 1,
-      num_rows: 3,
-      version: 2,
-      transaction_id: expect.any(String),
-    });
-    expect(reply.headers.get("x-lancedb-version")).toBe("2");
-    const found = await prices(name);
-    expect(found.sort(([a, p], [b, q]) => a - b || p - q)).toEqual(expected);
-  });
+  ])(
+    "does what its options say: %s",
+    async (name, query, [updated, inserted, deleted], expected) => {
+      await joust.client.createTable(name, table());
+      const reply = await merge(name, query);
+      expect(reply.json).toEqual({
+        num_updated_rows: updated,
+        num_inserted_rows: inserted,
+        num_deleted_rows: deleted,
+        num_attempts: 1,
+        num_rows: 3,
+        version: 2,
+        transaction_id: expect.any(String),
+      });
+      expect(reply.headers.get("x-lancedb-version")).toBe("2");
+      const result = await prices(name);
+      expect(result.sort(([a, p], [b, q]) => a - b || p - q)).toEqual(expected);
+    },
+  );
 
-  it("finds its matches by an index too", async () => {
-    await serving.client.createTable("indexed", table());
-    await serving.client.ok("/v1/table/indexed/create_scalar_index", {
+  it("finds matches through an index", async () => {
+    await joust.client.createTable("indexed", table());
+    await joust.client.ok("/v1/table/indexed/create_scalar_index", {
       column: "id",
       index_type: "BTREE",
     });
     await expect
-      .poll(async () => (await serving.client.ok("/v1/table/indexed/index/list")).indexes[0].status)
+      .poll(async () => (await joust.client.ok("/v1/table/indexed/index/list")).indexes[0].status)
       .toBe("Ready");
     expect((await merge("indexed", upsert)).json).toMatchObject({
       num_updated_rows: 2,
@@ -172,8 +175,8 @@ describe("merge_insert", () => {
     ]);
   });
 
-  it("takes a source without rows", async () => {
-    await serving.client.createTable("still", table());
+  it("accepts a source without rows", async () => {
+    await joust.client.createTable("still", table());
     const empty = emptyStream({ id: type.i64, price: type.f64 });
     expect((await merge("still", upsert, empty)).json).toMatchObject({
       num_updated_rows: 0,
@@ -183,8 +186,8 @@ describe("merge_insert", () => {
     expect(await prices("still")).toHaveLength(4);
   });
 
-  it("keeps every row of many merges at the same time", async () => {
-    await serving.client.createTable("busy", table());
+  it("keeps every row of many concurrent merges", async () => {
+    await joust.client.createTable("busy", table());
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) => merge("busy", upsert, rows([0, at], [100 + at, at]))),
     );
@@ -192,13 +195,13 @@ describe("merge_insert", () => {
     expect(await prices("busy")).toHaveLength(12);
   });
 
-  it.each(["500ms", "30s", "1.5m", "1h"])("takes timeout %s", async (timeout) => {
-    await serving.client.createTable(`in_${timeout}`, table());
+  it.each(["500ms", "30s", "1.5m", "1h"])("accepts the timeout %s", async (timeout) => {
+    await joust.client.createTable(`in_${timeout}`, table());
     expect((await merge(`in_${timeout}`, `${upsert}&timeout=${timeout}`)).status).toBe(200);
   });
 
-  it("takes x-request-timeout-ms", async () => {
-    await serving.client.createTable("hurried", table());
+  it("accepts x-request-timeout-ms", async () => {
+    await joust.client.createTable("hurried", table());
     const reply = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "30000" });
     expect(reply.status).toBe(200);
     const wrong = await merge("hurried", upsert, source(), { "x-request-timeout-ms": "soon" });
@@ -212,14 +215,8 @@ describe("merge_insert", () => {
     ["an empty key", "on=&when_not_matched_insert_all=true", 400, 13, /on/],
     ["an unknown key", "on=nope&when_not_matched_insert_all=true", 404, 12, /nope/],
     ["a key named twice", "on=id&on=id&when_not_matched_insert_all=true", 400, 13, /twice/],
-    ["nothing to do", "on=id", 400, 13, /change/],
-    [
-      "a flag that is no flag",
-      "on=id&when_matched_update_all=yes",
-      400,
-      13,
-      /when_matched_update_all/,
-    ],
+    ["no action", "on=id", 400, 13, /change/],
+    ["an invalid flag", "on=id&when_matched_update_all=yes", 400, 13, /when_matched_update_all/],
     [
       "an unknown column in the update filter",
       "on=id&when_matched_update_all_filt=target.nope%3D1",
@@ -237,7 +234,7 @@ describe("merge_insert", () => {
     ],
     ["a timeout without a unit", `${upsert}&timeout=30`, 400, 13, /30s/],
     ["an unknown branch", `${upsert}&branch=dev`, 404, 22, /dev/],
-  ])("is refused for %s", async (_, query, status, code, detail) => {
+  ])("rejects %s", async (_, query, status, code, detail) => {
     expectFailure(await merge("refusing", query), status, code, detail);
     expect(await prices("refusing")).toEqual([
       [0, 0],
@@ -247,7 +244,7 @@ describe("merge_insert", () => {
     ]);
   });
 
-  it("is refused for rows of another shape", async () => {
+  it("rejects rows with another schema", async () => {
     const { status, json } = await merge("refusing", upsert, stream({ id: [type.text, ["a"]] }));
     expect([status, json.code]).toEqual([400, expect.toBeOneOf([13, 20])]);
     expectFailure(await merge("refusing", upsert, items(2)), 400, 20, /./);

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 type Step =
   | { do: "part"; upload: number; name: string | undefined; rows: number }
@@ -19,7 +19,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("insert" as const), rows }) },
 );
 
-/** What the table must hold: rows by the first id of each batch. */
+/** The expected content of the table: row counts by the first id of each batch. */
 class Model {
   readonly table = new Map<number, number>();
   readonly uploads = [0, 1, 2].map(() => ({
@@ -58,8 +58,8 @@ class Model {
   }
 }
 
-it("uploads in any order leave exactly the rows that were completed", async () => {
-  const { client } = serving;
+it("multipart writes in any order leave exactly the rows of the completed ones", async () => {
+  const { client } = joust;
   let tables = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
@@ -87,8 +87,8 @@ it("uploads in any order leave exactly the rows that were completed", async () =
         expect([step, reply.status]).toEqual([step, model.take(step, from) ? 200 : 400]);
       }
       const query = { k: 1000, vector: {}, columns: { column_names: ["id"] } };
-      const found = [...(await client.query(id, query))].map((row) => Number(row.id));
-      expect(found.sort((a, b) => a - b)).toEqual(model.ids());
+      const result = [...(await client.query(id, query))].map((row) => Number(row.id));
+      expect(result.sort((a, b) => a - b)).toEqual(model.ids());
     }),
     { numRuns: 30 },
   );

@@ -4,7 +4,7 @@ import type { Upload } from "../../../src/engine/index.js";
 import { ErrorCode, JoustError } from "../../../src/foundation/errors.js";
 import { writePart } from "../../../src/operations/rows/write-part.js";
 
-/** How often the files of a part are removed that could not be kept. */
+/** How often the server removes the files of a part that failed with this error. */
 async function removals(error: Error): Promise<number> {
   let removed = 0;
   const table = {
@@ -27,7 +27,7 @@ async function removals(error: Error): Promise<number> {
   return removed;
 }
 
-it("a part's files go when it is refused, and stay when it may have been kept", async () => {
+it("the files of a part are removed if the part is rejected, and kept if the catalog may have stored it", async () => {
   expect(await removals(new JoustError(ErrorCode.InvalidInput, "the upload has ended"))).toBe(1);
   expect(await removals(new JoustError(ErrorCode.ServiceUnavailable, "no database"))).toBe(0);
   expect(await removals(new Error("connection lost"))).toBe(0);

@@ -3,32 +3,31 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
 import type { Answer, Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { startServer } from "../../harness/server.js";
+import { setupServer } from "../../harness/setup-server.js";
 import { tempDir } from "../../harness/temp.js";
-import { useServer } from "../../harness/use-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 type Params = Record<string, string>;
 const call = (id: string, step: string, params: Params = {}): Promise<Answer> =>
-  serving.client.post(`/v1/table/${id}/multipart_write/${step}`, undefined, params);
+  joust.client.post(`/v1/table/${id}/multipart_write/${step}`, undefined, params);
 const begin = async (id: string, params: Params = {}): Promise<string> => {
   const reply = await call(id, "create", params);
   expect(reply.status).toBe(200);
   return reply.json.upload_id;
 };
 const part = (id: string, body: Uint8Array, params: Params): Promise<Answer> =>
-  serving.client.post(`/v1/table/${id}/insert/`, body, params);
+  joust.client.post(`/v1/table/${id}/insert/`, body, params);
 const count = async (id: string, body: object = {}): Promise<number> =>
-  serving.client.count(id, body);
+  joust.client.count(id, body);
 const versions = async (id: string): Promise<number> =>
-  (await serving.client.ok(`/v1/table/${id}/version/list`)).versions.length;
+  (await joust.client.ok(`/v1/table/${id}/version/list`)).versions.length;
 const dataFiles = (id: string, branch?: string): number =>
-  readdirSync(join(serving.root, `${id}.lance`, ...(branch ? ["tree", branch] : []), "data"))
-    .length;
+  readdirSync(join(joust.root, `${id}.lance`, ...(branch ? ["tree", branch] : []), "data")).length;
 const ids = async (id: string): Promise<number[]> => {
-  const rows = await serving.client.query(id, {
+  const rows = await joust.client.query(id, {
     k: 10_000,
     vector: {},
     columns: { column_names: ["id"] },
@@ -37,9 +36,9 @@ const ids = async (id: string): Promise<number[]> => {
 };
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
 
-describe("a write in parts", () => {
-  it("shows nothing before it is complete, and then everything in one version", async () => {
-    await serving.client.createTable("whole", items(10));
+describe("a multipart write", () => {
+  it("is invisible until it completes and then adds all rows in one version", async () => {
+    await joust.client.createTable("whole", items(10));
     const upload_id = await begin("whole");
     const replies = await Promise.all(
       range(0, 4).map((n) =>
@@ -56,8 +55,8 @@ describe("a write in parts", () => {
     expect([await ids("whole"), await versions("whole")]).toEqual([range(0, 30), 2]);
   });
 
-  it("is committed once, however often it is completed", async () => {
-    await serving.client.createTable("once", items(1));
+  it("commits once, however often it is completed", async () => {
+    await joust.client.createTable("once", items(1));
     const upload_id = await begin("once");
     await part("once", items(2), { upload_id });
     const together = await Promise.all(
@@ -71,8 +70,8 @@ describe("a write in parts", () => {
     expect(await count("once")).toBe(3);
   });
 
-  it("takes a part that is sent again in place of the first, and others as they come", async () => {
-    await serving.client.createTable("again", items(1));
+  it("replaces a part that is sent again and accepts parts in any order", async () => {
+    await joust.client.createTable("again", items(1));
     const upload_id = await begin("again");
     const named = { upload_id, upload_part_id: "a" };
     await part("again", items(50, { from: 100 }), named);
@@ -83,25 +82,25 @@ describe("a write in parts", () => {
     expect(await ids("again")).toEqual(range(0, 6));
   });
 
-  it("replaces everything once, at its end, when its parts overwrite", async () => {
-    await serving.client.createTable("over", items(20));
+  it("replaces all rows at its end if its parts overwrite", async () => {
+    await joust.client.createTable("over", items(20));
     const other = (rows: number[]) =>
       stream({ n: [type.i32, rows], who: [type.text, rows.map((row) => `w${row}`)] });
     const upload_id = await begin("over");
     const sent = { upload_id, mode: "overwrite" };
     await Promise.all([1, 2, 3].map((n) => part("over", other([n, n + 10]), sent)));
     expect(await count("over")).toBe(20);
-    await serving.client.insert("over", items(5, { from: 20 }));
+    await joust.client.insert("over", items(5, { from: 20 }));
     expectFailure(await part("over", other([9]), { upload_id }), 400, 20);
     expect((await call("over", "complete", { upload_id })).json.version).toBe(3);
-    const rows = await serving.client.query("over", { k: 100, vector: {} });
+    const rows = await joust.client.query("over", { k: 100, vector: {} });
     expect(rows.schema.names).toEqual(["n", "who"]);
     expect([...rows].map((row) => row.n).sort((a, b) => a - b)).toEqual([1, 2, 3, 11, 12, 13]);
     expect([...rows].every((row) => row.who === `w${row.n}`)).toBe(true);
   });
 
-  it("does not mix appending with overwriting, nor schemas", async () => {
-    await serving.client.createTable("mixed", items(2));
+  it("rejects a mix of append and overwrite, and parts with different schemas", async () => {
+    await joust.client.createTable("mixed", items(2));
     const upload_id = await begin("mixed");
     await part("mixed", items(1), { upload_id });
     const over = { upload_id, mode: "overwrite" };
@@ -116,8 +115,8 @@ describe("a write in parts", () => {
     expectFailure(await call("mixed", "complete", second), 400, 13);
   });
 
-  it("refuses a part that does not fit the table, and goes on", async () => {
-    await serving.client.createTable("picky", items(1));
+  it("rejects a part that does not fit the table and continues", async () => {
+    await joust.client.createTable("picky", items(1));
     const upload_id = await begin("picky");
     const bad = [
       stream({ id: [type.text, ["x"]] }),
@@ -136,8 +135,8 @@ describe("a write in parts", () => {
     expect(await ids("picky")).toEqual([0, 1]);
   });
 
-  it("leaves no file behind when it is aborted", async () => {
-    await serving.client.createTable("gone", items(1));
+  it("leaves no file after an abort", async () => {
+    await joust.client.createTable("gone", items(1));
     const before = dataFiles("gone");
     const upload_id = await begin("gone");
     for (const from of [1, 2, 3]) await part("gone", items(1, { from }), { upload_id });
@@ -149,9 +148,9 @@ describe("a write in parts", () => {
     expect(dataFiles("gone")).toBe(before);
   });
 
-  it("writes to the branch that it began on, and to no other", async () => {
-    await serving.client.createTable("forked", items(3));
-    await serving.client.ok("/v1/table/forked/branches/create", { name: "dev" });
+  it("writes only to the branch it was created on", async () => {
+    await joust.client.createTable("forked", items(3));
+    await joust.client.ok("/v1/table/forked/branches/create", { name: "dev" });
     const branch = "dev";
     const upload_id = await begin("forked", { branch });
     await part("forked", items(4, { from: 3 }), { upload_id, branch });
@@ -168,27 +167,27 @@ describe("a write in parts", () => {
     expectFailure(await call("forked", "create", { branch: "none" }), 404, 22);
   });
 
-  it("meets what others write meanwhile", async () => {
-    await serving.client.createTable("busy", items(10));
+  it("is applied on top of concurrent writes", async () => {
+    await joust.client.createTable("busy", items(10));
     const appended = await begin("busy");
     const outdated = await begin("busy");
     for (const upload_id of [appended, outdated]) {
       await part("busy", items(2, { from: 100 }), { upload_id });
     }
-    await serving.client.insert("busy", items(5, { from: 10 }));
-    await serving.client.ok("/v1/table/busy/delete", { predicate: "id < 5" });
+    await joust.client.insert("busy", items(5, { from: 10 }));
+    await joust.client.ok("/v1/table/busy/delete", { predicate: "id < 5" });
     expect((await call("busy", "complete", { upload_id: appended })).status).toBe(200);
     expect(await count("busy")).toBe(12);
-    // Rows of a schema that the table has no more.
-    await serving.client.insert("busy", stream({ n: [type.i64, [1n]] }), { mode: "overwrite" });
+    // Rows with a former schema of the table.
+    await joust.client.insert("busy", stream({ n: [type.i64, [1n]] }), { mode: "overwrite" });
     const upload_id = outdated;
     expectFailure(await call("busy", "complete", { upload_id }), 400, 19, /send them again/);
     expect(await count("busy")).toBe(1);
     expectFailure(await call("busy", "complete", { upload_id }), 400, 13);
   });
 
-  it("has no more uploads in progress than a table may have", async () => {
-    await serving.client.createTable("crowded", items(1));
+  it("is rejected if the table has the maximum number of them in progress", async () => {
+    await joust.client.createTable("crowded", items(1));
     const begun = await Promise.all(range(0, 64).map(() => begin("crowded")));
     const refused = await call("crowded", "create");
     expectFailure(refused, 429, 21, /too many uploads/);
@@ -198,9 +197,9 @@ describe("a write in parts", () => {
     expect((await part("crowded", items(1), { upload_id })).status).toBe(200);
   });
 
-  it("is refused where it is not told which", async () => {
-    await serving.client.createTable("asked", items(1));
-    await serving.client.createTable("other", items(1));
+  it("is rejected with a missing or wrong upload id", async () => {
+    await joust.client.createTable("asked", items(1));
+    await joust.client.createTable("other", items(1));
     const upload_id = await begin("asked");
     expectFailure(await part("asked", items(1), { upload_id: "none" }), 400, 13);
     expectFailure(await part("other", items(1), { upload_id }), 400, 13);
@@ -208,19 +207,19 @@ describe("a write in parts", () => {
     expectFailure(await call("asked", "complete", {}), 400, 13, /upload_id/);
     expectFailure(await call("asked", "complete", { upload_id }), 400, 13, /no parts/);
     expectFailure(await call("missing", "create"), 404, 4);
-    // Another table's upload is not touched.
+    // The multipart write of another table is unaffected.
     expect((await call("other", "abort", { upload_id })).status).toBe(200);
     expect((await part("asked", items(1), { upload_id })).status).toBe(200);
   });
 
-  it("takes no part that is still on its way when it is completed", async () => {
-    await serving.client.createTable("late", items(1));
+  it("rejects a part that is still arriving when it completes", async () => {
+    await joust.client.createTable("late", items(1));
     const upload_id = await begin("late");
     await part("late", items(2, { from: 1 }), { upload_id });
     const whole = items(2_000, { from: 100 });
-    let goOn = () => {};
+    let resume = () => {};
     const completed = new Promise<void>((resolve) => {
-      goOn = resolve;
+      resume = resolve;
     });
     const body = new ReadableStream<Uint8Array>({
       async start(controller) {
@@ -230,36 +229,36 @@ describe("a write in parts", () => {
         controller.close();
       },
     });
-    const late = fetch(`${serving.client.url}/v1/table/late/insert/?upload_id=${upload_id}`, {
+    const late = fetch(`${joust.client.url}/v1/table/late/insert/?upload_id=${upload_id}`, {
       method: "POST",
       headers: {
-        authorization: `Bearer ${serving.client.key}`,
+        authorization: `Bearer ${joust.client.key}`,
         "content-type": "application/vnd.apache.arrow.stream",
       },
       body,
       duplex: "half",
     } as RequestInit);
-    // Begun before the end, and refused after it.
+    // The insert starts before the completion and is rejected after it.
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect((await call("late", "complete", { upload_id })).status).toBe(200);
-    goOn();
+    resume();
     expect((await late).status).toBe(400);
     expect([await ids("late"), dataFiles("late")]).toEqual([[0, 1, 2], 2]);
   });
 
-  it("leaves one transaction, of its end", async () => {
-    await serving.client.createTable("recorded", items(1));
+  it("is recorded as one transaction at its end", async () => {
+    await joust.client.createTable("recorded", items(1));
     const upload_id = await begin("recorded");
     expect((await part("recorded", items(1), { upload_id })).json).not.toHaveProperty(
       "transaction_id",
     );
     const { transaction_id } = (await call("recorded", "complete", { upload_id })).json;
-    const record: Json = await serving.client.ok(`/v1/transaction/${transaction_id}/describe`);
+    const record: Json = await joust.client.ok(`/v1/transaction/${transaction_id}/describe`);
     expect(record.properties).toMatchObject({ operation: "CompleteMultipartWrite", version: "2" });
   });
 });
 
-describe("a write in parts whose server goes down", () => {
+describe("a multipart write during a server restart", () => {
   const root = tempDir("multipart");
   const first = { root, key: "", upload: "" };
 
@@ -274,7 +273,7 @@ describe("a write in parts whose server goes down", () => {
     await server.kill();
   });
 
-  it("goes on with the next one", async () => {
+  it("continues on the next server", async () => {
     const server = await startServer({ root, key: first.key });
     try {
       const upload_id = first.upload;

@@ -11,16 +11,16 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 const jsonText = new Map([["ARROW:extension:name", "arrow.json"]]);
 const stored = new Map([["ARROW:extension:name", "lance.json"]]);
 const nested = (depth: number, open = "[", close = "]") => open.repeat(depth) + close.repeat(depth);
 
-/** Rows of an id and a column of JSON. */
+/** Rows with an id and a JSON column. */
 function documents(
   values: readonly (string | Uint8Array)[],
   form = jsonText,
@@ -33,7 +33,7 @@ function documents(
   return tableToIPC(new Table(new Schema(fields), columns), "stream");
 }
 
-/** Arrays around one another in Lance's own form: a header, and the length of what is inside. */
+/** Nested arrays in Lance's JSONB: a header and the length of the content for each. */
 function jsonb(depth: number): Uint8Array {
   const bytes = Buffer.alloc(8 * depth - 4);
   for (let level = 0; level < depth; level++) {
@@ -45,21 +45,21 @@ function jsonb(depth: number): Uint8Array {
 }
 
 const upload = (path: string, body: Uint8Array, params: Record<string, string> = {}) =>
-  serving.client.post(`/v1/table/${path}`, body, params);
+  joust.client.post(`/v1/table/${path}`, body, params);
 const merge = { on: "id", when_matched_update_all: "true", when_not_matched_insert_all: "true" };
 
 beforeAll(async () => {
-  await serving.client.createTable("docs", documents(['{"a": 1}', nested(128)]));
+  await joust.client.createTable("docs", documents(['{"a": 1}', nested(128)]));
 });
 
-describe("JSON that is nested too deeply", () => {
+describe("JSON that is too deeply nested", () => {
   it.each<[string, string, Record<string, string>]>([
     ["create", "deep/create", {}],
-    ["create that overwrites", "docs/create", { mode: "overwrite" }],
+    ["overwriting create", "docs/create", { mode: "overwrite" }],
     ["insert", "docs/insert", {}],
-    ["insert that overwrites", "docs/insert", { mode: "overwrite" }],
+    ["overwriting insert", "docs/insert", { mode: "overwrite" }],
     ["merge", "docs/merge_insert", merge],
-  ])("is refused by %s", async (_, path, params) => {
+  ])("is rejected by %s", async (_, path, params) => {
     for (const value of [
       nested(129),
       nested(1_000_000),
@@ -73,42 +73,42 @@ describe("JSON that is nested too deeply", () => {
       const body = documents([value], stored, new LargeBinary());
       expectFailure(await upload(path, body, params), 400, 13, /more than 128/);
     }
-    expect(await serving.client.count("docs")).toBe(2);
+    expect(await joust.client.count("docs")).toBe(2);
   });
 
-  it("is refused within a struct", async () => {
+  it("is rejected within a struct", async () => {
     const row = new Struct([new Field("j", new Utf8(), true, jsonText)]);
     const column = vectorFromArray([{ j: nested(200) }], row);
     const table = new Table(new Schema([new Field("s", row, true)]), { s: column });
     expectFailure(await upload("within/create", tableToIPC(table, "stream")), 400, 13, /`s` has/);
   });
 
-  it("is refused in a part of a multipart write", async () => {
-    const { client } = serving;
+  it("is rejected in a part of a multipart write", async () => {
+    const { client } = joust;
     const { upload_id } = await client.ok("/v1/table/docs/multipart_write/create");
     const part = await upload("docs/insert/", documents([nested(200)]), { upload_id });
     expectFailure(part, 400, 13, /more than 128/);
   });
 
-  it("is refused as it is stored, without a name for its form", async () => {
+  it("is rejected as JSONB without an extension name", async () => {
     const body = documents([jsonb(1_000_000)], new Map(), new LargeBinary());
     const answer = await upload("docs/insert", body);
     expect(answer.status, answer.text).toBe(400);
-    const { client } = serving;
+    const { client } = joust;
     expect((await client.query("docs", { k: 10, vector: {} })).numRows).toBe(2);
   });
 
-  it("is no matter in a text that is not JSON", async () => {
-    const { client } = serving;
+  it("is accepted in a plain text column", async () => {
+    const { client } = joust;
     await client.createTable("plain", documents([nested(5_000)], new Map()));
     const rows = await client.query("plain", { k: 1, vector: {} });
     expect(rows.get(0)?.j).toBe(nested(5_000));
   });
 });
 
-describe("an update of a column of JSON", () => {
-  it("takes text that is JSON, however it is computed, and no other value", async () => {
-    const { client } = serving;
+describe("an update of a JSON column", () => {
+  it("accepts computed JSON text and no other value", async () => {
+    const { client } = joust;
     const schema = new Schema([
       new Field("id", new Int64(), true),
       new Field("j", new Utf8(), true, jsonText),
@@ -146,8 +146,8 @@ describe("an update of a column of JSON", () => {
 });
 
 describe("JSON within the limit", () => {
-  it("is written, read, searched and updated", async () => {
-    const { client } = serving;
+  it("can be written, read, searched and updated", async () => {
+    const { client } = joust;
     const deep = nested(127, '{"a":', "}").replace(":}", ":[]}");
     await client.createTable("fits", documents([nested(128), deep, `"${"[".repeat(500)}"`]));
     const rows = await client.query("fits", { k: 10, vector: {} });
@@ -155,7 +155,7 @@ describe("JSON within the limit", () => {
     expect(await client.count("fits", { predicate: "json_exists(j, '$.a.a')" })).toBe(1);
   });
 
-  it("must be JSONB where it says so", async () => {
+  it("must be valid JSONB in a JSONB column", async () => {
     const broken = Uint8Array.from([0x9f, 0xff, 0xff, 0xff]);
     const body = documents([broken], stored, new LargeBinary());
     expectFailure(await upload("docs/insert", body), 400, 13, /not JSONB/);

@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
 import { emptyStream, items, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 const joined = (...parts: Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
 const marker = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
-/** More than the server takes in one piece. */
+/** More than the server accepts as one buffer. */
 const long = items(40_000, { dimension: 32 });
 
-describe("what follows a stream's end", () => {
+describe("data after the end of an Arrow stream", () => {
   it.each<[string, Uint8Array]>([
     ["another stream", joined(items(3), items(2, { from: 3 }))],
     ["another stream after a long one", joined(long, items(2))],
     ["a long stream", joined(items(2), long)],
-    ["another end", joined(items(3), marker)],
-    ["a byte", joined(items(3), new Uint8Array([0]))],
-    ["rows, where the stream itself has none", joined(emptyStream({ id: type.i64 }), items(1))],
-  ])("is refused, and no row is written: %s", async (what, body) => {
-    const { client } = serving;
+    ["a second end marker", joined(items(3), marker)],
+    ["a single byte", joined(items(3), new Uint8Array([0]))],
+    ["rows after a stream without rows", joined(emptyStream({ id: type.i64 }), items(1))],
+  ])("is rejected and no row is written: %s", async (what, body) => {
+    const { client } = joust;
     const id = `after ${what}`.replaceAll(/\W/g, "_");
     await client.createTable(id, items(1, { dimension: body.length > 1e6 ? 32 : 8 }));
     const refusal = /end-of-stream/;
@@ -34,8 +34,8 @@ describe("what follows a stream's end", () => {
     expectFailure(await client.post(`${path}_new/describe`), 404, 4);
   });
 
-  it("is refused in an upload that comes in chunks, wherever they are cut", async () => {
-    const { client, server } = serving;
+  it("is rejected in a chunked upload, wherever the chunks end", async () => {
+    const { client, server } = joust;
     await client.createTable("chunked", items(1));
     const body = joined(items(3), items(2, { from: 3 }));
     const first = items(3).length;
@@ -61,8 +61,8 @@ describe("what follows a stream's end", () => {
     expect(await client.count("chunked")).toBe(1);
   });
 
-  it("may be nothing at all, and a stream may have no end", async () => {
-    const { client } = serving;
+  it("may be absent, and the end marker is optional", async () => {
+    const { client } = joust;
     await client.createTable("ends", items(1));
     await client.insert("ends", items(2));
     await client.insert("ends", items(2).slice(0, -8));

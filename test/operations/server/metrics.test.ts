@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 /** The samples of a scrape, by name and labels. */
 async function scrape(): Promise<Map<string, number>> {
-  const answer = await serving.client.get("/metrics");
+  const answer = await joust.client.get("/metrics");
   expect(answer.status, answer.text).toBe(200);
   expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
   const samples = answer.text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
@@ -20,8 +20,8 @@ async function scrape(): Promise<Map<string, number>> {
   );
 }
 
-it("metrics tell of jobs and of maintenance", async () => {
-  const { client } = serving;
+it("the metrics include jobs and maintenance", async () => {
+  const { client } = joust;
   const before = await scrape();
   expect(before.get("joust_maintenance_on")).toBe(1);
   expect(before.get("joust_maintenance_tables_to_look_at")).toBe(0);
@@ -31,7 +31,7 @@ it("metrics tell of jobs and of maintenance", async () => {
   await client.createTable("t", items(10));
   for (let n = 0; n < 20; n++) await client.insert("t", items(1, { from: 100 + n }));
   expect((await scrape()).get("joust_maintenance_tables_to_look_at")).toBe(1);
-  const after = await eventually("the table was maintained", async () => {
+  const after = await waitFor("the table was maintained", async () => {
     const now = await scrape();
     return (now.get(done) ?? 0) > 0 && now;
   });
@@ -39,6 +39,6 @@ it("metrics tell of jobs and of maintenance", async () => {
   expect(after.get("joust_maintenance_last_round_timestamp_seconds")).toBeGreaterThan(0);
 });
 
-it("metrics are for those who may read", async () => {
-  expectFailure(await serving.client.withKey("").get("/metrics"), 401, 16);
+it("the metrics require a key with read permission", async () => {
+  expectFailure(await joust.client.withKey("").get("/metrics"), 401, 16);
 });

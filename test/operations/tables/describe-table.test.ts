@@ -2,22 +2,22 @@ import { rmSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const describeTable = (id: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${encodeURIComponent(id)}/describe`, body, params);
+  joust.client.post(`/v1/table/${encodeURIComponent(id)}/describe`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("ns$t", items(4), { properties: '{"owner":"Ralph"}' });
-  await serving.client.insert("ns$t", items(3, { from: 4 }));
-  await serving.client.ok("/v1/table/ns$t/delete", { predicate: "id = 1" });
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("ns$t", items(4), { properties: '{"owner":"Ralph"}' });
+  await joust.client.insert("ns$t", items(3, { from: 4 }));
+  await joust.client.ok("/v1/table/ns$t/delete", { predicate: "id = 1" });
 });
 
 describe("describe table", () => {
-  it("tells all there is to tell", async () => {
+  it("returns all details", async () => {
     const reply = await describeTable("ns$t");
     expect(reply.status).toBe(200);
     expect(reply.headers.get("x-lancedb-version")).toBe("3");
@@ -30,7 +30,7 @@ describe("describe table", () => {
       metadata: expect.any(Object),
       properties: { owner: "Ralph" },
     });
-    expect(location.startsWith(serving.root)).toBe(true);
+    expect(location.startsWith(joust.root)).toBe(true);
     const types = schema.fields.map((field: { name: string; type: { type: string } }) => [
       field.name,
       field.type.type,
@@ -44,7 +44,7 @@ describe("describe table", () => {
     ]);
   });
 
-  it("adds what is asked for, in the query or in the body", async () => {
+  it("adds optional details requested in the query or in the body", async () => {
     const { location } = (await describeTable("ns$t")).json;
     const table_uri = pathToFileURL(location).href;
     expect((await describeTable("ns$t", {}, { with_table_uri: "true" })).json.table_uri).toBe(
@@ -60,7 +60,7 @@ describe("describe table", () => {
       is_only_declared: false,
       version: 3,
     });
-    // And not when it is not: the forms are kept apart.
+    // Without the flag the detail is absent: the two forms are cached separately.
     const plain = (await describeTable("ns$t")).json;
     expect(plain).not.toHaveProperty("table_uri");
     expect(plain).not.toHaveProperty("is_only_declared");
@@ -77,8 +77,8 @@ describe("describe table", () => {
     expect((await describeTable("ns$t", { version: null })).json.version).toBe(3);
   });
 
-  it("sees every change at once, however often it is asked", async () => {
-    const { client } = serving;
+  it("shows every change at once, also when it is called often", async () => {
+    const { client } = joust;
     await client.createTable("changing", items(1));
     for (let version = 1; version < 20; version++) {
       for (let time = 0; time < 3; time++) {
@@ -86,7 +86,7 @@ describe("describe table", () => {
       }
       await client.insert("changing", items(1, { from: version }));
     }
-    // Known by now, so that only the catalog's change can tell that it is out of date.
+    // The table is cached now, so only the change in the catalog shows that the cache is stale.
     expect((await describeTable("changing")).json).toMatchObject({ table: "changing" });
     await client.ok("/v1/table/changing/rename", { new_table_name: "changed" });
     expect((await describeTable("changed")).json).toMatchObject({ table: "changed", version: 20 });
@@ -102,50 +102,50 @@ describe("describe table", () => {
     expect((await describeTable("changed")).json).toMatchObject({ version: 1, properties: {} });
   });
 
-  it("takes x-lancedb-min-timestamp", async () => {
+  it("accepts x-lancedb-min-timestamp", async () => {
     const headers = (time: string) => ({ headers: { "x-lancedb-min-timestamp": time } });
-    const now = await serving.client.request(
+    const now = await joust.client.request(
       "/v1/table/ns$t/describe",
       headers(new Date().toISOString()),
     );
     expect(now.json.version).toBe(3);
-    const wrong = await serving.client.request("/v1/table/ns$t/describe", headers("yesterday"));
+    const wrong = await joust.client.request("/v1/table/ns$t/describe", headers("yesterday"));
     expectFailure(wrong, 400, 13, /x-lancedb-min-timestamp/);
   });
 
   it.each([
     ["version", { version: 99 }, 11],
     ["version 0", { version: 0 }, 11],
-    ["version beyond what is counted exactly", { version: 2 ** 60 }, 11],
+    ["version beyond 2^53", { version: 2 ** 60 }, 11],
     ["tag", { tag: "release" }, 8],
     ["branch", { branch: "dev" }, 22],
-  ])("knows no such %s", async (_, body, code) => {
+  ])("returns 404 for a missing %s", async (_, body, code) => {
     expectFailure(await describeTable("ns$t", body), 404, code);
   });
 
-  it("takes branch main", async () => {
+  it("accepts main as branch", async () => {
     expect((await describeTable("ns$t", { branch: "main" })).json.version).toBe(3);
   });
 
   it.each([
     ["negative version", { version: -1 }, /version/],
-    ["version beyond all numbers", { version: 1e300 }, /version/],
+    ["version beyond 2^63", { version: 1e300 }, /version/],
     ["version of more than 64 bits", { version: 2 ** 64 }, /version/],
     ["fractional version", { version: 1.5 }, /version/],
-    ["version that is text", { version: "1" }, /version/],
-    ["version beside a tag", { version: 1, tag: "a" }, /version and tag/],
-    ["flag that is text", { with_table_uri: "yes" }, /with_table_uri/],
+    ["version that is a string", { version: "1" }, /version/],
+    ["version together with a tag", { version: 1, tag: "a" }, /version and tag/],
+    ["flag that is a string", { with_table_uri: "yes" }, /with_table_uri/],
     ["id of another table", { id: ["t"] }, /id/],
-  ])("refuses a %s", async (_, body, detail) => {
+  ])("rejects a %s", async (_, body, detail) => {
     expectFailure(await describeTable("ns$t", body), 400, 13, detail);
   });
 
-  it("refuses a flag in the query that is none", async () => {
+  it("rejects an invalid flag in the query", async () => {
     const reply = await describeTable("ns$t", {}, { with_table_uri: "maybe" });
     expectFailure(reply, 400, 13, /with_table_uri/);
   });
 
-  it("tells what is missing", async () => {
+  it("returns 404 for a missing table or namespace", async () => {
     expectFailure(await describeTable("none"), 404, 4, /none/);
     expectFailure(await describeTable("ns$none"), 404, 4, /none/);
     expectFailure(await describeTable("nowhere$t"), 404, 1, /nowhere/);
@@ -154,16 +154,16 @@ describe("describe table", () => {
 });
 
 describe("table exists", () => {
-  const exists = (id: string, body?: object) => serving.client.post(`/v1/table/${id}/exists`, body);
+  const exists = (id: string, body?: object) => joust.client.post(`/v1/table/${id}/exists`, body);
 
-  it("answers by status alone", async () => {
+  it("returns a status without a body", async () => {
     const reply = await exists("ns$t");
     expect(reply.status).toBe(200);
     expect(reply.bytes).toHaveLength(0);
     expect((await exists("ns$t", { version: 2 })).status).toBe(200);
   });
 
-  it("fails as describe does", async () => {
+  it("fails like describe", async () => {
     expectFailure(await exists("ns$none"), 404, 4);
     expectFailure(await exists("nowhere$t"), 404, 1);
     expectFailure(await exists("ns$t", { version: 99 }), 404, 11);
@@ -171,9 +171,9 @@ describe("table exists", () => {
   });
 });
 
-describe("a table whose files are gone", () => {
-  it("is not found, and can be dropped", async () => {
-    const { client } = serving;
+describe("a table whose files were removed", () => {
+  it("returns 404 and can be dropped", async () => {
+    const { client } = joust;
     const { location } = await client.createTable("lost", stream({ a: [type.i64, [1n]] }));
     rmSync(location, { recursive: true });
     for (const operation of ["describe", "exists", "count_rows", "stats", "index/list"]) {
@@ -190,8 +190,8 @@ describe("a table whose files are gone", () => {
     expect(await client.count("lost")).toBe(2);
   });
 
-  it("can be written anew", async () => {
-    const { client } = serving;
+  it("can be created again", async () => {
+    const { client } = joust;
     const { location } = await client.createTable("lost_too", stream({ a: [type.i64, [1n]] }));
     rmSync(location, { recursive: true });
     const again = stream({ a: [type.i64, [1n, 2n]] });

@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 describe("drop table", () => {
   it("removes the name and the files", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const made = await client.createTable("gone", items(3), { properties: '{"a":"1"}' });
     const reply = await client.post("/v1/table/gone/drop");
     expect(reply.status).toBe(200);
@@ -25,8 +25,8 @@ describe("drop table", () => {
     }
   });
 
-  it("frees the name at once", async () => {
-    const { client } = serving;
+  it("makes the name available at once", async () => {
+    const { client } = joust;
     for (let round = 1; round <= 5; round++) {
       await client.createTable("again", items(round));
       expect(await client.count("again")).toBe(round);
@@ -34,8 +34,8 @@ describe("drop table", () => {
     }
   });
 
-  it("works in a namespace and tells what is missing", async () => {
-    const { client } = serving;
+  it("works in a namespace and returns 404 for a missing table", async () => {
+    const { client } = joust;
     await client.createNamespace("ns");
     await client.createTable("ns$t", items(1));
     expect((await client.ok("/v1/table/ns$t/drop")).id).toEqual(["ns", "t"]);
@@ -43,8 +43,8 @@ describe("drop table", () => {
     expectFailure(await client.post("/v1/table/nowhere$t/drop"), 404, 1);
   });
 
-  it("refuses a body for another table", async () => {
-    const { client } = serving;
+  it("rejects a body with another table id", async () => {
+    const { client } = joust;
     await client.createTable("safe", items(1));
     expectFailure(await client.post("/v1/table/safe/drop", { id: ["other"] }), 400, 13, /id/);
     expect(await client.count("safe")).toBe(1);
@@ -54,8 +54,8 @@ describe("drop table", () => {
     ["an append", "/v1/table/busy/insert"],
     ["an overwrite", "/v1/table/busy/insert?mode=overwrite"],
     ["a create that overwrites", "/v1/table/busy/create?mode=overwrite"],
-  ])("stops %s that is under way, and nothing of it comes back", async (_, path) => {
-    const { client, server } = serving;
+  ])("ends %s in progress, and nothing of it reappears", async (_, path) => {
+    const { client, server } = joust;
     const { location } = await client.createTable("busy", items(10));
     const rows = items(100_000);
     let upload!: ReadableStreamDefaultController<Uint8Array>;
@@ -71,7 +71,7 @@ describe("drop table", () => {
       duplex: "half",
     } as RequestInit);
     upload.enqueue(rows.slice(0, rows.length - 1000));
-    // Enough for the upload to be on its way; were it not, the outcome would have to be the same.
+    // Usually long enough for the upload to be in progress; otherwise the result is the same.
     await sleep(300);
     expect((await client.post("/v1/table/busy/drop")).status).toBe(200);
     expect(existsSync(location)).toBe(false);

@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const inRoot = ["A", "a", "b", "c"];
 const inNs = ["x", "y"];
 /** By namespace, then by name. */
 const everything = [...inRoot, "ns$x", "ns$y", "ns$inner$z"];
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createNamespace("ns");
   await client.createNamespace("ns$inner");
   const one = stream({ id: [type.i64, [1n]] });
@@ -21,7 +21,7 @@ async function pages(path: string, limit: number): Promise<string[]> {
   const seen: string[] = [];
   let token: string | undefined;
   do {
-    const reply = await serving.client.get(path, {
+    const reply = await joust.client.get(path, {
       limit: String(limit),
       ...(token !== undefined && { page_token: token }),
     });
@@ -35,8 +35,8 @@ async function pages(path: string, limit: number): Promise<string[]> {
 }
 
 describe("list tables", () => {
-  it("gives the names of one namespace, by GET and by POST", async () => {
-    const { client } = serving;
+  it("returns the names of one namespace by GET and by POST", async () => {
+    const { client } = joust;
     expect((await client.get("/v1/namespace/$/table/list")).json).toEqual({ tables: inRoot });
     expect((await client.get("/v1/namespace/ns/table/list")).json).toEqual({ tables: inNs });
     expect(await client.ok("/v1/namespace/ns/table/list")).toEqual({ tables: inNs });
@@ -47,19 +47,19 @@ describe("list tables", () => {
     expect(rest).toEqual({ tables: ["y"] });
   });
 
-  it("takes include_declared", async () => {
-    const reply = await serving.client.get("/v1/namespace/ns/table/list", {
+  it("accepts include_declared", async () => {
+    const reply = await joust.client.get("/v1/namespace/ns/table/list", {
       include_declared: "false",
     });
     expect(reply.json).toEqual({ tables: inNs });
   });
 
-  it.each([1, 2, 3, 100])("pages by %i", async (limit) => {
+  it.each([1, 2, 3, 100])("returns pages of %i", async (limit) => {
     expect(await pages("/v1/namespace/$/table/list", limit)).toEqual(inRoot);
   });
 
-  it("refuses wrong paging and a missing namespace", async () => {
-    const { client } = serving;
+  it("rejects invalid paging and a missing namespace", async () => {
+    const { client } = joust;
     expectFailure(
       await client.get("/v1/namespace/ns/table/list", { limit: "0" }),
       400,
@@ -75,8 +75,8 @@ describe("list tables", () => {
     expectFailure(await client.get("/v1/namespace/nowhere/table/list"), 404, 1, /nowhere/);
   });
 
-  it("lists no table twice or too early while one is made", async () => {
-    const { client } = serving;
+  it("lists a table neither twice nor before its creation ends", async () => {
+    const { client } = joust;
     await client.createTable("late", items(10));
     expect((await client.get("/v1/namespace/$/table/list")).json.tables).toEqual([
       ...inRoot,
@@ -88,8 +88,8 @@ describe("list tables", () => {
 });
 
 describe("list all tables", () => {
-  it("gives full identifiers, by GET and by POST", async () => {
-    const { client } = serving;
+  it("returns full identifiers by GET and by POST", async () => {
+    const { client } = joust;
     const { tables } = (await client.get("/v1/table")).json;
     expect([...tables].sort()).toEqual([...everything].sort());
     expect((await client.ok("/v1/table")).tables).toEqual(tables);
@@ -97,18 +97,13 @@ describe("list all tables", () => {
     expect(joined).toContain("ns/inner/z");
   });
 
-  it.each([1, 2, 3, 100])("pages by %i", async (limit) => {
+  it.each([1, 2, 3, 100])("returns pages of %i over all namespaces", async (limit) => {
     const seen = await pages("/v1/table", limit);
     expect([...seen].sort()).toEqual([...everything].sort());
   });
 
-  it("refuses wrong paging", async () => {
-    expectFailure(await serving.client.get("/v1/table", { limit: "x" }), 400, 13, /limit/);
-    expectFailure(
-      await serving.client.get("/v1/table", { page_token: "x" }),
-      400,
-      13,
-      /page_token/,
-    );
+  it("rejects invalid limits and tokens", async () => {
+    expectFailure(await joust.client.get("/v1/table", { limit: "x" }), 400, 13, /limit/);
+    expectFailure(await joust.client.get("/v1/table", { page_token: "x" }), 400, 13, /page_token/);
   });
 });

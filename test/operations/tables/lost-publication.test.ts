@@ -4,15 +4,15 @@ import { Engine, Upload } from "../../../src/engine/index.js";
 import { ErrorCode, JoustError } from "../../../src/foundation/errors.js";
 import { writeReserved } from "../../../src/operations/tables/new-table.js";
 import { tableHandle } from "../../../src/tables/open-table.js";
-import { onEachDatabase, quiet } from "../../catalog/each-database.js";
+import { describeOnEachDatabase, quiet } from "../../catalog/catalog-databases.js";
 import { items } from "../../harness/arrow.js";
 
 const nothing = { properties: {}, storageOptions: {} };
 const lost = new JoustError(ErrorCode.ServiceUnavailable, "the catalog's answer was lost");
 
-describe("a table whose publication fails", () => {
-  onEachDatabase((newCatalog) => {
-    /** A create during which `publish` takes the place of the last step. */
+describe("a new table whose publication fails in the catalog", () => {
+  describeOnEachDatabase((newCatalog) => {
+    /** Runs a create with `publish` in place of the last step. */
     async function create(publish: (done: () => Promise<void>) => Promise<void>) {
       const { catalog } = await newCatalog().open();
       const engine = new Engine();
@@ -41,7 +41,7 @@ describe("a table whose publication fails", () => {
       return { services, record };
     }
 
-    it("keeps its files when it can be seen all the same", async () => {
+    it("keeps its files if it was published nevertheless", async () => {
       const { services, record } = await create(async (done) => {
         await done();
         throw lost;
@@ -50,7 +50,7 @@ describe("a table whose publication fails", () => {
       expect(await tableHandle(services, record).countRows()).toBe(3);
     });
 
-    it("leaves neither name nor files when it can't", async () => {
+    it("leaves neither a name nor files otherwise", async () => {
       const { services, record } = await create(async () => {
         throw lost;
       });

@@ -1,37 +1,34 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { buildEachKind } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (path: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${path}`, body, params);
+  joust.client.post(`/v1/table/${path}`, body, params);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(600));
-  for (const [column, index_type] of [
-    ["vector", "IVF_PQ"],
-    ["id", "BTREE"],
-    ["category", "BITMAP"],
-    ["name", "FTS"],
-  ] as const) {
-    await serving.client.ok("/v1/table/t/create_index", { column, index_type });
-    await readyIndex(serving.client, "t", `${column}_idx`);
-  }
-  await serving.client.ok("/v1/table/t/branches/create", { name: "dev" });
+  await joust.client.createTable("t", items(600));
+  await buildEachKind(joust.client, "t");
+  await joust.client.ok("/v1/table/t/branches/create", { name: "dev" });
 });
 
-describe("prewarming", () => {
-  it.each(["vector_idx", "id_idx", "category_idx", "name_idx"])("the index %s", async (name) => {
-    for (const _ of [1, 2]) {
-      const reply = await post(`t/index/${name}/prewarm/`);
-      expect([reply.status, reply.json]).toEqual([200, {}]);
-    }
-    expect((await post(`t/index/${name}/prewarm/`, undefined, { branch: "dev" })).status).toBe(200);
-  });
+describe("a prewarm request", () => {
+  it.each(["vector_idx", "id_idx", "category_idx", "name_idx"])(
+    "loads the index %s",
+    async (name) => {
+      for (const _ of [1, 2]) {
+        const reply = await post(`t/index/${name}/prewarm/`);
+        expect([reply.status, reply.json]).toEqual([200, {}]);
+      }
+      expect((await post(`t/index/${name}/prewarm/`, undefined, { branch: "dev" })).status).toBe(
+        200,
+      );
+    },
+  );
 
-  it("columns: some, all, of a branch", async () => {
+  it("loads some columns, all columns and columns of a branch", async () => {
     for (const body of [
       undefined,
       {},
@@ -44,7 +41,7 @@ describe("prewarming", () => {
     }
   });
 
-  it("what there is not", async () => {
+  it("fails for a missing index, table, branch or column", async () => {
     expectFailure(await post("t/index/none/prewarm/"), 404, 6, /none/);
     expectFailure(await post("missing/index/id_idx/prewarm/"), 404, 4);
     expectFailure(await post("t/index/id_idx/prewarm/", undefined, { branch: "no" }), 404, 22);

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import { Client } from "../../harness/client.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { buildEachKind } from "../../harness/indexes.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { waitFor } from "../../harness/wait-for.js";
 
 const indexes = ["category_idx", "id_idx", "name_idx", "vector_idx"];
 const columns = ["id", "name", "category", "price", "vector"];
@@ -21,17 +21,8 @@ beforeAll(async () => {
   const { client } = server;
   await client.ok("/v1/namespace/ns/create", {});
   for (const id of ["t", "ns$t"]) {
-    const path = `/v1/table/${encodeURIComponent(id)}`;
     await client.createTable(id, items(2_000, { dimension: 32 }));
-    for (const [column, index_type] of [
-      ["vector", "IVF_PQ"],
-      ["id", "BTREE"],
-      ["category", "BITMAP"],
-      ["name", "FTS"],
-    ] as const) {
-      await client.ok(`${path}/create_index`, { column, index_type });
-      await readyIndex(client, id, `${column}_idx`);
-    }
+    await buildEachKind(client, id);
   }
   await server.stop();
 });
@@ -48,12 +39,9 @@ async function withServer(args: string[], work: (server: Server) => Promise<void
 }
 
 const ready = (server: Server) =>
-  eventually(
-    "the server is ready",
-    async () => (await server.client.get("/readyz")).status === 200,
-  );
+  waitFor("the server is ready", async () => (await server.client.get("/readyz")).status === 200);
 
-/** Bytes that the process has read with system calls, from files for the most part. */
+/** Bytes that the process has read with system calls, mostly from files. */
 const bytesRead = ({ pid }: Server): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
 
@@ -66,25 +54,28 @@ const queries = {
   "by value": { vector: { single_vector: [] }, k: 5, filter: "id IN (3, 1999)" },
 };
 
-describe.runIf(process.platform === "linux")("a table that is named at the start", () => {
-  it.each(Object.entries(queries))("has ready what it takes: %s", async (_, query) => {
-    const read: Record<string, number> = {};
-    for (const [name, args] of Object.entries({ cold: [], warm: ["--prewarm", "t"] })) {
-      await withServer(args, async (server) => {
-        await ready(server);
-        // What the server itself reads at its first answer is no part of it.
-        await server.client.ok("/v1/table/t/describe");
-        const before = bytesRead(server);
-        await server.client.query("t", query);
-        read[name] = bytesRead(server) - before;
-      });
-    }
-    // Counted are also wake-ups of threads, 8 bytes each.
-    expect(read.warm).toBeLessThan(2_048);
-    expect(read.cold).toBeGreaterThan(8 * 1_024);
-  });
+describe.runIf(process.platform === "linux")("a table named by --prewarm", () => {
+  it.each(Object.entries(queries))(
+    "needs almost no reads from disk later: %s",
+    async (_, query) => {
+      const read: Record<string, number> = {};
+      for (const [name, args] of Object.entries({ cold: [], warm: ["--prewarm", "t"] })) {
+        await withServer(args, async (server) => {
+          await ready(server);
+          // Reads of the first response are not counted.
+          await server.client.ok("/v1/table/t/describe");
+          const before = bytesRead(server);
+          await server.client.query("t", query);
+          read[name] = bytesRead(server) - before;
+        });
+      }
+      // Wake-ups of threads count 8 bytes each.
+      expect(read.warm).toBeLessThan(2_048);
+      expect(read.cold).toBeGreaterThan(8 * 1_024);
+    },
+  );
 
-  it("is told of, and the server is ready then", async () => {
+  it("is logged, and the server then becomes ready", async () => {
     await withServer(["--prewarm", "t", "--prewarm=ns$t"], async (server) => {
       await ready(server);
       expect((await server.client.get("/readyz")).json).toEqual({ status: "ok" });
@@ -92,13 +83,13 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
         .output()
         .split("\n")
         .filter((line) => line.includes("prewarmed a table"));
-      const told = lines.map((line) => JSON.parse(line));
-      expect(told.map(({ table }) => table)).toEqual(["t", "ns$t"]);
-      for (const one of told) expect(one).toMatchObject({ indexes, columns });
+      const reported = lines.map((line) => JSON.parse(line));
+      expect(reported.map(({ table }) => table)).toEqual(["t", "ns$t"]);
+      for (const one of reported) expect(one).toMatchObject({ indexes, columns });
     });
   });
 
-  it("is asked by the server itself, who lets nobody else in", async () => {
+  it("is queried by the server itself without admitting other callers", async () => {
     const args = ["--prewarm", "t", "--log-level", "debug"];
     await withServer(args, async (server) => {
       await ready(server);
@@ -109,12 +100,12 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
       const asked = lines.map((line) => JSON.parse(line));
       expect(asked.length).toBeGreaterThan(0);
       expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 200));
-      const stranger = new Client(server.url, "prewarming");
-      expect((await stranger.get("/v1/table")).status).toBe(401);
+      const anonymous = new Client(server.url, "prewarming");
+      expect((await anonymous.get("/v1/table")).status).toBe(401);
     });
   });
 
-  it("may be missing", async () => {
+  it("may be missing without stopping the start", async () => {
     await withServer(["--prewarm", "none", "--prewarm", "t"], async (server) => {
       await ready(server);
       expect(server.output()).toMatch(/"table":"none","msg":"a table could not be prewarmed"/);
@@ -123,8 +114,8 @@ describe.runIf(process.platform === "linux")("a table that is named at the start
   });
 });
 
-describe("prewarming on request", () => {
-  it("answers what is ready when it is", async () => {
+describe("a prewarm request for a table", () => {
+  it("returns the loaded indexes and columns at its end", async () => {
     await withServer([], async ({ client }) => {
       const answer = await client.post("/v1/table/t/prewarm");
       expect([answer.status, answer.json.indexes, answer.json.columns]).toEqual([
@@ -141,7 +132,7 @@ describe("prewarming on request", () => {
     });
   });
 
-  it("refuses what there is not", async () => {
+  it("fails for missing tables, indexes and columns", async () => {
     await withServer([], async ({ client }) => {
       expectFailure(await client.post("/v1/table/none/prewarm"), 404, 4);
       expectFailure(await client.post("/v1/table/t/prewarm", { branch: "none" }), 404, 22);

@@ -7,7 +7,7 @@ import {
 const root = "s3://bucket/tables";
 
 describe("storage options", () => {
-  it("are shown to clients without anything secret", () => {
+  it("are returned to clients without secrets", () => {
     const shown = publicStorageOptions({
       aws_access_key_id: "id",
       aws_secret_access_key: "secret",
@@ -37,13 +37,13 @@ describe("storage options", () => {
     ["aws_server_side_encryption", "aws:kms"],
     ["aws_sse_kms_key_id", "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab"],
     ["aws_sse_bucket_key_enabled", "true"],
-  ])("%s=%s may come from a client", (name, value) => {
+  ])("may include %s=%s from a client", (name, value) => {
     expect(checkStorageOptions(root, { [name]: value })).toEqual({ [name]: value });
     expect(checkStorageOptions("/var/data", { [name]: value })).toEqual({ [name]: value });
   });
 
   it.each(["region", "REGION", "AWS_REGION", "aws_default_region", "default_region"])(
-    "%s is kept under one name",
+    "store %s under one name",
     (name) => {
       expect(checkStorageOptions(root, { [name]: "eu-west-1" })).toEqual({
         aws_region: "eu-west-1",
@@ -51,7 +51,7 @@ describe("storage options", () => {
     },
   );
 
-  it("under two names must agree", () => {
+  it("must agree if two names mean the same option", () => {
     const both = (other: string) => ({ aws_region: "eu-west-1", REGION: other });
     expect(checkStorageOptions(root, both("eu-west-1"))).toEqual({ aws_region: "eu-west-1" });
     expect(() => checkStorageOptions(root, both("eu-west-2"))).toThrow(/twice/);
@@ -73,21 +73,21 @@ describe("storage options", () => {
     "é",
     "",
     "a".repeat(41),
-  ])("a region %j, which might become part of another host's name, is refused", (value) => {
+  ])("reject a region %j, which could become part of another host name", (value) => {
     for (const name of ["aws_region", "region", "AWS_DEFAULT_REGION"]) {
       expect(() => checkStorageOptions(root, { [name]: value })).toThrow(/must be a region/);
     }
   });
 
   it.each(["", "0s", "1ms", "11m", "601s", "30", "1h", "9999m", "-1s", "30s 30s", "30s\n"])(
-    "a timeout of %j is refused",
+    "reject a timeout of %j",
     (value) => {
       expect(() => checkStorageOptions(root, { timeout: value })).toThrow(/must be a time/);
       expect(() => checkStorageOptions(root, { connect_timeout: value })).toThrow(/must be a time/);
     },
   );
 
-  it("an encryption with a key of the client's is refused", () => {
+  it("reject encryption with a key of the client", () => {
     const wrong = { aws_server_side_encryption: "sse-c" };
     expect(() => checkStorageOptions(root, wrong)).toThrow(/AES256/);
     const broken = { aws_sse_kms_key_id: "a\r\nx-evil: 1" };
@@ -140,14 +140,14 @@ describe("storage options", () => {
     "constructor",
     "toString",
     "",
-  ])("%j may not come from a client", (name) => {
+  ])("reject %j from a client", (name) => {
     for (const place of [root, "gs://bucket", "az://container", "/var/data"]) {
       const options = Object.fromEntries([[name, "30s"]]);
       expect(() => checkStorageOptions(place, options)).toThrow(/operator/);
     }
   });
 
-  it("of one kind of store are not another's", () => {
+  it("of one kind of store are rejected for another kind", () => {
     for (const place of ["gs://bucket", "az://container/tables", "abfss://container"]) {
       const region = { aws_region: "us-east-1" };
       expect(() => checkStorageOptions(place, region)).toThrow(/operator.*timeout/);

@@ -1,25 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { emptyStream, items, type } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
-const stats = (id: string, body?: object) => serving.client.post(`/v1/table/${id}/stats`, body);
+const joust = setupServer();
+const stats = (id: string, body?: object) => joust.client.post(`/v1/table/${id}/stats`, body);
 
 describe("table statistics", () => {
   it("count live rows, fragments, bytes and indexes", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await client.createTable("t", items(10));
     await client.insert("t", items(30, { from: 10 }));
     await client.ok("/v1/table/t/delete", { predicate: "id < 2" });
     await client.ok("/v1/table/t/create_scalar_index", { column: "id", index_type: "BTREE" });
-    const found = await eventually("the index is counted", async () => {
+    const result = await waitFor("the index is counted", async () => {
       const { json } = await stats("t", {});
       return json.num_indices === 1 && json;
     });
-    expect(found).toEqual({
+    expect(result).toEqual({
       total_bytes: expect.any(Number),
       num_rows: 38,
       num_deleted_rows: 2,
@@ -37,11 +37,11 @@ describe("table statistics", () => {
       }),
     });
     // Vectors alone take 40 * 8 * 4 bytes.
-    expect(found.total_bytes).toBeGreaterThan(40 * 8 * 4);
+    expect(result.total_bytes).toBeGreaterThan(40 * 8 * 4);
   });
 
-  it("count the bytes of indexes", async () => {
-    const { client } = serving;
+  it("include the bytes of indexes", async () => {
+    const { client } = joust;
     await client.createTable("indexed", items(100));
     let { total_bytes: before } = (await stats("indexed")).json;
     for (const [column, index_type] of [
@@ -49,7 +49,7 @@ describe("table statistics", () => {
       ["name", "FTS"],
     ]) {
       await client.ok("/v1/table/indexed/create_index", { column, index_type });
-      const entry = await readyIndex(client, "indexed", `${column}_idx`);
+      const entry = await waitForIndex(client, "indexed", `${column}_idx`);
       const { total_bytes: after } = (await stats("indexed")).json;
       expect(after - before, index_type).toBe(entry.size_bytes);
       expect(after).toBeGreaterThan(before);
@@ -58,7 +58,7 @@ describe("table statistics", () => {
   });
 
   it("are all zero for an empty table", async () => {
-    await serving.client.createTable("empty", emptyStream({ id: type.i64 }));
+    await joust.client.createTable("empty", emptyStream({ id: type.i64 }));
     const { json } = await stats("empty");
     expect(json.num_rows).toBe(0);
     expect(json.fragment_stats).toEqual({
@@ -68,9 +68,9 @@ describe("table statistics", () => {
     });
   });
 
-  it("tell what is missing", async () => {
+  it("return 404 for a missing table or branch", async () => {
     expectFailure(await stats("none"), 404, 4, /none/);
-    await serving.client.createTable("main_only", items(1));
+    await joust.client.createTable("main_only", items(1));
     expectFailure(await stats("main_only", { branch: "dev" }), 404, 22, /dev/);
     expect((await stats("main_only", { branch: "main" })).status).toBe(200);
   });

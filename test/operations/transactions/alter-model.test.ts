@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { useServer } from "../../harness/use-server.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 
 type Action =
@@ -16,7 +16,7 @@ interface Record {
   properties: { [key: string]: string };
 }
 
-/** A word as clients may write it: in any case, with and without underscores. */
+/** A word as clients may write it: in any case, with or without underscores. */
 const spelled = (word: string): fc.Arbitrary<string> =>
   fc.constantFrom(word, word.toLowerCase(), word.toUpperCase());
 const key = fc.constantFrom("a", "b", "__proto__", "constructor", "ü");
@@ -36,7 +36,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant("unset" as const), key, mode: mode("Skip", "Fail") }),
   },
-  // The transaction has ended: only the status that it has can be set.
+  // The transaction has ended: only its current status can be set.
   {
     weight: 1,
     arbitrary: fc.record({
@@ -53,7 +53,7 @@ const sent = (one: Action): object => {
   return { setPropertyAction: { key, value: one.value, ...(mode && { mode }) } };
 };
 
-/** What the interface says that actions do; undefined when one of them must fail. */
+/** The specified result of the actions; undefined if one of them must fail. */
 function applied({ status, properties }: Record, actions: readonly Action[]): Record | undefined {
   const all = new Map(Object.entries(properties));
   for (const one of actions) {
@@ -70,8 +70,8 @@ function applied({ status, properties }: Record, actions: readonly Action[]): Re
   return { status, properties: Object.fromEntries(all) };
 }
 
-it(`all actions of an alteration are applied, or none (TEST_SEED=${seed})`, async () => {
-  const { client } = serving;
+it(`an alteration applies all of its actions or none (TEST_SEED=${seed})`, async () => {
+  const { client } = joust;
   const { transaction_id: id } = await client.createTable("t", items(1));
   const describe = (): Promise<Record> => client.ok(`/v1/transaction/${id}/describe`);
   let model = await describe();
@@ -94,10 +94,10 @@ it(`all actions of an alteration are applied, or none (TEST_SEED=${seed})`, asyn
   expect([...outcomes].sort()).toEqual([200, 400, 409]);
 });
 
-it("of alterations at the same time each sees all of another, or nothing", async () => {
-  const { client } = serving;
+it("concurrent alterations see each other completely or not at all", async () => {
+  const { client } = joust;
   const { transaction_id: id } = await client.createTable("together", items(1));
-  // Each sets a key of its own only where nobody has taken the turn that it takes.
+  // Each alteration sets its own key, but only if the shared key of its turn is free.
   const turns = Array.from({ length: 20 }, (_, turn) => turn);
   const answers = await Promise.all(
     turns.flatMap((turn) =>

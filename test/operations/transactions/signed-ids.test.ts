@@ -6,7 +6,7 @@ import { timedId } from "../../../src/foundation/timed-id.js";
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 const ids = new SignedIds(randomBytes(32));
-/** Bytes of an id's text besides its properties. */
+/** Bytes of an id besides its properties. */
 const AROUND = JSON.stringify([timedId(), ""]).length - 2;
 const LIMIT = 1_000 - AROUND;
 
@@ -24,8 +24,8 @@ const properties = fc.dictionary(
 const short = properties.filter((one) => size(one) <= LIMIT);
 const sealed = (one: Record<string, string>): string => ids.sign(one) as string;
 
-describe(`a sealed id (TEST_SEED=${seed})`, () => {
-  it("says what it was made of, and when", () => {
+describe(`a signed transaction id (TEST_SEED=${seed})`, () => {
+  it("contains its properties and its time", () => {
     fc.assert(
       fc.property(short, (one) => {
         const before = Date.now();
@@ -41,7 +41,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it("is made as long as what it says has room, and no longer", () => {
+  it("is created only up to the maximum length", () => {
     const filled = (bytes: number) => ({ a: "x".repeat(bytes - size({ a: "" })) });
     const longest = sealed(filled(LIMIT));
     expect(longest).toHaveLength(1355);
@@ -50,7 +50,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     expect(ids.sign({ a: "ü".repeat(LIMIT / 2) }), "in bytes").toBeUndefined();
   });
 
-  it("is what its form says, so that ids of other versions of the server can be read", () => {
+  it("has a documented form that other server versions can read", () => {
     const key = Buffer.alloc(32, 7);
     const text = JSON.stringify([timedId(), { a: "ü" }]);
     const mac = createHmac("sha256", key).update(text).digest().subarray(0, 16);
@@ -61,7 +61,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     expect(own.subarray(0, 16)).toEqual(said.subarray(0, 16));
   });
 
-  it("is nobody's with another character, one more or one less", () => {
+  it("is invalid after any change of a character", () => {
     const character = fc.constantFrom(..."azAZ09-_+/=.%\n ü");
     fc.assert(
       fc.property(short, fc.nat(), character, (one, where, other) => {
@@ -77,7 +77,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it("is nobody's under another key", () => {
+  it("is invalid under another key", () => {
     const others = new SignedIds(randomBytes(32));
     fc.assert(
       fc.property(short, (one) => {
@@ -87,7 +87,7 @@ describe(`a sealed id (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it("is no text that somebody else makes up", () => {
+  it("cannot be forged", () => {
     const made = fc.oneof(
       fc.string(),
       fc.base64String(),

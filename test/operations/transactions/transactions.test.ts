@@ -1,15 +1,15 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
+import { expectFailure } from "../../harness/expect-failure.js";
 import { startServer } from "../../harness/server.js";
+import { setupServer } from "../../harness/setup-server.js";
 import { removeDir } from "../../harness/temp.js";
-import { useServer } from "../../harness/use-server.js";
+import { waitFor } from "../../harness/wait-for.js";
 
-const serving = useServer();
-const describeTransaction = (id: string) => serving.client.post(`/v1/transaction/${id}/describe`);
+const joust = setupServer();
+const describeTransaction = (id: string) => joust.client.post(`/v1/transaction/${id}/describe`);
 const alter = (id: string, ...actions: object[]) =>
-  serving.client.post(`/v1/transaction/${id}/alter`, { actions });
+  joust.client.post(`/v1/transaction/${id}/alter`, { actions });
 const status = (status: string) => ({ setStatusAction: { status } });
 const set = (key: string, value: string, mode?: string) => ({
   setPropertyAction: { key, value, ...(mode && { mode }) },
@@ -20,12 +20,12 @@ const unset = (key: string, mode?: string) => ({
 
 let created: string;
 beforeAll(async () => {
-  created = (await serving.client.createTable("t", items(300))).transaction_id;
+  created = (await joust.client.createTable("t", items(300))).transaction_id;
 });
 
 describe("a transaction", () => {
-  it("is made by everything that changes a table or a namespace, and can be described at once", async () => {
-    const { client } = serving;
+  it("is created by every change of a table or namespace and can be described at once", async () => {
+    const { client } = joust;
     const replies = [
       ["CreateNamespace", "n", await client.createNamespace("n")],
       ["CreateTable", "u", await client.createTable("u", items(1))],
@@ -48,7 +48,7 @@ describe("a transaction", () => {
     expect((await describeTransaction(inserted.transaction_id)).json.properties.version).toBe("2");
   });
 
-  it("outlives a server that is killed", async () => {
+  it("survives a kill of the server", async () => {
     const server = await startServer();
     const { transaction_id } = await server.client.createTable("t", items(1));
     await server.kill();
@@ -65,23 +65,23 @@ describe("a transaction", () => {
     }
   });
 
-  it("can be described and altered however long the name is of what was changed", async () => {
+  it("can be described and altered for names of any length", async () => {
     const path: string[] = [];
     const lengths: number[] = [];
     for (let depth = 1; depth < 11; depth++) {
       path.push(`${depth}`.repeat(100).slice(0, 100));
       const object = path.join("$");
-      const { transaction_id: id } = await serving.client.createNamespace(object);
+      const { transaction_id: id } = await joust.client.createNamespace(object);
       lengths.push(id.length);
       expect((await describeTransaction(id)).json.properties.object).toBe(object);
       expect((await alter(id, set("a", "b"))).json.properties).toMatchObject({ object, a: "b" });
       expect((await describeTransaction(id)).json.properties.a).toBe("b");
     }
-    // The longest ones are told by a row.
+    // The longest ones are stored in the catalog.
     expect([Math.max(...lengths) > 1_200, lengths.at(-1)]).toEqual([true, 36]);
   });
 
-  it("is unknown under any other id", async () => {
+  it("is not found under any other id", async () => {
     for (const id of ["nobody", "a%24b", "%24"]) {
       expectFailure(await describeTransaction(id), 404, 10);
       expectFailure(await alter(id, status("Canceled")), 404, 10);
@@ -108,7 +108,7 @@ describe("altering a transaction", () => {
     expect((await describeTransaction(created)).json).toEqual(answer.json);
   });
 
-  it("applies nothing when one action fails", async () => {
+  it("applies nothing if one action fails", async () => {
     const before = (await describeTransaction(created)).json;
     expectFailure(await alter(created, set("z", "1"), set("a", "9", "Fail")), 400, 13, /"a"/);
     expectFailure(await alter(created, set("z", "1"), unset("no", "Fail")), 400, 13, /"no"/);
@@ -117,9 +117,9 @@ describe("altering a transaction", () => {
     expect((await describeTransaction(created)).json).toEqual(before);
   });
 
-  it("refuses what is no action", async () => {
+  it("rejects invalid actions", async () => {
     expectFailure(await alter(created), 400, 13, /actions/);
-    expectFailure(await serving.client.post(`/v1/transaction/${created}/alter`, {}), 400, 13);
+    expectFailure(await joust.client.post(`/v1/transaction/${created}/alter`, {}), 400, 13);
     expectFailure(await alter(created, {}), 400, 13, /exactly one/);
     expectFailure(
       await alter(created, { ...set("a", "b"), ...unset("a") }),
@@ -140,17 +140,17 @@ describe("altering a transaction", () => {
     expect((await alter(created, status("succeeded"))).status).toBe(200);
   });
 
-  it("cancels the job that it stands for, while it runs", async () => {
-    const { client } = serving;
+  it("cancels the running job of the transaction", async () => {
+    const { client } = joust;
     await client.createTable("large", items(40_000, { dimension: 32 }));
     const wanted = { column: "vector", index_type: "IVF_HNSW_FLAT", name: "slow", replace: true };
-    // A build may be done before it is canceled: then the next one is.
-    const canceled = await eventually(
+    // A build may end before it is canceled: then the test tries the next one.
+    const canceled = await waitFor(
       "a build is canceled while it runs",
       async () => {
         const { transaction_id: id } = await client.ok("/v1/table/large/create_index", wanted);
         const isRunning = async () => (await describeTransaction(id)).json.status === "Running";
-        await eventually("the build runs", isRunning);
+        await waitFor("the build runs", isRunning);
         expectFailure(await alter(id, status("Succeeded")), 409, 14, /Canceled|Succeeded/);
         const answer = await alter(id, set("why", "test"), status("CANCELED"));
         return answer.status === 200 && { id, answer };
@@ -164,17 +164,17 @@ describe("altering a transaction", () => {
     const job = await client.ok("/v1/jobs/describe", { job_id: canceled.id });
     expect(job.job_state).toBe("CANCELLED");
     expect((await describeTransaction(canceled.id)).json.status).toBe("Canceled");
-    // What was canceled makes no index.
+    // A canceled build creates no index.
     const { indexes } = await client.ok("/v1/table/large/index/list");
     expect(indexes.filter(({ status }: { status: string }) => status === "Building")).toEqual([]);
     expectFailure(await alter(canceled.id, status("Running")), 409, 14, /ended as Canceled/);
   }, 120_000);
 
   it("follows a job to its end", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const wanted = { column: "category", index_type: "BITMAP", name: "done" };
     const { transaction_id: id } = await client.ok("/v1/table/t/create_scalar_index", wanted);
-    await eventually("the build", async () => {
+    await waitFor("the build", async () => {
       const { status } = (await describeTransaction(id)).json;
       expect(["Queued", "Running", "Succeeded"]).toContain(status);
       return status === "Succeeded";

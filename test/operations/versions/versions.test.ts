@@ -1,17 +1,17 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const post = (id: string, operation: string, body?: object, params?: Record<string, string>) =>
-  serving.client.post(`/v1/table/${id}/${operation}`, body, params);
+  joust.client.post(`/v1/table/${id}/${operation}`, body, params);
 
-/** A table of that many versions, version v having v rows. */
-async function grown(id: string, versions: number): Promise<void> {
-  await serving.client.createTable(id, items(1));
-  for (let at = 1; at < versions; at++) await serving.client.insert(id, items(1, { from: at }));
+/** A table with this many versions; version v has v rows. */
+async function createVersions(id: string, versions: number): Promise<void> {
+  await joust.client.createTable(id, items(1));
+  for (let at = 1; at < versions; at++) await joust.client.insert(id, items(1, { from: at }));
 }
 async function listed(id: string, body: object = {}): Promise<number[]> {
   const { versions } = (await post(id, "version/list", body)).json;
@@ -19,11 +19,11 @@ async function listed(id: string, body: object = {}): Promise<number[]> {
 }
 
 beforeAll(async () => {
-  await grown("t", 5);
+  await createVersions("t", 5);
 });
 
 describe("version/list", () => {
-  it("lists versions either way round, with their manifests", async () => {
+  it("lists versions in both orders with their manifests", async () => {
     const reply = (await post("t", "version/list")).json;
     expect(reply.page_token).toBeUndefined();
     expect(reply.versions.map(({ version }: Json) => version)).toEqual([1, 2, 3, 4, 5]);
@@ -42,7 +42,7 @@ describe("version/list", () => {
   });
 
   it.each([true, false])(
-    "pages, descending %s, in the query and in the body",
+    "returns pages, descending %s, by query and by body",
     async (descending) => {
       const whole = await listed("t", { descending });
       for (const inBody of [true, false]) {
@@ -63,11 +63,11 @@ describe("version/list", () => {
     },
   );
 
-  it("neither skips nor repeats while others write", async () => {
-    await grown("moving", 4);
+  it("neither skips nor repeats versions during concurrent writes", async () => {
+    await createVersions("moving", 4);
     const page = { limit: 2, descending: true };
     const first = (await post("moving", "version/list", page)).json;
-    await serving.client.insert("moving", items(1));
+    await joust.client.insert("moving", items(1));
     await post("moving", "version/delete", { ranges: [{ start_version: 3, end_version: 4 }] });
     const page_token = first.page_token;
     const second = (await post("moving", "version/list", { ...page, page_token })).json;
@@ -76,7 +76,7 @@ describe("version/list", () => {
     expect(second.page_token).toBeUndefined();
   });
 
-  it("refuses tokens of other listings, and what is no page", async () => {
+  it("rejects tokens of other listings and invalid limits", async () => {
     const { page_token } = (await post("t", "version/list", { limit: 1 })).json;
     expectFailure(
       await post("t", "version/list", { page_token, descending: true }),
@@ -84,7 +84,7 @@ describe("version/list", () => {
       13,
       /page_token/,
     );
-    await grown("other", 1);
+    await createVersions("other", 1);
     expectFailure(await post("other", "version/list", { page_token }), 400, 13, /page_token/);
     expectFailure(await post("t", "version/list", { page_token: "x" }), 400, 13, /page_token/);
     expectFailure(await post("t", "version/list", { limit: 0 }), 400, 13, /limit/);
@@ -95,7 +95,7 @@ describe("version/list", () => {
 });
 
 describe("version/describe", () => {
-  it("describes a version, the newest by default", async () => {
+  it("describes a version, the latest by default", async () => {
     const { versions } = (await post("t", "version/list")).json;
     expect((await post("t", "version/describe", { version: 2 })).json).toEqual({
       version: versions[1],
@@ -106,12 +106,12 @@ describe("version/describe", () => {
   it.each<[string, object, number, number]>([
     ["an unknown version", { version: 99 }, 404, 11],
     ["version 0", { version: 0 }, 404, 11],
-    ["a version beyond what is counted exactly", { version: 2 ** 60 }, 404, 11],
-    ["a version beyond all numbers", { version: 1e300 }, 400, 13],
+    ["a version beyond 2^53", { version: 2 ** 60 }, 404, 11],
+    ["a version beyond 2^63", { version: 1e300 }, 400, 13],
     ["a negative version", { version: -1 }, 400, 13],
-    ["a version that is text", { version: "2" }, 400, 13],
+    ["a version that is a string", { version: "2" }, 400, 13],
     ["an unknown branch", { version: 1, branch: "dev" }, 404, 22],
-  ])("fails for %s", async (_, body, status, code) => {
+  ])("returns an error for %s", async (_, body, status, code) => {
     expectFailure(await post("t", "version/describe", body), status, code);
   });
 });
@@ -119,16 +119,16 @@ describe("version/describe", () => {
 describe("version/delete", () => {
   const range = (start_version: number, end_version: number) => ({ start_version, end_version });
 
-  it("deletes what ranges name and leaves the rest readable", async () => {
-    await grown("old", 6);
+  it("deletes the versions of the ranges and keeps the rest readable", async () => {
+    await createVersions("old", 6);
     const ranges = [range(0, 3), range(4, 5), range(2, 2)];
     expect((await post("old", "version/delete", { ranges })).json).toEqual({
       deleted_count: 3,
       transaction_id: expect.any(String),
     });
     expect(await listed("old")).toEqual([3, 5, 6]);
-    expect(await serving.client.count("old", { version: 3 })).toBe(3);
-    expect(await serving.client.count("old")).toBe(6);
+    expect(await joust.client.count("old", { version: 3 })).toBe(3);
+    expect(await joust.client.count("old")).toBe(6);
     for (const path of ["describe", "count_rows", "restore"]) {
       expectFailure(await post("old", path, { version: 2 }), 404, 11, /2/);
     }
@@ -138,8 +138,8 @@ describe("version/delete", () => {
     });
   });
 
-  it("keeps the newest and what has a tag or a branch: nothing is deleted then", async () => {
-    await grown("held", 4);
+  it("deletes nothing if a range includes the latest, a tagged or a branched version", async () => {
+    await createVersions("held", 4);
     expectFailure(
       await post("held", "version/delete", { ranges: [range(0, -1)] }),
       409,
@@ -168,28 +168,28 @@ describe("version/delete", () => {
     ["a negative start", { ranges: [range(-1, 2)] }, 400, 13, /start_version/],
     ["an end below -1", { ranges: [range(0, -2)] }, 400, 13, /end_version/],
     ["an unknown branch", { ranges: [range(0, 1)], branch: "dev" }, 404, 22, /dev/],
-  ])("is refused for %s", async (_, body, status, code, detail) => {
+  ])("rejects %s", async (_, body, status, code, detail) => {
     expectFailure(await post("t", "version/delete", body), status, code, detail);
   });
 });
 
 describe("restore", () => {
-  it("makes an old version's rows and schema the newest version", async () => {
-    await grown("back", 3);
+  it("commits an old version's rows and schema as the latest version", async () => {
+    await createVersions("back", 3);
     await post("back", "add_columns", { new_columns: [{ name: "more", expression: "1" }] });
     const reply = await post("back", "restore", { version: 2 });
     expect(reply.json).toEqual({ version: 5, transaction_id: expect.any(String) });
     expect(reply.headers.get("x-lancedb-version")).toBe("5");
-    expect(await serving.client.count("back")).toBe(2);
-    const { schema } = await serving.client.ok("/v1/table/back/describe");
+    expect(await joust.client.count("back")).toBe(2);
+    const { schema } = await joust.client.ok("/v1/table/back/describe");
     expect(schema.fields.map(({ name }: Json) => name)).not.toContain("more");
-    expect(await serving.client.count("back", { version: 4, predicate: "more = 1" })).toBe(3);
+    expect(await joust.client.count("back", { version: 4, predicate: "more = 1" })).toBe(3);
   });
 
   it.each<[string, object, number, number]>([
     ["an unknown version", { version: 99 }, 404, 11],
-    ["a version beyond what is counted exactly", { version: 2 ** 60 }, 404, 11],
-    ["a version beyond all numbers", { version: 1e300 }, 400, 13],
+    ["a version beyond 2^53", { version: 2 ** 60 }, 404, 11],
+    ["a version beyond 2^63", { version: 1e300 }, 400, 13],
     ["no version", {}, 400, 13],
     ["a null version", { version: null }, 400, 13],
     ["a negative version", { version: -1 }, 400, 13],

@@ -1,20 +1,20 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, stream, type } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { doneJob } from "../../jobs/waiting.js";
-import { viewing } from "./viewing.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForJobResult } from "../../harness/jobs.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { viewClient } from "./view-client.js";
 
-const serving = useServer();
-const { refreshed, view } = viewing(serving);
+const joust = setupServer();
+const { refreshed, view } = viewClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("t", items(100));
-  await serving.client.createTable("ns$Items", items(50));
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("t", items(100));
+  await joust.client.createTable("ns$Items", items(50));
 });
 
-describe("nothing but its refresh changes a view", () => {
+describe("a materialized view is changed by its refresh only", () => {
   beforeAll(async () => {
     await view("fixed", "SELECT id, name, price FROM t");
   });
@@ -38,36 +38,31 @@ describe("nothing but its refresh changes a view", () => {
     ["update_field_metadata", { updates: [{ path: "id", metadata: { a: "b" } }] }],
     ["schema_metadata/update", { a: "b" }],
     ["restore", { version: 1 }],
-  ])("not %s", async (what, body) => {
-    expectFailure(await serving.client.post(`/v1/table/fixed/${what}`, body), 409, 19, /view/);
-    expect(await serving.client.count("fixed")).toBe(100);
+  ])("and not by %s", async (what, body) => {
+    expectFailure(await joust.client.post(`/v1/table/fixed/${what}`, body), 409, 19, /view/);
+    expect(await joust.client.count("fixed")).toBe(100);
   });
 
-  it("not as a write in parts, nor through the LanceDB SDKs' forms", async () => {
-    const { upload_id } = await serving.client.ok("/v1/table/fixed/multipart_write/create");
-    const part = await serving.client.post("/v1/table/fixed/insert/", three, { upload_id });
+  it("and not by a multipart write or a request in the LanceDB dialect", async () => {
+    const { upload_id } = await joust.client.ok("/v1/table/fixed/multipart_write/create");
+    const part = await joust.client.post("/v1/table/fixed/insert/", three, { upload_id });
     expectFailure(part, 400, 19, /view/);
     const nulls = emptyStream({ note: type.text });
-    expectFailure(
-      await serving.client.post("/v1/table/fixed/add_columns/", nulls),
-      400,
-      19,
-      /view/,
-    );
-    expect(await serving.client.count("fixed")).toBe(100);
+    expectFailure(await joust.client.post("/v1/table/fixed/add_columns/", nulls), 400, 19, /view/);
+    expect(await joust.client.count("fixed")).toBe(100);
   });
 
-  it("also on a branch", async () => {
-    await serving.client.ok("/v1/table/fixed/branches/create", { name: "dev" });
+  it("and not on a branch", async () => {
+    await joust.client.ok("/v1/table/fixed/branches/create", { name: "dev" });
     const body = { predicate: "true", branch: "dev" };
-    expectFailure(await serving.client.post("/v1/table/fixed/delete", body), 409, 19, /view/);
-    await serving.client.ok("/v1/table/fixed/branches/delete", { name: "dev" });
+    expectFailure(await joust.client.post("/v1/table/fixed/delete", body), 409, 19, /view/);
+    await joust.client.ok("/v1/table/fixed/branches/delete", { name: "dev" });
   });
 
-  it("but a compaction may put its fragments together", async () => {
+  it("except that compaction may merge its fragments", async () => {
     await refreshed("fixed", { max_rows_per_fragment: 10 });
-    const { job_id } = await serving.client.ok("/v1/table/fixed/compact", {});
-    expect(await doneJob(serving.client, job_id)).toMatchObject({ fragments_removed: 10 });
-    expect(await serving.client.count("fixed")).toBe(100);
+    const { job_id } = await joust.client.ok("/v1/table/fixed/compact", {});
+    expect(await waitForJobResult(joust.client, job_id)).toMatchObject({ fragments_removed: 10 });
+    expect(await joust.client.count("fixed")).toBe(100);
   });
 });

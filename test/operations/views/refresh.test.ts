@@ -1,91 +1,92 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../harness/arrow.js";
-import { eventually } from "../../harness/eventually.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { doneJob, endedJob, slowly } from "../../jobs/waiting.js";
-import { viewing } from "./viewing.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { slowExpression, waitForJob, waitForJobResult } from "../../harness/jobs.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { waitFor } from "../../harness/wait-for.js";
+import { viewClient } from "./view-client.js";
 
-const serving = useServer();
-const { byQuery, column, refresh, refreshed, view } = viewing(serving);
+const joust = setupServer();
+const { byQuery, column, refresh, refreshed, view } = viewClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("t", items(100));
-  await serving.client.createTable("ns$Items", items(50));
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("t", items(100));
+  await joust.client.createTable("ns$Items", items(50));
 });
 
-describe("a refresh", () => {
-  it("that is asked for twice while it waits is one job", async () => {
+describe("a view refresh", () => {
+  it("is one job if it is requested twice while it waits", async () => {
     await byQuery("once", "SELECT id FROM t");
     const answers = await Promise.all(Array.from({ length: 10 }, () => refresh("once")));
     const ids = new Set(answers.map((answer) => answer.json.job_id));
     expect(ids.size).toBeLessThan(10);
-    for (const id of ids) await doneJob(serving.client, id);
+    for (const id of ids) await waitForJobResult(joust.client, id);
   });
 
-  it("that is asked for after a write reads it, though another one runs already", async () => {
-    await serving.client.createTable("growing", items(60_000));
-    const first = (await byQuery("late", `SELECT id, ${slowly("name")} AS c FROM growing`)).json;
-    await eventually("it runs", async () => {
-      const { job_state } = await serving.client.ok("/v1/jobs/describe", first);
+  it("requested after a write reads that write, even if another refresh is running", async () => {
+    await joust.client.createTable("growing", items(60_000));
+    const first = (await byQuery("late", `SELECT id, ${slowExpression("name")} AS c FROM growing`))
+      .json;
+    await waitFor("it runs", async () => {
+      const { job_state } = await joust.client.ok("/v1/jobs/describe", first);
       return job_state === "IN_PROGRESS";
     });
-    // It has opened the table by then.
+    // The first refresh has opened the table by then.
     await new Promise((resolve) => setTimeout(resolve, 200));
-    await serving.client.insert("growing", items(1, { from: 60_000 }));
+    await joust.client.insert("growing", items(1, { from: 60_000 }));
     const answers = await Promise.all(Array.from({ length: 5 }, () => refresh("late")));
     const ids = new Set(answers.map((answer) => answer.json.job_id));
     expect(ids.size).toBe(1);
     expect(ids).not.toContain(first.job_id);
-    for (const id of ids) await doneJob(serving.client, id);
-    expect(await serving.client.count("late")).toBe(60_001);
+    for (const id of ids) await waitForJobResult(joust.client, id);
+    expect(await joust.client.count("late")).toBe(60_001);
   }, 30_000);
 
-  it("fails with the reason when a table is gone, and leaves the rows there are", async () => {
-    await serving.client.createTable("doomed", items(10));
+  it("fails with the cause if a source table was dropped and keeps the existing rows", async () => {
+    await joust.client.createTable("doomed", items(10));
     await view("orphan", "SELECT id FROM doomed");
-    await serving.client.ok("/v1/table/doomed/drop", {});
+    await joust.client.ok("/v1/table/doomed/drop", {});
     const { job_id } = (await refresh("orphan")).json;
-    expect(await endedJob(serving.client, job_id)).toMatchObject({
+    expect(await waitForJob(joust.client, job_id)).toMatchObject({
       job_state: "FAILED",
       failure: { message: expect.stringContaining("doomed"), retryable: false },
     });
-    expect(await serving.client.count("orphan")).toBe(10);
-    // Another table of that name is as good.
-    await serving.client.createTable("doomed", items(3));
+    expect(await joust.client.count("orphan")).toBe(10);
+    // A new table with that name is used.
+    await joust.client.createTable("doomed", items(3));
     await refreshed("orphan");
-    expect(await serving.client.count("orphan")).toBe(3);
+    expect(await joust.client.count("orphan")).toBe(3);
   });
 
-  it("fails when the columns are others by now", async () => {
-    await serving.client.createTable("shifting", items(10));
+  it("fails if the columns have changed", async () => {
+    await joust.client.createTable("shifting", items(10));
     await view("star", "SELECT * FROM shifting");
-    await serving.client.ok("/v1/table/shifting/drop_columns", { columns: ["price"] });
+    await joust.client.ok("/v1/table/shifting/drop_columns", { columns: ["price"] });
     const { job_id } = (await refresh("star")).json;
-    expect(await endedJob(serving.client, job_id)).toMatchObject({
+    expect(await waitForJob(joust.client, job_id)).toMatchObject({
       job_state: "FAILED",
       failure: { message: expect.stringMatching(/columns .*create it again/) },
     });
-    expect(await serving.client.count("star")).toBe(10);
+    expect(await joust.client.count("star")).toBe(10);
   });
 
-  it("fails on values that the query cannot take", async () => {
-    await serving.client.createTable("zeros", stream({ x: [type.i64, [1n, 2n]] }));
+  it("fails on values that the query cannot process", async () => {
+    await joust.client.createTable("zeros", stream({ x: [type.i64, [1n, 2n]] }));
     await view("ratio", "SELECT 10 / x AS y FROM zeros");
-    await serving.client.insert("zeros", stream({ x: [type.i64, [0n]] }));
+    await joust.client.insert("zeros", stream({ x: [type.i64, [0n]] }));
     const { job_id } = (await refresh("ratio")).json;
-    expect(await endedJob(serving.client, job_id)).toMatchObject({
+    expect(await waitForJob(joust.client, job_id)).toMatchObject({
       job_state: "FAILED",
       failure: { message: expect.stringMatching(/divide by zero/i) },
     });
     expect(await column("ratio", "y")).toEqual([10, 5]);
   });
 
-  it("of what is no view is refused", async () => {
+  it("is rejected for a table that is not a view", async () => {
     expectFailure(await refresh("t"), 409, 19, /not a materialized view/);
-    expectFailure(await serving.client.post("/v1/table/t/refresh", {}), 409, 19, /not a/);
-    expectFailure(await serving.client.post("/v1/table/t/refresh/", {}), 400, 19, /not a/);
+    expectFailure(await joust.client.post("/v1/table/t/refresh", {}), 409, 19, /not a/);
+    expectFailure(await joust.client.post("/v1/table/t/refresh/", {}), 400, 19, /not a/);
     expectFailure(await refresh("missing"), 404, 4);
     expectFailure(await refresh("no$view"), 404, 1);
   });
@@ -107,23 +108,23 @@ describe("a refresh", () => {
     [{ cluster: 1 }, 400, 13, /cluster/],
     [{ manifest: 1 }, 400, 13, /manifest/],
     [{ output_limit: 5 }, 400, 13, /output_limit/],
-  ])("with %o is refused", async (body, status, code, detail) => {
-    const known = await serving.client.post("/v1/table/simple/exists");
+  ])("rejects %o", async (body, status, code, detail) => {
+    const known = await joust.client.post("/v1/table/simple/exists");
     if (known.status === 404) await view("simple", "SELECT id FROM t");
     expectFailure(await refresh("simple", body), status, code, detail);
   });
 
-  it("leaves nothing of a view that is dropped while it goes on", async () => {
+  it("leaves nothing if its view is dropped while it runs", async () => {
     for (let round = 0; round < 30; round++) {
       const made = await byQuery("brief", "SELECT id, name FROM t");
       expect([made.status, made.text]).toEqual([202, made.text]);
       await new Promise((resolve) => setTimeout(resolve, round));
-      await serving.client.ok("/v1/materialized_view/brief/drop", {});
-      expectFailure(await serving.client.post("/v1/table/brief/describe"), 404, 4);
+      await joust.client.ok("/v1/materialized_view/brief/drop", {});
+      expectFailure(await joust.client.post("/v1/table/brief/describe"), 404, 4);
     }
   }, 60_000);
 
-  it("from a version needs a view of one table", async () => {
+  it("from a version requires a view with one source table", async () => {
     await view("pair", "SELECT t.id FROM t JOIN ns.Items i ON t.id = i.id");
     expectFailure(await refresh("pair", { src_version: 1 }), 400, 13, /reads 2/);
     await view("nothing", "SELECT 1 AS one");

@@ -1,26 +1,26 @@
 import { Int64 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
-import { expectFailure } from "../../harness/failure.js";
-import { useServer } from "../../harness/use-server.js";
-import { schema, viewing } from "./viewing.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { schema, viewClient } from "./view-client.js";
 
-const serving = useServer();
-const { byQuery, create } = viewing(serving);
+const joust = setupServer();
+const { byQuery, create } = viewClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createNamespace("ns");
-  await serving.client.createTable("t", items(100));
-  await serving.client.createTable("ns$Items", items(50));
+  await joust.client.createNamespace("ns");
+  await joust.client.createTable("t", items(100));
+  await joust.client.createTable("ns$Items", items(50));
 });
 
-/** A query that makes its column anew eight times. */
+/** A query that repeats its column eight times per level. */
 const nested = (item: string): string =>
   Array(8)
     .fill(item)
     .reduce((inner, each) => `SELECT ${each} AS c FROM (${inner})`, "SELECT name AS c FROM t");
 
-describe("a view is refused", () => {
+describe("an invalid view", () => {
   const valid = {
     kind: "query",
     source_query: "SELECT id FROM t",
@@ -35,13 +35,13 @@ describe("a view is refused", () => {
     ["with a function", { ...valid, udtf_spec: { kind: "udtf" } }, 400, 13, /udtf_spec/],
     ["without a query", { ...valid, source_query: undefined }, 400, 13, /source_query/],
     ["with an empty query", { ...valid, source_query: " " }, 400, 13, /source_query/],
-    ["with a query that is no text", { ...valid, source_query: 1 }, 400, 13, /source_query/],
+    ["with a query that is not a string", { ...valid, source_query: 1 }, 400, 13, /source_query/],
     ["with broken JSON", { ...valid, source_query: "{" }, 400, 13, /JSON/],
-    ["with JSON of another kind", { ...valid, source_query: '{"kind":"Dedup"}' }, 400, 13, /kind/],
+    ["with JSON of another type", { ...valid, source_query: '{"kind":"Dedup"}' }, 400, 13, /kind/],
     ["with JSON without a query", { ...valid, source_query: '{"table":"t"}' }, 400, 13, /SELECT/],
     ["without a schema", { ...valid, output_schema: undefined }, 400, 13, /output_schema/],
-    ["with a schema that is no base64", { ...valid, output_schema: "%%" }, 400, 13, /base64/],
-    ["with a schema that is none", { ...valid, output_schema: "aGVsbG8=" }, 400, 13, /Arrow/],
+    ["with a schema that is not base64", { ...valid, output_schema: "%%" }, 400, 13, /base64/],
+    ["with a schema that is not Arrow", { ...valid, output_schema: "aGVsbG8=" }, 400, 13, /Arrow/],
     [
       "with the schema of another query",
       { ...valid, output_schema: schema({ id: new Int64(), x: new Int64() }) },
@@ -50,12 +50,12 @@ describe("a view is refused", () => {
       /columns id, x/,
     ],
     ["with auto_refresh", { ...valid, auto_refresh: true }, 406, 0, /auto_refresh/],
-    ["with with_no_data as text", { ...valid, with_no_data: "yes" }, 400, 13, /with_no_data/],
+    ["with with_no_data as a string", { ...valid, with_no_data: "yes" }, 400, 13, /with_no_data/],
     ["in both forms", { ...valid, query: "SELECT 1 AS one" }, 400, 13, /query/],
     ["in no form", {}, 400, 13, /kind/],
-  ])("%s", async (_, body, status, code, detail) => {
+  ])("is rejected %s", async (_, body, status, code, detail) => {
     expectFailure(await create("refused", body), status, code, detail);
-    expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
 
   it.each<[string, number, number, RegExp]>([
@@ -106,23 +106,23 @@ describe("a view is refused", () => {
     ["SELECT array_agg(id) OVER () AS ids FROM t", 400, 13, /OVER/],
     ["SELECT id FROM t |> SELECT id", 400, 13, /pipe/],
     [`SELECT id FROM t WHERE name = '${"x".repeat(100_000)}'`, 400, 13, /bytes/],
-  ])("for %.60s", async (query, status, code, detail) => {
+  ])("is rejected for the query %.60s", async (query, status, code, detail) => {
     expectFailure(await byQuery("refused", query), status, code, detail);
-    expectFailure(await serving.client.post("/v1/table/refused/describe"), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
   });
 
-  it("under a name that is taken, or cannot be one", async () => {
+  it("is rejected for a taken or invalid name", async () => {
     expectFailure(await create("t", valid), 409, 5);
-    const sdk = await serving.client.post("/v1/materialized_view/t/create/", {
+    const sdk = await joust.client.post("/v1/materialized_view/t/create/", {
       query: "SELECT 1 AS x",
     });
     expectFailure(sdk, 400, 5, /already exists/);
     expectFailure(await create("nowhere$view", { query: "SELECT 1 AS x" }), 404, 1);
     expectFailure(await create("$", { query: "SELECT 1 AS x" }), 400, 13);
-    // Whatever it reads: no table of that name would make it right.
+    // The name is invalid whatever tables exist.
     for (const name of ["_joust", "__manifest", "ns$..", "x".repeat(200)]) {
       expectFailure(await create(name, { query: "SELECT id FROM nowhere" }), 400, 13, /name/);
     }
-    expect(await serving.client.count("t")).toBe(100);
+    expect(await joust.client.count("t")).toBe(100);
   });
 });

@@ -69,7 +69,7 @@ export const columns: Case[] = [
   alter("the new name is taken", { rename: "id" }, errors.invalid, /id/),
   alter("unknown type", { data_type: "number" }, errors.invalid, /number/),
   alter(
-    "a type it cannot become",
+    "an impossible cast",
     { path: "vector", data_type: "int64" },
     errors.invalid,
     /vector|cast/,

@@ -2,7 +2,7 @@ import { type Case, errors, failure } from "../case.js";
 
 const vector = { single_vector: Array(8).fill(0) };
 
-/** What is wrong, the query's members, the error, and what names it. */
+/** Cause, members of the query, error, message. */
 const wrong: [string, object, readonly [number, number], RegExp][] = [
   ["no k", { k: undefined }, errors.invalid, /k/],
   ["unknown version", { version: 99 }, errors.noVersion, /99/],

@@ -1,21 +1,18 @@
 import { type Case, errors, failure } from "../case.js";
 
-const tag = (
-  operation: string,
-  verb: string,
-  why: string,
-  body: object,
-  error: readonly [number, number],
-  detail: RegExp,
-) => failure(operation, why, `/v1/table/ns$t/tags/${verb}`, body, error, detail);
-const branch = (
-  operation: string,
-  verb: string,
-  why: string,
-  body: object,
-  error: readonly [number, number],
-  detail: RegExp,
-) => failure(operation, why, `/v1/table/ns$t/branches/${verb}`, body, error, detail);
+const refCase =
+  (kind: "tags" | "branches") =>
+  (
+    operation: string,
+    verb: string,
+    why: string,
+    body: object,
+    error: readonly [number, number],
+    detail: RegExp,
+  ): Case =>
+    failure(operation, why, `/v1/table/ns$t/${kind}/${verb}`, body, error, detail);
+const tag = refCase("tags");
+const branch = refCase("branches");
 
 /** Tags and branches. */
 export const refs: Case[] = [

@@ -24,7 +24,7 @@ export const rows: Case[] = [
   ),
   failure(
     "InsertIntoTable",
-    "columns the table has not",
+    "columns missing in the table",
     "/v1/table/ns$t/insert",
     other,
     errors.schema,
@@ -40,7 +40,7 @@ export const rows: Case[] = [
   ),
   failure(
     "InsertIntoTable",
-    "vectors of another length",
+    "vectors with another dimension",
     "/v1/table/ns$t/insert",
     items(1, { dimension: 4 }),
     errors.schema,
@@ -65,7 +65,7 @@ export const rows: Case[] = [
   ),
   failure(
     "MergeInsertIntoTable",
-    "nothing to do",
+    "no action",
     "/v1/table/ns$t/merge_insert?on=id",
     items(1),
     errors.invalid,
@@ -113,7 +113,7 @@ export const rows: Case[] = [
   ),
   failure(
     "MergeInsertIntoTable",
-    "columns the table has not",
+    "columns missing in the table",
     `${merge}&on=id`,
     stream({ id: [type.i64, [1n]], other: [type.i64, [1n]] }),
     errors.schema,

@@ -3,28 +3,28 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { eventually } from "../../../harness/eventually.js";
-import { useServer } from "../../../harness/use-server.js";
-import { doneJob, endedJob, slowly } from "../../../jobs/waiting.js";
-import { backfilling } from "./backfilling.js";
+import { slowExpression, waitForJob, waitForJobResult } from "../../../harness/jobs.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { waitFor } from "../../../harness/wait-for.js";
+import { backfillClient } from "./backfill-client.js";
 
-const serving = useServer();
+const joust = setupServer();
 
-const { compute, start, fill, values } = backfilling(serving);
+const { compute, start, fill, values } = backfillClient(joust);
 
 const version = async (id: string): Promise<number> =>
-  (await serving.client.ok(`/v1/table/${id}/describe`)).version;
+  (await joust.client.ok(`/v1/table/${id}/describe`)).version;
 
 describe("a backfill", () => {
-  it("gives every row what its expression says, in one version", async () => {
-    await serving.client.createTable("all", items(1_000));
-    for (const from of [1_000, 2_000]) await serving.client.insert("all", items(1_000, { from }));
+  it("sets every row to the value of the expression in one version", async () => {
+    await joust.client.createTable("all", items(1_000));
+    for (const from of [1_000, 2_000]) await joust.client.insert("all", items(1_000, { from }));
     await compute("all", "total", "price * 2 + id");
     const before = await version("all");
     const answer = await start("all", { column: "total" });
     expect(answer.status).toBe(202);
     expect(Object.keys(answer.json)).toEqual(["job_id"]);
-    expect(await endedJob(serving.client, answer.json.job_id)).toMatchObject({
+    expect(await waitForJob(joust.client, answer.json.job_id)).toMatchObject({
       job_type: "backfill",
       job_state: "DONE",
       spec: { column: "total" },
@@ -41,47 +41,47 @@ describe("a backfill", () => {
     for (const [id, total] of filled) expect(total).toBe(id * 2);
   });
 
-  it("follows what the columns hold now when it is asked again", async () => {
-    await serving.client.createTable("again", items(100));
+  it("updates rows whose inputs have changed when it runs again", async () => {
+    await joust.client.createTable("again", items(100));
     await compute("again", "twice", "id * 2");
     await fill("again", "twice");
-    await serving.client.ok("/v1/table/again/update", {
+    await joust.client.ok("/v1/table/again/update", {
       predicate: "id < 10",
       updates: [["id", "id + 1000"]],
     });
-    await serving.client.insert("again", items(20, { from: 100 }));
-    expect(await serving.client.count("again", { predicate: "twice is null" })).toBe(20);
+    await joust.client.insert("again", items(20, { from: 100 }));
+    expect(await joust.client.count("again", { predicate: "twice is null" })).toBe(20);
     expect(await fill("again", "twice")).toMatchObject({ rows_assigned: 30, rows_remaining: 0 });
     for (const [id, twice] of await values("again", "twice")) expect(Number(twice)).toBe(id * 2);
   });
 
-  it("assigns only the rows that need it, and makes no version where none does", async () => {
-    await serving.client.createTable("need", items(10));
-    await serving.client.insert("need", items(10, { from: 10 }));
+  it("writes only rows that need it, and creates no version if there are none", async () => {
+    await joust.client.createTable("need", items(10));
+    await joust.client.insert("need", items(10, { from: 10 }));
     await compute("need", "c", "nullif(id, 3)");
-    // The row that the expression gives null for holds it already.
+    // The expression is null for this row, so it is already correct.
     expect(await fill("need", "c")).toMatchObject({ rows_assigned: 19, rows_remaining: 0 });
     const before = await version("need");
-    const files = readdirSync(join(serving.root, "need.lance", "data")).length;
+    const files = readdirSync(join(joust.root, "need.lance", "data")).length;
     const again = await fill("need", "c");
     expect(again).toMatchObject({ rows_assigned: 0, rows_failed: 0, rows_remaining: 0 });
     expect(again).not.toHaveProperty("published_version");
     expect(await version("need")).toBe(before);
-    const data = join(serving.root, "need.lance", "data");
-    await eventually("files are removed", () => readdirSync(data).length === files);
-    await serving.client.insert("need", items(1, { from: 20 }));
+    const data = join(joust.root, "need.lance", "data");
+    await waitFor("files are removed", () => readdirSync(data).length === files);
+    await joust.client.insert("need", items(1, { from: 20 }));
     expect(await fill("need", "c")).toMatchObject({ rows_assigned: 1 });
     for (const [id, c] of await values("need", "c")) {
       expect(c === null ? null : Number(c)).toBe(id === 3 ? null : id);
     }
   });
 
-  it("fills only what a condition names, and leaves the rest as it is", async () => {
-    await serving.client.createTable("some", items(100));
+  it("writes only rows that match the condition", async () => {
+    await joust.client.createTable("some", items(100));
     await compute("some", "c", "id");
     expect(await fill("some", "c", { where: "id < 30" })).toMatchObject({ rows_assigned: 30 });
-    expect(await serving.client.count("some", { predicate: "c is null" })).toBe(70);
-    // Only what is not filled yet.
+    expect(await joust.client.count("some", { predicate: "c is null" })).toBe(70);
+    // Only rows without a value.
     expect(await fill("some", "c", { where: "c IS NULL AND id < 60" })).toMatchObject({
       rows_assigned: 30,
     });
@@ -90,44 +90,44 @@ describe("a backfill", () => {
     }
   });
 
-  it("makes no version when no row is meant", async () => {
-    await serving.client.createTable("none", items(10));
+  it("creates no version if no row matches", async () => {
+    await joust.client.createTable("none", items(10));
     await compute("none", "c", "id");
     const before = await version("none");
     const result = await fill("none", "c", { where: "id > 1000" });
     expect(result).toMatchObject({ rows_assigned: 0, source_version: before });
     expect(result).not.toHaveProperty("published_version");
     expect(await version("none")).toBe(before);
-    const files = readdirSync(join(serving.root, "none.lance", "data"));
+    const files = readdirSync(join(joust.root, "none.lance", "data"));
     expect(files).toHaveLength(1);
   });
 
-  it("never computes deleted rows", async () => {
-    await serving.client.createTable("deleted", items(50));
+  it("does not evaluate deleted rows", async () => {
+    await joust.client.createTable("deleted", items(50));
     await compute("deleted", "ratio", "100 / id");
-    await serving.client.ok("/v1/table/deleted/delete", { predicate: "id = 0 or id > 40" });
+    await joust.client.ok("/v1/table/deleted/delete", { predicate: "id = 0 or id > 40" });
     expect(await fill("deleted", "ratio")).toMatchObject({ rows_assigned: 40, rows_failed: 0 });
     for (const [id, ratio] of await values("deleted", "ratio")) {
       expect(Number(ratio)).toBe(Math.trunc(100 / id));
     }
   });
 
-  it("reads the version it is told to, where a row is still what it was", async () => {
-    await serving.client.createTable("pinned", items(10));
+  it("can read an older version and skips rows that have changed since", async () => {
+    await joust.client.createTable("pinned", items(10));
     await compute("pinned", "c", "id");
     const pinned = await version("pinned");
-    await serving.client.insert("pinned", items(5, { from: 10 }));
+    await joust.client.insert("pinned", items(5, { from: 10 }));
     expect(await fill("pinned", "c", { read_version: pinned })).toMatchObject({
       rows_assigned: 10,
       rows_remaining: 5,
       source_version: pinned,
     });
-    expect(await serving.client.count("pinned", { predicate: "c is null" })).toBe(5);
+    expect(await joust.client.count("pinned", { predicate: "c is null" })).toBe(5);
   });
 
-  it("stops after so many fragments", async () => {
-    await serving.client.createTable("few", items(10));
-    for (const from of [10, 20]) await serving.client.insert("few", items(10, { from }));
+  it("stops after the requested number of fragments", async () => {
+    await joust.client.createTable("few", items(10));
+    for (const from of [10, 20]) await joust.client.insert("few", items(10, { from }));
     await compute("few", "c", "id");
     expect(await fill("few", "c", { num_frags: 2, concurrency: 2 })).toMatchObject({
       rows_assigned: 20,
@@ -135,32 +135,32 @@ describe("a backfill", () => {
     });
   });
 
-  it("fills a branch and leaves the main one alone", async () => {
-    await serving.client.createTable("tree", items(10));
+  it("writes to a branch and leaves main unchanged", async () => {
+    await joust.client.createTable("tree", items(10));
     await compute("tree", "c", "id");
-    await serving.client.ok("/v1/table/tree/branches/create", { name: "dev" });
+    await joust.client.ok("/v1/table/tree/branches/create", { name: "dev" });
     expect(await fill("tree", "c", { branch: "dev" })).toMatchObject({ rows_assigned: 10 });
-    expect(await serving.client.count("tree", { predicate: "c is null" })).toBe(10);
-    expect(await serving.client.count("tree", { predicate: "c is null", branch: "dev" })).toBe(0);
+    expect(await joust.client.count("tree", { predicate: "c is null" })).toBe(10);
+    expect(await joust.client.count("tree", { predicate: "c is null", branch: "dev" })).toBe(0);
   });
 
-  it("works after a compaction has put the column into a file with others", async () => {
-    await serving.client.createTable("packed", items(10));
-    await serving.client.insert("packed", items(10, { from: 10 }));
+  it("works after compaction has merged the column into a file with other columns", async () => {
+    await joust.client.createTable("packed", items(10));
+    await joust.client.insert("packed", items(10, { from: 10 }));
     await compute("packed", "c", "id");
     await fill("packed", "c");
-    const { job_id } = await serving.client.ok("/v1/table/packed/compact", {});
-    await doneJob(serving.client, job_id);
-    await serving.client.ok("/v1/table/packed/update", { updates: [["id", "id + 100"]] });
+    const { job_id } = await joust.client.ok("/v1/table/packed/compact", {});
+    await waitForJobResult(joust.client, job_id);
+    await joust.client.ok("/v1/table/packed/update", { updates: [["id", "id + 100"]] });
     expect(await fill("packed", "c")).toMatchObject({ rows_assigned: 20 });
     for (const [id, c] of await values("packed", "c")) expect(Number(c)).toBe(id);
-    expect(await serving.client.count("packed", { predicate: "name = 'item 3' and c = 103" })).toBe(
+    expect(await joust.client.count("packed", { predicate: "name = 'item 3' and c = 103" })).toBe(
       1,
     );
   });
 
-  it("takes what tunes other executors, and null for what is left out", async () => {
-    await serving.client.createTable("tuned", items(10));
+  it("accepts options of other executors and null for optional members", async () => {
+    await joust.client.createTable("tuned", items(10));
     await compute("tuned", "c", "id");
     const result = await fill("tuned", "c", {
       where: null,
@@ -181,10 +181,10 @@ describe("a backfill", () => {
     expect(result).toMatchObject({ rows_assigned: 10 });
   });
 
-  it("that is asked for twice while it waits is one job", async () => {
-    await serving.client.createTable("twice", items(20_000));
+  it("is one job if it is requested twice while it waits", async () => {
+    await joust.client.createTable("twice", items(20_000));
     await compute("twice", "c", "id");
-    await compute("twice", "d", slowly("name"));
+    await compute("twice", "d", slowExpression("name"));
     const other = await start("twice", { column: "d" });
     const [first, second] = await Promise.all([
       start("twice", { column: "c" }),
@@ -192,32 +192,32 @@ describe("a backfill", () => {
     ]);
     expect(first?.json.job_id).toBe(second?.json.job_id);
     expect(other.json.job_id).not.toBe(first?.json.job_id);
-    await doneJob(serving.client, first?.json.job_id);
-    await doneJob(serving.client, other.json.job_id);
-    const { status } = await serving.client.ok(`/v1/transaction/${first?.json.job_id}/describe`);
+    await waitForJobResult(joust.client, first?.json.job_id);
+    await waitForJobResult(joust.client, other.json.job_id);
+    const { status } = await joust.client.ok(`/v1/transaction/${first?.json.job_id}/describe`);
     expect(status).toBe("Succeeded");
   });
 
-  it("keeps what is written meanwhile", async () => {
-    await serving.client.createTable("busy", items(2_000));
+  it("keeps concurrent writes", async () => {
+    await joust.client.createTable("busy", items(2_000));
     await compute("busy", "c", "id");
     const job = fill("busy", "c");
     for (let round = 0; round < 10; round++) {
-      await serving.client.insert("busy", items(10, { from: 10_000 + round * 10 }));
-      await serving.client.ok("/v1/table/busy/update", {
+      await joust.client.insert("busy", items(10, { from: 10_000 + round * 10 }));
+      await joust.client.ok("/v1/table/busy/update", {
         predicate: `id = ${round}`,
         updates: [["name", "'changed'"]],
       });
-      await serving.client.ok("/v1/table/busy/delete", { predicate: `id = ${1_000 + round}` });
+      await joust.client.ok("/v1/table/busy/delete", { predicate: `id = ${1_000 + round}` });
     }
     await job;
-    expect(await serving.client.count("busy")).toBe(2_000 + 100 - 10);
-    expect(await serving.client.count("busy", { predicate: "name = 'changed'" })).toBe(10);
+    expect(await joust.client.count("busy")).toBe(2_000 + 100 - 10);
+    expect(await joust.client.count("busy", { predicate: "name = 'changed'" })).toBe(10);
     await fill("busy", "c");
     for (const [id, c] of await values("busy", "c")) expect(Number(c)).toBe(id);
   });
 
-  it("gives what an update would give, whatever the order of changes", async () => {
+  it("has the same result as an update after any sequence of changes", async () => {
     let round = 0;
     const change = fc.oneof(
       fc.record({ do: fc.constant("insert" as const), rows: fc.integer({ min: 1, max: 20 }) }),
@@ -229,7 +229,7 @@ describe("a backfill", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 8 }), async (changes) => {
         const id = `model${round++}`;
-        await serving.client.createTable(id, items(20));
+        await joust.client.createTable(id, items(20));
         await compute(id, "c", "price + 1");
         const model = new Map(
           Array.from({ length: 20 }, (_, row) => [
@@ -241,20 +241,20 @@ describe("a backfill", () => {
         for (const step of changes) {
           switch (step.do) {
             case "insert":
-              await serving.client.insert(id, items(step.rows, { from: next }));
+              await joust.client.insert(id, items(step.rows, { from: next }));
               for (let row = next; row < next + step.rows; row++) {
                 model.set(row, { price: row / 2, c: null });
               }
               next += step.rows;
               break;
             case "delete":
-              await serving.client.ok(`/v1/table/${id}/delete`, {
+              await joust.client.ok(`/v1/table/${id}/delete`, {
                 predicate: `id % ${step.modulus} = 1`,
               });
               for (const row of [...model.keys()]) if (row % step.modulus === 1) model.delete(row);
               break;
             case "update":
-              await serving.client.ok(`/v1/table/${id}/update`, {
+              await joust.client.ok(`/v1/table/${id}/update`, {
                 predicate: `id % ${step.modulus} = 0`,
                 updates: [["price", "price + 10"]],
               });
@@ -267,8 +267,8 @@ describe("a backfill", () => {
               }
               break;
             case "compact": {
-              const { job_id } = await serving.client.ok(`/v1/table/${id}/compact`, {});
-              await doneJob(serving.client, job_id);
+              const { job_id } = await joust.client.ok(`/v1/table/${id}/compact`, {});
+              await waitForJobResult(joust.client, job_id);
             }
           }
         }

@@ -2,20 +2,20 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { useServer } from "../../../harness/use-server.js";
-import { endedJob } from "../../../jobs/waiting.js";
-import { backfilling } from "./backfilling.js";
+import { waitForJob } from "../../../harness/jobs.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { backfillClient } from "./backfill-client.js";
 
-const serving = useServer();
-const { start } = backfilling(serving);
+const joust = setupServer();
+const { start } = backfillClient(joust);
 
-describe("a column that a Python function computes", () => {
-  it("ends its backfill with the reason, and its payload is never run", async () => {
-    await serving.client.createTable("python", items(10));
-    const marker = join(serving.root, "unpickled");
-    // Unpickling this would make the file.
+describe("a column computed by a Python function", () => {
+  it("cannot be backfilled, and its payload is never executed", async () => {
+    await joust.client.createTable("python", items(10));
+    const marker = join(joust.root, "unpickled");
+    // Unpickling this payload would create the file.
     const pickle = `cos\nsystem\n(S'touch ${marker}'\ntR.`;
-    await serving.client.ok("/v1/table/python/add_columns", {
+    await joust.client.ok("/v1/table/python/add_columns", {
       new_columns: [
         {
           name: "score",
@@ -30,7 +30,7 @@ describe("a column that a Python function computes", () => {
     });
     const answer = await start("python", { column: "score" });
     expect(answer.status).toBe(202);
-    const job = await endedJob(serving.client, answer.json.job_id);
+    const job = await waitForJob(joust.client, answer.json.job_id);
     expect(job).toMatchObject({
       job_state: "FAILED",
       failure: {
@@ -39,11 +39,11 @@ describe("a column that a Python function computes", () => {
       },
     });
     expect(existsSync(marker)).toBe(false);
-    const { status, properties } = await serving.client.ok(
+    const { status, properties } = await joust.client.ok(
       `/v1/transaction/${answer.json.job_id}/describe`,
     );
     expect(status).toBe("Failed");
     expect(properties.error).toBe(job.failure.message);
-    expect(await serving.client.count("python", { predicate: "score is null" })).toBe(10);
+    expect(await joust.client.count("python", { predicate: "score is null" })).toBe(10);
   });
 });

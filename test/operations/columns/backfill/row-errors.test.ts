@@ -1,26 +1,26 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { doneJob } from "../../../jobs/waiting.js";
-import { backfilling } from "./backfilling.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { waitForJobResult } from "../../../harness/jobs.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { backfillClient } from "./backfill-client.js";
 
-const serving = useServer();
-const { compute, start, values } = backfilling(serving);
+const joust = setupServer();
+const { compute, start, values } = backfillClient(joust);
 
-describe("rows that cannot be computed", () => {
+describe("a row whose value cannot be computed", () => {
   let job: string;
   beforeAll(async () => {
-    await serving.client.createTable("bad", items(100));
-    await serving.client.insert("bad", items(20, { from: 100 }));
+    await joust.client.createTable("bad", items(100));
+    await joust.client.insert("bad", items(20, { from: 100 }));
     await compute("bad", "ratio", "100 / (id % 10)");
     const answer = await start("bad", { column: "ratio" });
     job = answer.json.job_id;
   });
-  const errors = (body: object = {}) => serving.client.post("/v1/table/bad/errors", body);
+  const errors = (body: object = {}) => joust.client.post("/v1/table/bad/errors", body);
 
-  it("are null, counted, and do not keep the others from being filled", async () => {
-    expect(await doneJob(serving.client, job)).toMatchObject({
+  it("becomes null, is counted and does not stop the other rows", async () => {
+    expect(await waitForJobResult(joust.client, job)).toMatchObject({
       rows_assigned: 108,
       rows_failed: 12,
     });
@@ -31,7 +31,7 @@ describe("rows that cannot be computed", () => {
     }
   });
 
-  it("are listed with the reason", async () => {
+  it("is listed with the cause", async () => {
     const { records, fragments, truncated } = (await errors()).json;
     expect(truncated).toBe(false);
     expect(records).toHaveLength(12);
@@ -57,11 +57,11 @@ describe("rows that cannot be computed", () => {
     expect((await errors({ column: "other" })).json.records).toEqual([]);
   });
 
-  it("are asked for sensibly", async () => {
+  it("is listed only for valid requests", async () => {
     expectFailure(await errors({ job_id: "nobody" }), 404, 10);
     expectFailure(await errors({ limit: 0 }), 400, 13, /limit/);
     expectFailure(await errors({ limit: "x" }), 400, 13, /limit/);
     expectFailure(await errors({ column: 3 }), 400, 13, /column/);
-    expectFailure(await serving.client.post("/v1/table/missing/errors", {}), 404, 4);
+    expectFailure(await joust.client.post("/v1/table/missing/errors", {}), 404, 4);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { items, stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { answered, arrow, ask, rows } = asking(serving);
+const joust = setupServer();
+const { sendOk, arrow, send, rows } = sqlClient(joust);
 
-/** SQL of a value, the value in JSON, and as CSV has it. */
+/** An SQL expression, its JSON value and its CSV text. */
 const values: [string, unknown, string][] = [
   ["NULL", null, ""],
   ["true", true, "true"],
@@ -74,11 +74,11 @@ describe("a value", () => {
   it.each(values)("%s is written as JSON and as CSV", async (sql, json, csv) => {
     expect(await rows(`SELECT ${sql} AS v, 1 AS one`)).toEqual([{ v: json, one: 1 }]);
     const query = `SELECT ${sql} AS v, 1 AS one`;
-    expect((await answered({ query }, "text/csv")).text).toBe(`v,one\r\n${csv},1\r\n`);
+    expect((await sendOk({ query }, "text/csv")).text).toBe(`v,one\r\n${csv},1\r\n`);
   });
 
-  it("of a column is what it is of a literal, in any row", async () => {
-    await serving.client.createTable(
+  it("of a column is written like the same literal, in any row", async () => {
+    await joust.client.createTable(
       "lists",
       stream({
         id: [type.i64, [1n, 2n, 3n, 4n]],
@@ -92,7 +92,7 @@ describe("a value", () => {
       { texts: [], n: String(2n ** 60n) },
       { texts: ["b", null], n: -1 },
     ]);
-    // Lists that begin behind the first value of their array.
+    // Lists with an offset into their values array.
     expect(await rows("SELECT texts FROM lists ORDER BY id LIMIT 2 OFFSET 2")).toEqual([
       { texts: [] },
       { texts: ["b", null] },
@@ -100,9 +100,9 @@ describe("a value", () => {
   });
 });
 
-describe("JSON", () => {
-  it("tells the types of the columns, also where there are no rows", async () => {
-    const { json } = await answered({ query: 'SELECT 1 AS a, \'x\' AS "b""c" WHERE false' });
+describe("the JSON result", () => {
+  it("contains the column types, also without rows", async () => {
+    const { json } = await sendOk({ query: 'SELECT 1 AS a, \'x\' AS "b""c" WHERE false' });
     expect(json).toEqual({
       columns: [
         { name: "a", type: "Int64" },
@@ -110,31 +110,29 @@ describe("JSON", () => {
       ],
       rows: [],
     });
-    expect((await answered({ query: "SELECT 1 AS a WHERE false" }, "text/csv")).text).toBe("a\r\n");
-    expect((await answered({ query: "SELECT 1 WHERE false" }, "application/x-ndjson")).text).toBe(
-      "",
-    );
+    expect((await sendOk({ query: "SELECT 1 AS a WHERE false" }, "text/csv")).text).toBe("a\r\n");
+    expect((await sendOk({ query: "SELECT 1 WHERE false" }, "application/x-ndjson")).text).toBe("");
   });
 
-  it("has no two columns of one name, which Arrow and CSV may have", async () => {
+  it("rejects two columns with the same name, which Arrow and CSV allow", async () => {
     const query = "SELECT a.id, b.id FROM lists a JOIN lists b ON a.id = b.id";
     for (const accept of ["application/json", "application/x-ndjson"]) {
-      expectFailure(await ask({ query }, accept), 400, 13, /two columns `id`.*AS/);
+      expectFailure(await send({ query }, accept), 400, 13, /two columns `id`.*AS/);
     }
     expect((await arrow(query)).numRows).toBe(4);
-    expect((await answered({ query }, "text/csv")).text).toMatch(/^id,id\r\n/);
+    expect((await sendOk({ query }, "text/csv")).text).toMatch(/^id,id\r\n/);
   });
 
-  it("has a bounded number of rows and bytes, and says what has more", async () => {
-    await serving.client.createTable("many", items(10_001, { dimension: 2 }));
+  it("has a limited number of rows and bytes and names formats without that limit", async () => {
+    await joust.client.createTable("many", items(10_001, { dimension: 2 }));
     expect(await rows("SELECT id FROM many", { limit: 10_000 })).toHaveLength(10_000);
     const tooMany = /more than 10000 rows or 4 MiB.*`limit`.*arrow\.stream/;
-    expectFailure(await ask({ query: "SELECT id FROM many" }), 400, 13, tooMany);
+    expectFailure(await send({ query: "SELECT id FROM many" }), 400, 13, tooMany);
     const wide = "SELECT repeat('x', 5000) AS x FROM many";
-    expectFailure(await ask({ query: wide, limit: 1_000 }), 400, 13, tooMany);
+    expectFailure(await send({ query: wide, limit: 1_000 }), 400, 13, tooMany);
     expect(await rows(wide, { limit: 700 })).toHaveLength(700);
     for (const accept of ["application/x-ndjson", "text/csv"]) {
-      const { text } = await answered({ query: wide, limit: 1_000 }, accept);
+      const { text } = await sendOk({ query: wide, limit: 1_000 }, accept);
       expect(text.length).toBeGreaterThan(5_000_000);
     }
   });

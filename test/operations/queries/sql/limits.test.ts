@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
 import { ARROW_STREAM } from "../../../harness/client.js";
-import { eventually } from "../../../harness/eventually.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { type Serving, useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer, type TestServer } from "../../../harness/setup-server.js";
+import { waitFor } from "../../../harness/wait-for.js";
+import { sqlClient } from "./sql-client.js";
 
 const MIB = 2 ** 20;
-const short = useServer({ args: ["--query-timeout", "500ms"] });
-const small = useServer({ args: ["--memory", "768MiB", "--view-disk", "1MiB"] });
+const short = setupServer({ args: ["--query-timeout", "500ms"] });
+const small = setupServer({ args: ["--memory", "768MiB", "--view-disk", "1MiB"] });
 
 beforeAll(async () => {
   for (const { client } of [short, small]) {
@@ -18,27 +18,27 @@ beforeAll(async () => {
   await small.client.createTable("few", items(40, { dimension: 2 }));
 });
 
-const takenByQueries = async ({ client }: Serving): Promise<number> => {
+const takenByQueries = async ({ client }: TestServer): Promise<number> => {
   const { text } = await client.get("/metrics");
   return Number(/^joust_memory_taken_bytes\{by="queries"\} (\d+)/m.exec(text)?.[1]);
 };
-const memoryIsGivenBack = (serving: Serving) =>
-  eventually("the memory is given back", async () => (await takenByQueries(serving)) === 0);
+const memoryIsGivenBack = (joust: TestServer) =>
+  waitFor("the memory is given back", async () => (await takenByQueries(joust)) === 0);
 
-/** Work of minutes. */
+/** Statements that run for minutes. */
 const endless = [
   "SELECT count(*) AS n FROM t a CROSS JOIN t b CROSS JOIN t c WHERE a.price + b.price < c.price",
   "SELECT a.id FROM t a, t b, t c WHERE a.id + b.id + c.id = -1",
   "SELECT sum(x.n) FROM (SELECT row_number() OVER (ORDER BY a.price * b.price) AS n FROM t a, t b) x",
 ];
 
-describe("a statement that takes too long", () => {
+describe("a statement over the time limit", () => {
   it.each(endless)(
     "is ended in time: %s",
     async (query) => {
       const began = performance.now();
       expectFailure(
-        await asking(short).ask({ query }),
+        await sqlClient(short).send({ query }),
         400,
         13,
         /after 500ms of work|temporary files/,
@@ -50,23 +50,23 @@ describe("a statement that takes too long", () => {
   );
 });
 
-describe("a client that goes away", () => {
-  it("ends its statement", async () => {
+describe("a disconnecting client", () => {
+  it("ends its running statement", async () => {
     const abort = new AbortController();
-    const gone = small.client.request("/v1/sql", {
+    const aborted = small.client.request("/v1/sql", {
       body: { query: endless[0] },
       signal: abort.signal,
     });
     await Promise.all([
-      expect(gone).rejects.toThrow(/abort/),
-      eventually("the statement runs", async () => (await takenByQueries(small)) > 0).then(() =>
+      expect(aborted).rejects.toThrow(/abort/),
+      waitFor("the statement runs", async () => (await takenByQueries(small)) > 0).then(() =>
         abort.abort(),
       ),
     ]);
     await memoryIsGivenBack(small);
   });
 
-  it("ends the rest of its answer", async () => {
+  it("ends the rest of its response", async () => {
     const abort = new AbortController();
     const answer = await small.client.open("/v1/sql", {
       body: { query: "SELECT t.*, repeat('x', 1000) AS x FROM t CROSS JOIN few" },
@@ -79,8 +79,8 @@ describe("a client that goes away", () => {
   });
 });
 
-describe("a large answer", () => {
-  it("is streamed in bounded memory, as its reader takes it", async () => {
+describe("a large result", () => {
+  it("is streamed in bounded memory as fast as the client reads", async () => {
     const { client, server } = small;
     const before = server.rss();
     const answer = await client.open("/v1/sql", {
@@ -97,7 +97,7 @@ describe("a large answer", () => {
       bytes += value.length;
       if (bytes < next) continue;
       next += 200 * MIB;
-      // Nobody reads for a moment.
+      // The client pauses.
       await sleep(500);
       most = Math.max(most, server.rss());
     }
@@ -108,10 +108,10 @@ describe("a large answer", () => {
 });
 
 describe("temporary files", () => {
-  it("are bounded by --view-disk", async () => {
+  it("are limited by --view-disk", async () => {
     const query = "SELECT a.id, b.name FROM t a, few b ORDER BY b.name, a.name, a.vector[1]";
     expectFailure(
-      await asking(small).ask({ query }, ARROW_STREAM),
+      await sqlClient(small).send({ query }, ARROW_STREAM),
       400,
       13,
       /more memory, or more temporary files/,

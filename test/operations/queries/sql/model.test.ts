@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { rows } = asking(serving);
+const joust = setupServer();
+const { rows } = sqlClient(joust);
 
 type Maybe = number | null;
 interface Row {
@@ -16,7 +16,7 @@ interface Row {
 const maybe = fc.option(fc.integer({ min: -5, max: 5 }), { nil: null });
 const table = fc.array(fc.record({ k: maybe, v: maybe }), { maxLength: 30 });
 
-/** SQL's order of small rows, so that answers can be compared. */
+/** SQL's sort order of small rows, for comparing results. */
 const sorted = <T>(values: T[]): T[] =>
   [...values].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 
@@ -41,7 +41,7 @@ function grouped(from: Row[]) {
   });
 }
 
-/** What each statement gives, computed here. */
+/** The expected result of each statement, computed here. */
 const model: Record<string, (a: Row[], b: Row[]) => object[]> = {
   "SELECT k, count(*) AS n, count(v) AS vs, count(DISTINCT v) AS ds, sum(v) AS s, min(v) AS lo, max(v) AS hi FROM a GROUP BY k":
     grouped,
@@ -83,12 +83,12 @@ const model: Record<string, (a: Row[], b: Row[]) => object[]> = {
     }),
 };
 
-describe("answers over random tables", () => {
-  it("are what a plain evaluation gives", async () => {
+describe("SQL results over random tables", () => {
+  it("equal a simple evaluation", async () => {
     const numbers = (values: Maybe[]) =>
       [type.i64, values.map((value) => (value === null ? null : BigInt(value)))] as const;
     const put = (name: string, content: Row[]) =>
-      serving.client.createTable(
+      joust.client.createTable(
         name,
         stream({ k: numbers(content.map(({ k }) => k)), v: numbers(content.map(({ v }) => v)) }),
         { mode: "overwrite" },

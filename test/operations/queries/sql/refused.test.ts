@@ -1,26 +1,26 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { roles } from "../../../../src/auth/roles.js";
-import { joust } from "../../../cli/run.js";
 import { items } from "../../../harness/arrow.js";
+import { createKey } from "../../../harness/cli.js";
 import type { Answer } from "../../../harness/client.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { ask, rows } = asking(serving);
+const joust = setupServer();
+const { send, rows } = sqlClient(joust);
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(10));
+  await joust.client.createTable("t", items(10));
 });
 
 const refused = async (query: string, more: object = {}): Promise<Answer> =>
-  ask({ query, ...more });
+  send({ query, ...more });
 
 const nested = (levels: number): string =>
   `SELECT ${"(".repeat(levels)}1${")".repeat(levels)} AS x`;
 
-describe("a statement that is refused", () => {
+describe("an invalid statement is rejected", () => {
   it.each<[string, number, number, RegExp]>([
     ["INSERT INTO t VALUES (1)", 406, 0, /InsertIntoTable, POST \/v1\/table\/\{id\}\/insert/],
     ["UPDATE t SET id = 1", 406, 0, /UpdateTable/],
@@ -69,7 +69,7 @@ describe("a statement that is refused", () => {
     ["SELECT * FROM t FOR UPDATE", 400, 13, /FOR UPDATE/],
     ["SELECT * FROM t FETCH FIRST 1 ROW ONLY", 400, 13, /./],
     ["EXPLAIN ANALYZE SELECT 1", 400, 13, /EXPLAIN/],
-  ])("%.70s", async (query, status, code, detail) => {
+  ])("for %.70s", async (query, status, code, detail) => {
     expectFailure(await refused(query), status, code, detail);
   });
 
@@ -85,40 +85,40 @@ describe("a statement that is refused", () => {
     ["SELECT * FROM $1", ["t"], /./],
     ["SELECT repeat('x', $1)", [1_000_000_000], /bytes/],
     ["SELECT id FROM t LIMIT $1", [-1], /./],
-  ])("%s with the parameters %j", async (query, parameters, detail) => {
+  ])("for %s with the parameters %j", async (query, parameters, detail) => {
     expectFailure(await refused(query, { parameters }), 400, 13, detail);
   });
 
   it.each<[string, string | Uint8Array, RegExp]>([
-    ["no JSON", "SELECT 1", /not JSON/],
-    ["no object", "[1]", /expected an object/],
+    ["a body that is not JSON", "SELECT 1", /not JSON/],
+    ["a body that is not an object", "[1]", /expected an object/],
     ["no query", "{}", /query/],
-    ["a query that is no text", '{"query":1}', /query/],
+    ["a query that is not a string", '{"query":1}', /query/],
     ["a negative limit", '{"query":"SELECT 1","limit":-1}', /limit/],
-    ["a limit that is no number", '{"query":"SELECT 1","limit":"1"}', /limit/],
+    ["a limit that is not a number", '{"query":"SELECT 1","limit":"1"}', /limit/],
     [
-      "no UTF-8",
+      "a body that is not UTF-8",
       Buffer.from([...Buffer.from('{"query":"SELECT \''), 0xff, ...Buffer.from("'\"}")]),
       /UTF-8/,
     ],
     ["deep JSON", `{"query":"SELECT $1","parameters":[${"[".repeat(200)}${"]".repeat(200)}]}`, /./],
-  ])("in a body with %s", async (_, body, detail) => {
-    expectFailure(await ask(body), 400, 13, detail);
+  ])("for the request body: %s", async (_, body, detail) => {
+    expectFailure(await send(body), 400, 13, detail);
   });
 
-  it("leaves the table and the server as they were", async () => {
+  it("without a change to the table or the server", async () => {
     expect(await rows("SELECT count(*) AS n FROM t")).toEqual([{ n: 10 }]);
   });
 });
 
-describe("a caller", () => {
-  it("needs a key, of any role", async () => {
+describe("a caller of the SQL endpoint", () => {
+  it("needs a key of any role", async () => {
     const query = "SELECT count(*) AS n FROM t";
-    expect((await ask({ query }, undefined, serving.client.withKey(""))).status).toBe(401);
+    expect((await send({ query }, undefined, joust.client.withKey(""))).status).toBe(401);
     for (const role of roles) {
-      const made = await joust(["key", "create", "--name", role, "--role", role, serving.root]);
-      const client = serving.client.withKey(/: (joust_\S+)/.exec(made.out)?.[1] ?? "");
-      expect((await ask({ query }, undefined, client)).json.rows).toEqual([{ n: 10 }]);
+      const { key } = await createKey(joust.root, role);
+      const client = joust.client.withKey(key);
+      expect((await send({ query }, undefined, client)).json.rows).toEqual([{ n: 10 }]);
     }
   });
 });

@@ -1,18 +1,18 @@
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items, stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { readyIndex } from "../../indexes/waiting.js";
-import { viewing } from "../../views/viewing.js";
-import { asking } from "./asking.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { waitForIndex } from "../../../harness/indexes.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { viewClient } from "../../views/view-client.js";
+import { sqlClient } from "./sql-client.js";
 
-const serving = useServer();
-const { answered, arrow, ask, plan, rows } = asking(serving);
-const { view } = viewing(serving);
+const joust = setupServer();
+const { sendOk, arrow, send, plan, rows } = sqlClient(joust);
+const { view } = viewClient(joust);
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createNamespace("ns");
   await client.createNamespace("ns$in");
   await client.createNamespace("ns$in$deep");
@@ -26,7 +26,7 @@ beforeAll(async () => {
   );
 });
 
-describe("a statement", () => {
+describe("an SQL statement", () => {
   it("filters, sorts and computes", async () => {
     expect(
       await rows(
@@ -39,7 +39,7 @@ describe("a statement", () => {
     ]);
   });
 
-  it("groups, joins, nests, unites and ranks", async () => {
+  it("groups, joins, nests, unions and ranks", async () => {
     expect(
       await rows(
         "SELECT category, count(*) AS n, max(price) AS top FROM t GROUP BY category HAVING max(price) > 48.5 ORDER BY 1",
@@ -81,7 +81,7 @@ describe("a statement", () => {
     ).toEqual([{ n: 60 }]);
   });
 
-  it("reads tables of nested namespaces in every form of their names", async () => {
+  it("reads tables of nested namespaces under every form of the name", async () => {
     for (const name of ["ns.Items", '"ns$Items"', '"ns"."Items"', "`ns`.`Items`"]) {
       expect(await rows(`SELECT count(*) AS n FROM ${name}`)).toEqual([{ n: 50 }]);
     }
@@ -96,38 +96,38 @@ describe("a statement", () => {
     expect(await rows('SELECT max(w.id) AS n FROM ns."in".deep.w')).toEqual([{ n: 2 }]);
   });
 
-  it("prefers a namespace that is called public to the root", async () => {
-    await serving.client.createNamespace("public");
-    await serving.client.createTable("public$t", items(7));
+  it("resolves public to a namespace of that name before the root", async () => {
+    await joust.client.createNamespace("public");
+    await joust.client.createTable("public$t", items(7));
     expect(await rows("SELECT count(*) AS n FROM public.t")).toEqual([{ n: 7 }]);
     expect(
       await rows(
         "SELECT table_schema AS s FROM information_schema.tables WHERE table_name = 't' ORDER BY 1",
       ),
     ).toEqual([{ s: "" }, { s: "public" }]);
-    await serving.client.ok("/v1/namespace/public/drop", { behavior: "Cascade" });
+    await joust.client.ok("/v1/namespace/public/drop", { behavior: "Cascade" });
     expect(await rows("SELECT count(*) AS n FROM public.t")).toEqual([{ n: 100 }]);
   });
 
-  it("reads materialized views as tables", async () => {
+  it("reads materialized views like tables", async () => {
     await view("cheap", "SELECT id, price FROM t WHERE price < 2");
     expect(await rows("SELECT count(*) AS n, max(price) AS top FROM cheap")).toEqual([
       { n: 4, top: 1.5 },
     ]);
   });
 
-  it("sees every write that was answered before it", async () => {
-    await serving.client.createTable("fresh", items(1));
+  it("sees every earlier write", async () => {
+    await joust.client.createTable("fresh", items(1));
     for (let n = 1; n < 6; n++) {
-      await serving.client.insert("fresh", items(1, { from: n }));
+      await joust.client.insert("fresh", items(1, { from: n }));
       expect(await rows("SELECT count(*) AS n FROM fresh")).toEqual([{ n: n + 1 }]);
     }
-    await serving.client.ok("/v1/table/fresh/delete", { predicate: "id < 4" });
+    await joust.client.ok("/v1/table/fresh/delete", { predicate: "id < 4" });
     expect(await rows("SELECT id FROM fresh ORDER BY id")).toEqual([{ id: 4 }, { id: 5 }]);
   });
 
-  it("reads versions and tags, beside the newest", async () => {
-    const { client } = serving;
+  it("reads versions and tags beside the latest version", async () => {
+    const { client } = joust;
     await client.createTable("history", items(10));
     await client.insert("history", items(10, { from: 10 }));
     await client.ok("/v1/table/history/tags/create", { tag: "first", version: 1 });
@@ -144,14 +144,14 @@ describe("a statement", () => {
     expect(await rows("SELECT max(history.id) AS m FROM history FOR VERSION AS OF 1")).toEqual([
       { m: 9 },
     ]);
-    const none = (at: string) => ask({ query: `SELECT 1 FROM history FOR VERSION AS OF ${at}` });
+    const none = (at: string) => send({ query: `SELECT 1 FROM history FOR VERSION AS OF ${at}` });
     expectFailure(await none("99"), 404, 11);
     expectFailure(await none("'none'"), 404, 8);
   });
 
   it("binds parameters as values", async () => {
     const name = "it's; DROP TABLE t --";
-    await serving.client.createTable("named", stream({ name: [type.text, [name, "b"]] }));
+    await joust.client.createTable("named", stream({ name: [type.text, [name, "b"]] }));
     expect(await rows("SELECT name FROM named WHERE name = $1", { parameters: [name] })).toEqual([
       { name },
     ]);
@@ -168,13 +168,13 @@ describe("a statement", () => {
         parameters: [null, true, [1, 2]],
       }),
     ).toEqual([{ a: null, b: true, c: true, d: [1, 2] }]);
-    const { text } = await answered(
+    const { text } = await sendOk(
       '{"query":"SELECT $1 AS a, $2 AS b","parameters":[9223372036854775807,-9223372036854775808]}' as unknown as object,
     );
     expect(text).toContain('{"a":"9223372036854775807","b":"-9223372036854775808"}');
   });
 
-  it("gives no more rows than the limit says", async () => {
+  it("returns at most the requested number of rows", async () => {
     expect(await rows("SELECT id FROM t ORDER BY id", { limit: 2 })).toEqual([
       { id: 0 },
       { id: 1 },
@@ -184,10 +184,10 @@ describe("a statement", () => {
     expect((await arrow("SELECT id FROM t", { limit: 7 })).numRows).toBe(7);
   });
 
-  it("is answered in the first form that Accept names", async () => {
+  it("returns the first format of Accept that is supported", async () => {
     const query = "SELECT id, name FROM t WHERE id < 2 ORDER BY id";
     const of = async (accept: string) => {
-      const { headers, bytes, text } = await answered({ query }, accept);
+      const { headers, bytes, text } = await sendOk({ query }, accept);
       return { type: headers.get("content-type"), bytes, text };
     };
     for (const accept of ["*/*", "application/vnd.apache.arrow.stream", "text/html"]) {
@@ -215,7 +215,7 @@ describe("a statement", () => {
 });
 
 describe("information_schema", () => {
-  it("shows the catalog's namespaces, tables and columns", async () => {
+  it("lists namespaces, tables and columns of the catalog", async () => {
     expect(await rows("SELECT * FROM information_schema.schemata ORDER BY schema_name")).toEqual(
       ["ns", "ns$in", "ns$in$deep", "public"].map((schema_name) => ({
         catalog_name: "joust",
@@ -255,40 +255,40 @@ describe("information_schema", () => {
       ),
     ).toEqual([{ many: true }]);
     expectFailure(
-      await ask({ query: "SELECT * FROM information_schema.views" }),
+      await send({ query: "SELECT * FROM information_schema.views" }),
       404,
       4,
       /schemata, tables/,
     );
   });
 
-  it("passes over a table that is only declared", async () => {
-    await serving.client.ok("/v1/table/declared/declare", {});
+  it("omits a table that is only declared", async () => {
+    await joust.client.ok("/v1/table/declared/declare", {});
     expect(
       await rows("SELECT table_name FROM information_schema.tables WHERE table_name = 'declared'"),
     ).toHaveLength(1);
     expect(
       await rows("SELECT 1 FROM information_schema.columns WHERE table_name = 'declared'"),
     ).toEqual([]);
-    expectFailure(await ask({ query: "SELECT 1 FROM declared" }), 404, 4, /no version yet/);
+    expectFailure(await send({ query: "SELECT 1 FROM declared" }), 404, 4, /no version yet/);
   });
 });
 
-describe("a plan", () => {
-  it("has filters, columns and limits at Lance's scan, and uses a scalar index", async () => {
-    await serving.client.createTable("indexed", items(1_000));
+describe("an SQL plan", () => {
+  it("pushes filters, columns and limits into Lance's scan and uses a scalar index", async () => {
+    await joust.client.createTable("indexed", items(1_000));
     const wanted = "SELECT name FROM indexed WHERE id = 5";
     expect(await plan(wanted)).not.toContain("ScalarIndexQuery");
-    await serving.client.ok("/v1/table/indexed/create_scalar_index", {
+    await joust.client.ok("/v1/table/indexed/create_scalar_index", {
       column: "id",
       index_type: "BTREE",
     });
-    await readyIndex(serving.client, "indexed", "id_idx");
-    const found = await plan(wanted);
-    expect(found).toContain("ScalarIndexQuery: query=[id = 5]@id_idx(BTree)");
-    expect(found).toMatch(/LanceRead: uri=indexed\/data, projection=\[name\]/);
-    expect(found).not.toContain("FilterExec");
-    expect(found).not.toContain(serving.root);
+    await waitForIndex(joust.client, "indexed", "id_idx");
+    const result = await plan(wanted);
+    expect(result).toContain("ScalarIndexQuery: query=[id = 5]@id_idx(BTree)");
+    expect(result).toMatch(/LanceRead: uri=indexed\/data, projection=\[name\]/);
+    expect(result).not.toContain("FilterExec");
+    expect(result).not.toContain(joust.root);
     expect(await rows(wanted)).toEqual([{ name: "item 5" }]);
     expect(await plan("SELECT id FROM indexed LIMIT 5")).toContain("range_before=Some(0..5)");
     expect(await plan("SELECT id FROM indexed WHERE price > 3")).toContain(
@@ -296,7 +296,7 @@ describe("a plan", () => {
     );
     const verbose = await rows("EXPLAIN VERBOSE SELECT id FROM indexed");
     expect(verbose[1].plan).toContain("id:Int64");
-    // Of a join, each side.
+    // Both sides of a join.
     const joined = await plan(
       "SELECT a.name FROM indexed a JOIN t ON a.id = t.id WHERE a.id = 7 AND t.price > 1",
     );

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
-import { useServer } from "../../../harness/use-server.js";
-import { backfilling } from "../../columns/backfill/backfilling.js";
-import { rows, search, textIndex, words } from "./texts.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { backfillClient } from "../../columns/backfill/backfill-client.js";
+import { rows, search, textIndex, words } from "./text-tables.js";
 
-// Without upkeep the rows that are written stay in no segment.
-const serving = useServer({ args: ["--maintenance", "off"] });
-const { compute, fill } = backfilling(serving);
+// Without maintenance the written rows stay unindexed.
+const joust = setupServer({ args: ["--maintenance", "off"] });
+const { compute, fill } = backfillClient(joust);
 
-it("texts that a backfill brings are found in rows that no segment has", async () => {
-  const { client } = serving;
-  const found = async (query: string) => {
+it("a text search finds backfilled values in rows without index coverage", async () => {
+  const { client } = joust;
+  const result = async (query: string) => {
     const ids = await search(client, "t", { ...words(query, ["loud"]), k: 100 });
     return ids.sort((a, b) => a - b);
   };
@@ -18,10 +18,10 @@ it("texts that a backfill brings are found in rows that no segment has", async (
   await fill("t", "loud");
   await textIndex(client, "t", { column: "loud" });
   await client.insert("t", rows([1, 2].map((id) => ({ id, title: "new", body: null }))));
-  // The rows that are new have no such text yet.
-  expect(await found("loud")).toEqual([0]);
+  // The new rows have no value yet.
+  expect(await result("loud")).toEqual([0]);
   await fill("t", "loud", { where: "id = 1" });
-  expect(await found("loud")).toEqual([0, 1]);
+  expect(await result("loud")).toEqual([0, 1]);
   await fill("t", "loud");
-  expect(await found("loud")).toEqual([0, 1, 2]);
+  expect(await result("loud")).toEqual([0, 1, 2]);
 });

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { structured, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { structured, textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable(
     "t",
     stream({
@@ -21,25 +21,25 @@ beforeAll(async () => {
 });
 
 const highlights = async (query: object, highlight: object) => {
-  const found = await serving.client.query("t", { vector: {}, ...query, highlight });
-  expect(found.schema.fields.at(-1)?.name).toBe("_highlights");
-  return JSON.parse(JSON.stringify(found.toArray()[0]._highlights));
+  const result = await joust.client.query("t", { vector: {}, ...query, highlight });
+  expect(result.schema.fields.at(-1)?.name).toBe("_highlights");
+  return JSON.parse(JSON.stringify(result.toArray()[0]._highlights));
 };
 
 describe("highlights", () => {
-  it("mark words by their stems, escaped", async () => {
+  it("mark words by their stem and escape HTML", async () => {
     expect(await highlights(words("run"), {})).toEqual({
       title: ["<em>Running</em> &lt;fast&gt; &amp; far"],
       tags: ["<em>runs</em>", "a <em>run</em>"],
     });
   });
 
-  it("have the columns, the tags and the number that were asked for", async () => {
+  it("have the requested columns, tags and count", async () => {
     const style = { columns: ["tags"], pre_tag: "[", post_tag: "]", fragments: 1, max_chars: 10 };
     expect(await highlights(words("run"), style)).toEqual({ tags: ["[runs]"] });
   });
 
-  it("mark fuzzy words and phrases", async () => {
+  it("mark fuzzy matches and phrases", async () => {
     const fuzzy = structured({ match: { column: "title", terms: "runing", fuzziness: 2 } });
     expect((await highlights(fuzzy, {})).title[0]).toMatch(/^<em>Running<\/em>/);
     const phrase = structured({ phrase: { column: "title", terms: "running fast" } });
@@ -48,7 +48,7 @@ describe("highlights", () => {
     );
   });
 
-  it("mark the words of columns that are searched as one", async () => {
+  it("mark words of columns that are searched as one", async () => {
     const combined = { query: "run fast", columns: ["title", "tags"], operator: "And" };
     expect(await highlights(structured({ combined_fields: combined }), {})).toEqual({
       title: ["<em>Running</em> &lt;<em>fast</em>&gt; &amp; far"],
@@ -59,10 +59,10 @@ describe("highlights", () => {
   it.each<[string, object, RegExp]>([
     ["a column that is not searched", { columns: ["id"] }, /`id`/],
     ["no passages", { fragments: 0 }, /fragments/],
-    ["passages without letters", { max_chars: 0 }, /max_chars/],
+    ["passages of zero length", { max_chars: 0 }, /max_chars/],
     ["a tag that is too long", { pre_tag: "x".repeat(200) }, /pre_tag/],
-  ])("are refused for %s", async (_, highlight, detail) => {
+  ])("are rejected for %s", async (_, highlight, detail) => {
     const body = { k: 1, vector: {}, ...words("run"), highlight };
-    expectFailure(await serving.client.post("/v1/table/t/query", body), 400, 13, detail);
+    expectFailure(await joust.client.post("/v1/table/t/query", body), 400, 13, detail);
   });
 });

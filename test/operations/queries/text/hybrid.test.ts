@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 const near = { vector: { single_vector: [0, 0] } };
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   for (const [id, index_type] of [
     ["own", "FTS"],
     ["native", "INVERTED"],
@@ -33,13 +33,13 @@ beforeAll(async () => {
   }
 });
 
-describe.each(["own", "native"])("a search by vector and by text at once (%s)", (table) => {
+describe.each(["own", "native"])("a hybrid search (%s)", (table) => {
   const search = async (body: object) => {
-    const found = await serving.client.query(table, { ...near, ...words("cat"), ...body });
-    return found.toArray().map((row) => ({ ...row.toJSON(), id: Number(row.id) }));
+    const result = await joust.client.query(table, { ...near, ...words("cat"), ...body });
+    return result.toArray().map((row) => ({ ...row.toJSON(), id: Number(row.id) }));
   };
 
-  it("puts the rows of both in one order", async () => {
+  it("merges the rows of both searches into one order", async () => {
     const rows = await search({ k: 3, columns: { column_names: ["id"] } });
     expect(rows.map((row) => row.id)).toEqual([2, 1, 3]);
     const [both, , close] = rows;
@@ -51,7 +51,7 @@ describe.each(["own", "native"])("a search by vector and by text at once (%s)", 
     expect(Object.keys(both)).toEqual(["id", "_distance", "_score", "_relevance_score"]);
   });
 
-  it("takes filters, offsets and weights", async () => {
+  it("applies filters, offsets and weights", async () => {
     const ids = async (body: object) => (await search(body)).map((row) => row.id);
     expect(await ids({ k: 10, filter: "id != 2" })).toEqual([1, 3, 4]);
     const [, ...rest] = await ids({ k: 3 });
@@ -64,15 +64,15 @@ describe.each(["own", "native"])("a search by vector and by text at once (%s)", 
     expect((await ids(weighted(1)))[0]).toBe(3);
   });
 
-  it("shows both sides in its plan", async () => {
+  it("shows both searches in its plan", async () => {
     const query = { k: 2, ...near, ...words("cat") };
-    const { client } = serving;
+    const { client } = joust;
     const plan = await client.ok(`/v1/table/${table}/explain_plan`, { query });
     for (const part of [/Fuse: reciprocal rank/, /MatchQuery/, /KNN|ANN/])
       expect(plan).toMatch(part);
     const analyzed = await client.ok(`/v1/table/${table}/analyze_plan`, query);
     expect(analyzed).toMatch(/^AnalyzeExec /);
-    // Who finds the texts, joust or Lance, depends on the index.
+    // Either joust or Lance executes the text search, depending on the index.
     for (const step of ["(TextMatch|ProjectionExec)", "KNNVectorDistance"]) {
       expect(analyzed).toMatch(new RegExp(` ${step}: .*, metrics=\\[output_rows=2, elapsed=`));
     }
@@ -93,8 +93,8 @@ describe.each(["own", "native"])("a search by vector and by text at once (%s)", 
       },
       /one vector/,
     ],
-  ])("is refused with %j", async (body, detail) => {
+  ])("rejects %j", async (body, detail) => {
     const query = { k: 1, ...near, ...words("cat"), ...body };
-    expectFailure(await serving.client.post(`/v1/table/${table}/query`, query), 400, 13, detail);
+    expectFailure(await joust.client.post(`/v1/table/${table}/query`, query), 400, 13, detail);
   });
 });

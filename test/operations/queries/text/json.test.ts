@@ -1,12 +1,12 @@
 import { Field, Int64, Schema, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { search, structured, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { search, structured, textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 
-/** Documents as a body of create and insert: a column of JSON beside an id. */
+/** Documents for create and insert: an id and a JSON column. */
 function documents(all: readonly (readonly [id: number, document: unknown])[]): Uint8Array {
   const json = new Map([["ARROW:extension:name", "arrow.json"]]);
   const schema = new Schema([
@@ -30,13 +30,13 @@ const first = documents([
 ]);
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("docs", first);
 });
 
-describe("a text index on JSON", () => {
+describe("a text index on a JSON column", () => {
   it("finds all strings of a document", async () => {
-    const { client } = serving;
+    const { client } = joust;
     const entry = await textIndex(client, "docs", { column: "meta", name: "all" });
     expect(entry).toMatchObject({ columns: ["meta"], index_type: "FTS" });
     expect((await search(client, "docs", words("red", ["meta"]))).sort()).toEqual([1, 2, 3]);
@@ -50,31 +50,31 @@ describe("a text index on JSON", () => {
     ["meta.author.`full.name`", "blue", [1]],
     ["meta.tags", "green red", [2]],
     ["meta.none", "red", []],
-  ])("finds those of a path: %s", async (column, query, expected) => {
-    const { client } = serving;
+  ])("finds the strings of one path: %s", async (column, query, expected) => {
+    const { client } = joust;
     const id = `path${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, first);
     await textIndex(client, id, { column, name: "by_path", with_position: true });
-    const found = (body: object) => search(client, id, body).then((ids) => ids.sort());
-    expect(await found(words(query))).toEqual(expected);
-    expect(await found(words(query, [column]))).toEqual(expected);
+    const searchIds = (body: object) => search(client, id, body).then((ids) => ids.sort());
+    expect(await searchIds(words(query))).toEqual(expected);
+    expect(await searchIds(words(query, [column]))).toEqual(expected);
     const match = { match: { column, terms: query, fuzziness: 0 } };
-    expect(await found(structured(match))).toEqual(expected);
+    expect(await searchIds(structured(match))).toEqual(expected);
 
     await client.insert(id, documents([[9, { none: { deep: "red" }, title: "red" }]]));
     const more = column === "meta.title" || column === "meta.none" ? [...expected, 9] : expected;
-    expect(await found(words(query))).toEqual(more);
+    expect(await searchIds(words(query))).toEqual(more);
   });
 
-  it("has a name of its own for each path, and passages", async () => {
-    const { client } = serving;
+  it("has a default name per path and supports highlights", async () => {
+    const { client } = joust;
     await client.createTable("two", first);
     const title = await textIndex(client, "two", { column: "meta.title" });
     expect(title).toMatchObject({ index_name: "meta.title_idx", columns: ["meta.title"] });
     await textIndex(client, "two", { column: "meta.tags" });
     const highlight = async (query: object) => {
-      const found = await client.query("two", { vector: {}, ...query, highlight: {} });
-      return JSON.parse(JSON.stringify(found.getChild("_highlights")?.toArray()));
+      const searchIds = await client.query("two", { vector: {}, ...query, highlight: {} });
+      return JSON.parse(JSON.stringify(searchIds.getChild("_highlights")?.toArray()));
     };
     expect(await highlight(words("fox frog", ["meta.title", "meta.tags"]))).toEqual(
       expect.arrayContaining([
@@ -88,14 +88,18 @@ describe("a text index on JSON", () => {
     expectFailure(await client.post("/v1/table/two/query", gone), 400, 13, /meta.title/);
   });
 
-  it("finds rows whose JSON is returned as in any other query", async () => {
-    const { client } = serving;
+  it("returns matching JSON like any other query", async () => {
+    const { client } = joust;
     await client.createTable("returned", first);
     await textIndex(client, "returned", { column: "meta" });
     const meta = async (query: object) => {
-      const found = await client.query("returned", { k: 1, vector: {}, ...query });
-      const field = found.schema.fields.find(({ name }) => name === "meta");
-      return { type: `${field?.type}`, metadata: field?.metadata, document: found.get(0)?.meta };
+      const searchIds = await client.query("returned", { k: 1, vector: {}, ...query });
+      const field = searchIds.schema.fields.find(({ name }) => name === "meta");
+      return {
+        type: `${field?.type}`,
+        metadata: field?.metadata,
+        document: searchIds.get(0)?.meta,
+      };
     };
     const plain = await meta({ filter: "id = 2" });
     expect(plain.metadata?.get("ARROW:extension:name")).toBe("arrow.json");
@@ -104,8 +108,8 @@ describe("a text index on JSON", () => {
     expect(await meta({ filter: "id > 1", order_by })).toEqual(plain);
   });
 
-  it("is refused on a path of what is no JSON", async () => {
-    const { client } = serving;
+  it("is rejected on a path of a column that is not JSON", async () => {
+    const { client } = joust;
     const create = (column: string) =>
       client.post("/v1/table/docs/create_index", { column, index_type: "FTS" });
     expectFailure(await create("id.title"), 404, 12, /id.title/);

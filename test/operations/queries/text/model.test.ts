@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { random, stream, type } from "../../../harness/arrow.js";
-import { eventually } from "../../../harness/eventually.js";
+import { waitForIndex } from "../../../harness/indexes.js";
+import { waitForJobResult } from "../../../harness/jobs.js";
 import { type Server, startServer } from "../../../harness/server.js";
 import { removeDir, tempDir } from "../../../harness/temp.js";
-import { doneJob } from "../../../jobs/waiting.js";
-import { readyIndex } from "../../indexes/waiting.js";
+import { waitFor } from "../../../harness/wait-for.js";
 import { type Query, search, structure, type Text } from "./oracle.js";
-import { structured, textIndex } from "./texts.js";
+import { structured, textIndex } from "./text-tables.js";
 
-/** Rows of one write that make the index be caught up, and how many there may be at all. */
+/** Number of unindexed rows that triggers index maintenance, and the maximum number of rows. */
 const many = 300;
 const most = 2_000;
 
@@ -24,13 +24,13 @@ afterAll(async () => {
   removeDir(root);
 });
 
-/** Kills the server in the middle of whatever it does, and starts it again. */
+/** Kills the server at any point and restarts it. */
 async function crash(): Promise<void> {
   await server.kill();
   server = await startServer({ root });
 }
 
-/** Texts are indexed word by word, as the oracle takes them. */
+/** The index splits texts at spaces, like the model. */
 const plainly = {
   base_tokenizer: "whitespace",
   lower_case: false,
@@ -43,14 +43,14 @@ const plainly = {
 const seconds = Number(process.env.JOUST_MODEL_SECONDS ?? 20);
 const seed = Number(process.env.JOUST_TEST_SEED ?? Date.now() % 2 ** 31);
 
-/** A line of versions: `undefined` is the main branch. Rows are never changed, only replaced. */
+/** The versions of a branch; `undefined` is main. Rows are never changed, only replaced. */
 interface Branch {
   readonly name: string | undefined;
   readonly versions: Map<number, readonly Text[]>;
 }
 
 it(
-  "searches find what is there at every version, whatever has happened",
+  "a text search at any version equals a simple model after any sequence of changes",
   async () => {
     console.log(`text model test: JOUST_TEST_SEED=${seed} JOUST_MODEL_SECONDS=${seconds}`);
     const end = Date.now() + seconds * 1000;
@@ -95,7 +95,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     branch.versions.delete(await version(branch));
     branch.versions.set(await version(branch), rows);
   };
-  // The versions before the index are searched with other words.
+  // Versions before the index exists are searched with another query.
   await textIndex(client, id, { column: "text", ...plainly });
   await keep(branches[0] as Branch, first);
 
@@ -110,15 +110,15 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     return client.ok(path("create_index"), index);
   };
   const caughtUp = () =>
-    eventually(
+    waitFor(
       "the index is caught up",
-      async () => (await readyIndex(client, id, "text_idx")).num_unindexed_rows < many,
+      async () => (await waitForIndex(client, id, "text_idx")).num_unindexed_rows < many,
       { timeoutMs: 60_000 },
     );
   const crashed = async () => {
     await crash();
     client = server.client;
-    await readyIndex(client, id, "text_idx");
+    await waitForIndex(client, id, "text_idx");
   };
 
   const steps: Record<string, (branch: Branch, rows: readonly Text[]) => Promise<readonly Text[]>> =
@@ -139,7 +139,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
         if (branch.name !== undefined || rows.length > most) return rows;
         const more = Array.from({ length: many }, fresh);
         await client.insert(id, body(more));
-        // Upkeep begins some seconds after the last write.
+        // Maintenance starts some seconds after the last write.
         await sleep(2_900 + below(1_600));
         await crashed();
         return [...rows, ...more];
@@ -153,7 +153,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       },
       async compaction(branch, rows) {
         const { job_id } = await client.ok(path("compact"), on(branch));
-        await doneJob(client, job_id);
+        await waitForJobResult(client, job_id);
         return rows;
       },
       async "deletion of most rows"(branch, rows) {
@@ -205,7 +205,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       async rebuild(branch, rows) {
         if (branch.name !== undefined) return rows;
         await rebuild();
-        await readyIndex(client, id, "text_idx");
+        await waitForIndex(client, id, "text_idx");
         return rows;
       },
       async "a rebuild that is given up"(branch, rows) {
@@ -216,7 +216,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
         for (const { job_id, table } of jobs) {
           if (table === id) await client.ok("/v1/jobs/cancel", { job_id });
         }
-        await readyIndex(client, id, "text_idx");
+        await waitForIndex(client, id, "text_idx");
         return rows;
       },
       async branch(branch, rows) {
@@ -236,7 +236,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     history.push(`${name} on ${branch.name ?? "main"}`);
     const change = steps[name] as (typeof steps)[string];
     await keep(branch, await change(branch, current(branch).rows));
-    for (let ask = 0; ask < 4; ask++) {
+    for (let send = 0; send < 4; send++) {
       const asked = pick(branches);
       const [number, rows] =
         below(2) === 0 ? pick([...asked.versions]) : [undefined, current(asked).rows];
@@ -262,7 +262,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     const query = below(3) === 0 ? boolean() : leaf();
     const filter = below(3) === 0 ? some(rows) : undefined;
     const k = pick([1, 5, 100]);
-    const found = await client.query(id, {
+    const result = await client.query(id, {
       k,
       vector: {},
       ...structured(structure("text", query)),
@@ -275,7 +275,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
       .sort(([, a], [, b]) => b - a);
     const context = () =>
       `seed ${seed}, ${branch.name ?? "main"} at ${number ?? "newest"}, after\n${history.join("\n")}\n${JSON.stringify({ query, filter: filter?.sql, k })}`;
-    const hits = found.toArray().map((row) => ({ id: Number(row.id), score: row._score }));
+    const hits = result.toArray().map((row) => ({ id: Number(row.id), score: row._score }));
     expect(hits.length, context()).toBe(Math.min(k, expected.length));
     const scores = new Map(expected);
     hits.forEach((hit, rank) => {

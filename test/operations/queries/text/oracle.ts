@@ -1,11 +1,11 @@
-/** Full-text search computed plainly: BM25 over the rows of one state of a table. */
+/** A simple full-text search: BM25 over the rows of one table state. */
 
 export interface Text {
   readonly id: number;
   readonly text: string | null;
 }
 
-/** What is asked; words are split at spaces and nothing else is done to them. */
+/** A query; words are split at spaces without further analysis. */
 export type Query =
   | { readonly kind: "match"; readonly words: string[]; readonly all: boolean }
   | { readonly kind: "phrase"; readonly words: string[] }
@@ -18,7 +18,7 @@ export type Query =
 
 type Scores = Map<number, number>;
 
-/** Every row that is found, with its score. */
+/** Every matching row with its score. */
 export function search(rows: readonly Text[], query: Query): Scores {
   const documents = new Map<number, string[]>();
   for (const { id, text } of rows) {
@@ -31,8 +31,8 @@ function evaluate(documents: Map<number, string[]>, query: Query): Scores {
   switch (query.kind) {
     case "match": {
       const each = query.words.map((word) => phrase(documents, [word]));
-      const found = sum(each);
-      return query.all ? keep(found, (id) => each.every((scores) => scores.has(id))) : found;
+      const result = sum(each);
+      return query.all ? keep(result, (id) => each.every((scores) => scores.has(id))) : result;
     }
     case "phrase":
       return phrase(documents, query.words);
@@ -56,28 +56,28 @@ function phrase(documents: Map<number, string[]>, words: string[]): Scores {
   const rarity = words
     .map((word) => [...documents.values()].filter((own) => own.includes(word)).length)
     .reduce((sum, n) => sum + Math.log(1 + (total - n + 0.5) / (n + 0.5)), 0);
-  const found: Scores = new Map();
+  const result: Scores = new Map();
   for (const [id, own] of documents) {
     const times = own.filter((_, at) => words.every((word, i) => own[at + i] === word)).length;
     if (times === 0) continue;
     const length = 1.2 * (0.25 + (0.75 * own.length) / mean);
-    found.set(id, (rarity * 2.2 * times) / (times + length));
+    result.set(id, (rarity * 2.2 * times) / (times + length));
   }
-  return found;
+  return result;
 }
 
 function sum(all: Scores[]): Scores {
-  const found: Scores = new Map();
+  const result: Scores = new Map();
   for (const scores of all) {
-    for (const [id, score] of scores) found.set(id, (found.get(id) ?? 0) + score);
+    for (const [id, score] of scores) result.set(id, (result.get(id) ?? 0) + score);
   }
-  return found;
+  return result;
 }
 
 const keep = (scores: Scores, wanted: (id: number) => boolean): Scores =>
   new Map([...scores].filter(([id]) => wanted(id)));
 
-/** The wire form. */
+/** The request form of a query. */
 export function structure(column: string, query: Query): object {
   const terms = query.kind === "boolean" ? "" : query.words.join(" ");
   switch (query.kind) {

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { type Row, rows, search, structured, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { type Row, rows, search, structured, textIndex, words } from "./text-tables.js";
 
-const serving = useServer({ args: ["--maintenance", "off"] });
-const find = (body: object) => search(serving.client, "t", body);
+const joust = setupServer({ args: ["--maintenance", "off"] });
+const find = (body: object) => search(joust.client, "t", body);
 const match = (column: string, terms: string, more: object = {}) => ({
   match: { column, terms, fuzziness: 0, ...more },
 });
-/** Says nothing of fuzziness. */
+/** The query has no fuzziness member. */
 const exact = (terms: string, more: object = {}) => ({
   match: { column: "title", terms, ...more },
 });
@@ -24,30 +24,30 @@ const library: Row[] = [
 ];
 
 beforeAll(async () => {
-  const { client } = serving;
+  const { client } = joust;
   await client.createTable("t", rows(library));
   await textIndex(client, "t", { column: "title", with_position: true });
   await textIndex(client, "t", { column: "body", with_position: true });
 });
 
-describe("a text query", () => {
+describe("a text search", () => {
   it.each<[string, object, number[]]>([
     ["words of one column", words("fox", ["title"]), [1]],
-    ["words of every column, each row with its best", words("fox"), [3, 1]],
+    ["words of every column with the best score per row", words("fox"), [3, 1]],
     ["any of the words", words("red bird", ["title"]), [4, 1, 2]],
     ["a phrase in quotes", words('"quick brown"', ["body"]), [1, 4]],
     ["a phrase over every column", words('"red dog"'), [2]],
     ["all of the words", structured(match("title", "red dog", { operator: "And" })), [2]],
-    ["a word that is nearly there", structured(match("title", "falcom", { fuzziness: 1 })), [5]],
+    ["a word with a spelling error", structured(match("title", "falcom", { fuzziness: 1 })), [5]],
     [
-      "fuzzy words, the word itself first",
+      "fuzzy words after the exact word",
       structured(match("title", "falcon", { fuzziness: "auto" })),
       [5, 6],
     ],
-    ["words as they are without fuzziness", structured(exact("falcon")), [5]],
-    ["words as they are where it is null", structured(exact("falcon", { fuzziness: null })), [5]],
+    ["exact words without fuzziness", structured(exact("falcon")), [5]],
+    ["exact words with null fuzziness", structured(exact("falcon", { fuzziness: null })), [5]],
     [
-      "words as they are in several queries",
+      "exact words in several queries",
       structured({ multi_match: { match_queries: [exact("falcon").match, exact("red").match] } }),
       [5, 1, 2],
     ],
@@ -57,15 +57,15 @@ describe("a text query", () => {
       [5],
     ],
     [
-      "a fixed beginning",
+      "a fixed prefix",
       structured(match("title", "falcon", { fuzziness: 2, prefix_length: 4 })),
       [5],
     ],
     ["a phrase", structured(phrase("body", "quick brown")), [1, 4]],
-    ["a phrase whose words are apart", structured(phrase("body", "quick fox", 1)), [1]],
-    ["no phrase whose words are too far apart", structured(phrase("body", "quick fox")), []],
+    ["a phrase with a slop", structured(phrase("body", "quick fox", 1)), [1]],
+    ["no phrase beyond the slop", structured(phrase("body", "quick fox")), []],
     [
-      "several queries, the best counting",
+      "several queries with the best score",
       structured({
         multi_match: {
           match_queries: [
@@ -77,7 +77,7 @@ describe("a text query", () => {
       [2, 3, 1],
     ],
     [
-      "what must and must not be there, in one column",
+      "rows with must and must_not terms in one column",
       structured({
         boolean: {
           must: [match("title", "dog")],
@@ -88,7 +88,7 @@ describe("a text query", () => {
       [2],
     ],
     [
-      "what must and must not be there, in several columns",
+      "rows with must and must_not terms in several columns",
       structured({
         boolean: {
           must: [match("body", "fox")],
@@ -99,14 +99,14 @@ describe("a text query", () => {
       [1],
     ],
     [
-      "what should be there, raising what must",
+      "rows with must terms ranked by should terms",
       structured({
         boolean: { must: [match("title", "dog")], should: [match("body", "fox")], must_not: [] },
       }),
       [3, 2],
     ],
     [
-      "less for what is unwanted",
+      "rows with a negative boost ranked lower",
       structured({
         boost: {
           positive: match("title", "red"),
@@ -117,54 +117,54 @@ describe("a text query", () => {
       [2, 1],
     ],
     [
-      "several columns as one text",
+      "words across several columns as one text",
       structured({
         combined_fields: { query: "blue fox", columns: ["title", "body"], operator: "And" },
       }),
       [3],
     ],
-    ["no word at all", words(""), []],
-    ["stop words only", words("the of"), []],
+    ["nothing for an empty query", words(""), []],
+    ["nothing for stop words only", words("the of"), []],
   ])("finds %s", async (_, query, expected) => {
     expect(await find(query)).toEqual(expected);
   });
 
-  it("scores are of the rows that are there, and equal ones come by age", async () => {
-    const found = await serving.client.query("t", {
+  it("scores live rows only and orders equal scores by age", async () => {
+    const result = await joust.client.query("t", {
       vector: {},
       ...words("red", ["title"]),
       with_row_id: true,
     });
-    expect(found.schema.fields.map((field) => field.name)).toEqual([
+    expect(result.schema.fields.map((field) => field.name)).toEqual([
       "id",
       "title",
       "body",
       "_score",
       "_rowid",
     ]);
-    expect(String(found.schema.fields[3]?.type)).toBe("Float32");
-    expect(String(found.schema.fields[4]?.type)).toBe("Uint64");
-    const [first, second] = found.toArray();
+    expect(String(result.schema.fields[3]?.type)).toBe("Float32");
+    expect(String(result.schema.fields[4]?.type)).toBe("Uint64");
+    const [first, second] = result.toArray();
     // ln(1 + (6 - 2 + 0.5) / (2 + 0.5)) x 2.2 / (1 + 1.2 x (0.25 + 0.75 x 2 / (10 / 6)))
     expect(first._score).toBeCloseTo(0.9517, 3);
     expect(second._score).toBe(first._score);
     expect(second._rowid).toBeGreaterThan(first._rowid);
   });
 
-  it("a boost counts", async () => {
+  it("multiplies scores by a boost", async () => {
     const score = async (boost: number) => {
-      const found = await serving.client.query("t", {
+      const result = await joust.client.query("t", {
         vector: {},
         ...structured(match("title", "red", { boost })),
       });
-      return found.toArray()[0]._score;
+      return result.toArray()[0]._score;
     };
     expect(await score(3)).toBeCloseTo(3 * (await score(1)), 5);
   });
 });
 
-describe("a text query goes with", () => {
-  it("a filter before or after it", async () => {
+describe("a text search can be combined with", () => {
+  it("a filter before or after the search", async () => {
     const dogs = { ...words("dog", ["title", "body"]), filter: "id > 1" };
     expect(await find({ ...dogs, k: 1 })).toEqual([2]);
     expect(await find({ ...words("fox"), filter: "id = 1", k: 1 })).toEqual([1]);
@@ -173,24 +173,24 @@ describe("a text query goes with", () => {
     expect(await find({ ...words("fox"), filter: "id > 100" })).toEqual([]);
   });
 
-  it("an offset, no rows, and all rows", async () => {
+  it("an offset, zero rows and all rows", async () => {
     const all = await find({ ...words("dog fox"), k: 100 });
     expect(all).toHaveLength(3);
     expect(await find({ ...words("dog fox"), k: 1, offset: 1 })).toEqual([all[1]]);
     expect(await find({ ...words("dog fox"), k: 10, offset: 10 })).toEqual([]);
     expect(await find({ ...words("dog fox"), k: 0 })).toEqual([]);
     const unlimited = `{"k":9223372036854775807,"vector":[],"full_text_query":{"query":"dog fox"}}`;
-    expect((await serving.client.post("/v1/table/t/query", unlimited)).status).toBe(200);
+    expect((await joust.client.post("/v1/table/t/query", unlimited)).status).toBe(200);
   });
 
   it("any columns and expressions", async () => {
     const names = async (columns: object) => {
-      const found = await serving.client.query("t", { vector: {}, ...words("fox"), columns });
-      return [found.schema.fields.map((field) => field.name), found.toArray()] as const;
+      const result = await joust.client.query("t", { vector: {}, ...words("fox"), columns });
+      return [result.schema.fields.map((field) => field.name), result.toArray()] as const;
     };
     const [plain] = await names({ column_names: ["body", "ID"] });
     expect(plain).toEqual(["body", "ID", "_score"]);
-    const [order, found] = await names({
+    const [order, result] = await names({
       column_aliases: {
         twice: "_score * 2",
         s: "_score",
@@ -200,20 +200,20 @@ describe("a text query goes with", () => {
       },
     });
     expect(order).toEqual(["twice", "s", "next", "row", "up", "_score"]);
-    expect(found[0]).toMatchObject({ next: 4n, up: "BLUE DOG" });
-    expect(found[0].twice).toBeCloseTo(2 * found[0].s, 5);
+    expect(result[0]).toMatchObject({ next: 4n, up: "BLUE DOG" });
+    expect(result[0].twice).toBeCloseTo(2 * result[0].s, 5);
     const mixed = await names({ column_aliases: { mix: "_score + id" } });
     expect(mixed[1][0].mix).toBeCloseTo(mixed[1][0]._score + 3, 4);
   });
 
-  it("an order of its own", async () => {
+  it("an explicit order", async () => {
     const order_by = [{ column_name: "id", ascending: false }];
     expect(await find({ ...words("dog fox"), order_by })).toEqual([3, 2, 1]);
     expect(await find({ ...words("dog fox"), order_by, k: 1, offset: 1 })).toHaveLength(1);
   });
 });
 
-describe("a text query is refused", () => {
+describe("an invalid text search is rejected", () => {
   it.each<[string, object, RegExp]>([
     ["an unknown column", words("fox", ["nope"]), /nope/],
     ["no query", { full_text_query: {} }, /query/],
@@ -228,22 +228,22 @@ describe("a text query is refused", () => {
       /one of/,
     ],
     ["an unknown kind", structured({ regex: { terms: "a" } }), /regex/],
-    ["an operator that is none", structured(match("title", "a", { operator: "xor" })), /And or Or/],
+    ["an unknown operator", structured(match("title", "a", { operator: "xor" })), /And or Or/],
     ["too many edits", structured(match("title", "a", { fuzziness: 9 })), /fuzziness/],
     [
-      "nothing that could be found",
+      "a query without a term",
       structured({ boolean: { must: [], should: [], must_not: [] } }),
       /must/,
     ],
-    ["too long a text", words("word ".repeat(10_000)), /bytes/],
+    ["a text that is too long", words("word ".repeat(10_000)), /bytes/],
   ])("for %s", async (_, query, detail) => {
-    const reply = await serving.client.post("/v1/table/t/query", { k: 1, vector: {}, ...query });
+    const reply = await joust.client.post("/v1/table/t/query", { k: 1, vector: {}, ...query });
     expect(reply.json.detail).toMatch(detail);
     expect(reply.status === 400 || reply.status === 404).toBe(true);
   });
 
-  it("with a vector at once", async () => {
-    const reply = await serving.client.post("/v1/table/t/query", {
+  it("for an additional vector", async () => {
+    const reply = await joust.client.post("/v1/table/t/query", {
       k: 1,
       vector: { single_vector: [1] },
       ...words("fox"),
@@ -252,12 +252,12 @@ describe("a text query is refused", () => {
   });
 });
 
-describe("rows are found as soon as they are there, and no longer", () => {
+describe("text search results follow", () => {
   const at = (version: number, query: object) =>
-    search(serving.client, "fresh", { ...query, version });
+    search(joust.client, "fresh", { ...query, version });
 
-  it("through inserts, updates, deletes and versions", async () => {
-    const { client } = serving;
+  it("inserts, updates, deletes and versions", async () => {
+    const { client } = joust;
     const word = (id: number, title: string) => ({ id, title, body: null });
     await client.createTable("fresh", rows([word(1, "old cat"), word(2, "old dog")]));
     await textIndex(client, "fresh", { column: "title" });
@@ -281,7 +281,7 @@ describe("rows are found as soon as they are there, and no longer", () => {
     expect(await search(client, "fresh", words("old"))).toEqual([]);
     expect(await search(client, "fresh", words("dog"))).toEqual([4]);
 
-    // An update of another column moves the row and leaves its text.
+    // An update of another column moves the row and keeps its text.
     await client.ok("/v1/table/fresh/update", { predicate: "id = 3", updates: [["body", "'x'"]] });
     expect(await search(client, "fresh", words("cat"))).toEqual([2, 3]);
 
@@ -296,8 +296,8 @@ describe("rows are found as soon as they are there, and no longer", () => {
     expect(await search(client, "fresh", words("cat"))).toEqual([1, 3]);
   });
 
-  it("on branches too", async () => {
-    const { client } = serving;
+  it("changes on branches", async () => {
+    const { client } = joust;
     const word = (id: number, title: string) => ({ id, title, body: null });
     await client.createTable("forked", rows([word(1, "cat"), word(2, "dog")]));
     await textIndex(client, "forked", { column: "title" });
@@ -309,9 +309,9 @@ describe("rows are found as soon as they are there, and no longer", () => {
   });
 });
 
-describe("plans of text queries", () => {
-  it("tell terms after analysis, segments, the tail, filters and hits", async () => {
-    const { client } = serving;
+describe("the plan of a text search", () => {
+  it("names the analyzed terms, segments, unindexed rows, filters and hits", async () => {
+    const { client } = joust;
     await client.createTable("plans", rows(library));
     await textIndex(client, "plans", { column: "title" });
     await client.insert("plans", rows([{ id: 7, title: "foxes", body: null }]));
@@ -340,6 +340,6 @@ describe("plans of text queries", () => {
     });
     expect(after).toMatch(/FilterExec: id > Int64\(0\)/);
     expect(after).not.toContain("full_filter=id > Int64(0)");
-    expect(analyzed).not.toContain(serving.root);
+    expect(analyzed).not.toContain(joust.root);
   });
 });

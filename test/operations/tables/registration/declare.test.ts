@@ -2,22 +2,22 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStream, items, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 const declare = (id: string, body: object = {}) =>
-  serving.client.post(`/v1/table/${id}/declare`, body);
+  joust.client.post(`/v1/table/${id}/declare`, body);
 const describeTable = (id: string, body: object = {}) =>
-  serving.client.post(`/v1/table/${id}/describe`, body);
+  joust.client.post(`/v1/table/${id}/describe`, body);
 
-beforeAll(() => serving.client.createNamespace("ns"));
+beforeAll(() => joust.client.createNamespace("ns"));
 
 describe("a declared table", () => {
-  it("has a name, a place and properties, but no version and no schema", async () => {
+  it("has a name, a location and properties but no version and no schema", async () => {
     const answer = await declare("plain", { properties: { team: "x" }, vend_credentials: true });
     expect(answer.status).toBe(200);
-    const location = join(serving.root, "plain.lance");
+    const location = join(joust.root, "plain.lance");
     expect(answer.json).toEqual({
       transaction_id: expect.any(String),
       location,
@@ -31,18 +31,18 @@ describe("a declared table", () => {
       properties: { team: "x" },
       is_only_declared: true,
     });
-    expect((await serving.client.post("/v1/table/plain/exists")).status).toBe(200);
-    expectFailure(await serving.client.post("/v1/table/plain/exists", { version: 1 }), 404, 4);
+    expect((await joust.client.post("/v1/table/plain/exists")).status).toBe(200);
+    expectFailure(await joust.client.post("/v1/table/plain/exists", { version: 1 }), 404, 4);
     expectFailure(await describeTable("plain", { version: 1 }), 404, 4);
   });
 
-  it("has a place of its own in a child namespace", async () => {
+  it("has its own location in a child namespace", async () => {
     const { location } = (await declare("ns%24child")).json;
     expect(location).toMatch(/\/[0-9a-f]{8}_ns\$child$/);
   });
 
-  it("is listed unless tables without files are not wanted", async () => {
-    const { client } = serving;
+  it("is listed unless the request excludes declared tables", async () => {
+    const { client } = joust;
     await declare("ns%24only");
     await client.createTable("ns$real", items(1));
     const path = "/v1/namespace/ns/table/list";
@@ -59,8 +59,8 @@ describe("a declared table", () => {
     expectFailure(await client.get(path, { include_declared: "maybe" }), 400, 13);
   });
 
-  it("answers nothing that needs a version", async () => {
-    const { client } = serving;
+  it("rejects operations that need a version", async () => {
+    const { client } = joust;
     await declare("empty");
     for (const [what, body] of [
       ["count_rows", {}],
@@ -77,15 +77,15 @@ describe("a declared table", () => {
     }
   });
 
-  it("does not exist for LanceDB SDKs", async () => {
-    const { client } = serving;
+  it("does not exist in the LanceDB dialect", async () => {
+    const { client } = joust;
     await declare("sdk");
     expectFailure(await client.post("/v1/table/sdk/describe/"), 404, 4);
     expect((await client.get("/v1/table/")).json.tables).not.toContain("sdk");
   });
 
   it("gets its first version from an insert", async () => {
-    const { client } = serving;
+    const { client } = joust;
     await declare("inserted");
     expect(await client.insert("inserted", items(5))).toMatchObject({
       num_inserted_rows: 5,
@@ -99,9 +99,9 @@ describe("a declared table", () => {
   });
 
   it.each(["create", "exist_ok", "overwrite"])(
-    "is created where it was declared, with mode %s",
+    "is created at its declared location with mode %s",
     async (mode) => {
-      const { client } = serving;
+      const { client } = joust;
       const id = `created-${mode}`;
       const { location } = (await declare(id, { properties: { a: "1", b: "1" } })).json;
       const created = await client.createTable(id, items(3), { mode, properties: '{"b":"2"}' });
@@ -112,22 +112,22 @@ describe("a declared table", () => {
     },
   );
 
-  it("is created without rows", async () => {
+  it("can be created without rows", async () => {
     await declare("norows");
-    await serving.client.createTable("norows", emptyStream({ a: type.i64 }));
-    expect(await serving.client.count("norows")).toBe(0);
+    await joust.client.createTable("norows", emptyStream({ a: type.i64 }));
+    expect(await joust.client.count("norows")).toBe(0);
   });
 
-  it("gets its first version from a merge that inserts", async () => {
-    const { client } = serving;
+  it("gets its first version from a merge with inserts", async () => {
+    const { client } = joust;
     await declare("merged");
     const path = "/v1/table/merged/merge_insert";
     const merge = (on: string, more: Record<string, string>, rows = items(5)) =>
       client.post(path, rows, { on, ...more });
     const inserts = { when_not_matched_insert_all: "true" };
-    // One that inserts nothing has no columns to make.
+    // A merge without inserts has no columns to create.
     expectFailure(await merge("id", { when_matched_update_all: "true" }), 404, 4, /declared/);
-    // What a merge into a table would refuse makes none.
+    // A merge that a table would reject creates no version.
     expectFailure(await merge("nothing", inserts), 404, 12, /nothing/);
     const filter = { when_matched_update_all_filt: "source.no = = 1" };
     expectFailure(await merge("id", { ...inserts, ...filter }), 400, 13);
@@ -156,8 +156,8 @@ describe("a declared table", () => {
     expect(again.json).toMatchObject({ num_updated_rows: 2, num_inserted_rows: 3, version: 2 });
   });
 
-  it("is merged into once under one idempotency key", async () => {
-    const { client } = serving;
+  it("is merged once under one idempotency key", async () => {
+    const { client } = joust;
     await declare("once");
     const headers = { "idempotency-key": "first-merge" };
     const send = () =>
@@ -171,8 +171,8 @@ describe("a declared table", () => {
     expect(await client.count("once")).toBe(4);
   });
 
-  it("is created once by merges at the same time", async () => {
-    const { client } = serving;
+  it("is created once by concurrent merges", async () => {
+    const { client } = joust;
     await declare("merge-race");
     const path = "/v1/table/merge-race/merge_insert?on=id&when_not_matched_insert_all=true";
     const answers = await Promise.all(
@@ -184,16 +184,16 @@ describe("a declared table", () => {
     expect(await client.count("merge-race")).toBe(made);
   });
 
-  it("stays declared when its first version cannot be written", async () => {
-    const { client } = serving;
+  it("stays declared if its first version cannot be written", async () => {
+    const { client } = joust;
     await declare("broken");
     expectFailure(await client.post("/v1/table/broken/insert", new Uint8Array([1, 2, 3])), 400, 13);
     expect((await describeTable("broken")).json.is_only_declared).toBe(true);
     await client.insert("broken", items(1));
   });
 
-  it("is created once by many at the same time", async () => {
-    const { client } = serving;
+  it("is created once by concurrent inserts and creates", async () => {
+    const { client } = joust;
     await declare("race");
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => client.post("/v1/table/race/insert", items(1))),
@@ -204,8 +204,8 @@ describe("a declared table", () => {
     expect(await client.count("race")).toBe(made);
   });
 
-  it("is renamed and dropped like others", async () => {
-    const { client } = serving;
+  it("is renamed and dropped like other tables", async () => {
+    const { client } = joust;
     await declare("before");
     await client.ok("/v1/table/before/rename", { new_table_name: "after" });
     expectFailure(await describeTable("before"), 404, 4);
@@ -215,22 +215,22 @@ describe("a declared table", () => {
   });
 });
 
-describe("declaring", () => {
-  it("takes a location below the root", async () => {
-    const { root } = serving;
+describe("declare table", () => {
+  it("accepts a location below the root", async () => {
+    const { root } = joust;
     for (const [id, given, location] of [
       ["relative", "deep/er.lance", join(root, "deep/er.lance")],
       ["absolute", join(root, "abs.lance"), join(root, "abs.lance")],
       ["uri", `file://${root}/uri.lance`, join(root, "uri.lance")],
     ] as const) {
       expect((await declare(id, { location: given })).json).toMatchObject({ location });
-      await serving.client.insert(id, items(2));
-      expect(await serving.client.count(id)).toBe(2);
+      await joust.client.insert(id, items(2));
+      expect(await joust.client.count(id)).toBe(2);
     }
   });
 
-  it("refuses locations outside, and those that are taken", async () => {
-    const { client, root } = serving;
+  it("rejects locations outside of the root and taken locations", async () => {
+    const { client, root } = joust;
     for (const location of [
       "../x",
       "/etc/x",
@@ -249,10 +249,10 @@ describe("declaring", () => {
     expectFailure(await describeTable("refused"), 404, 4);
   });
 
-  it("refuses names that are taken or wrong, and parents that are not there", async () => {
+  it("rejects taken or invalid names and missing parents", async () => {
     await declare("twice");
     expectFailure(await declare("twice"), 409, 5);
-    await serving.client.createTable("existing", items(1));
+    await joust.client.createTable("existing", items(1));
     expectFailure(await declare("existing"), 409, 5);
     expectFailure(await declare("no%24table"), 404, 1);
     expectFailure(await declare("%24"), 400, 13);
@@ -260,11 +260,11 @@ describe("declaring", () => {
     expectFailure(await declare("typed", { properties: { a: 1 } }), 400, 13, /properties/);
   });
 
-  it("hands versions to the client that manages them here", async () => {
+  it("reports managed_versioning to a client that requests it", async () => {
     const answer = await declare("managed", { properties: { managed_versioning: "true" } });
     expect(answer.json.managed_versioning).toBe(true);
     expect((await describeTable("managed")).json.managed_versioning).toBe(true);
-    await serving.client.insert("managed", items(1));
+    await joust.client.insert("managed", items(1));
     expect((await describeTable("managed")).json.managed_versioning).toBe(true);
   });
 });

@@ -2,29 +2,29 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { setupServer } from "../../../harness/setup-server.js";
 
-const serving = useServer();
-const post = (path: string, body: object) => serving.client.post(path, body);
+const joust = setupServer();
+const post = (path: string, body: object) => joust.client.post(path, body);
 const createVersion = (id: string, body: object) => post(`/v1/table/${id}/version/create`, body);
 const exists = async (id: string, version: number) =>
   (await post(`/v1/table/${id}/exists`, { version })).status === 200;
 const versionsOf = async (id: string) =>
-  (await serving.client.ok(`/v1/table/${id}/version/list`)).versions.map(
+  (await joust.client.ok(`/v1/table/${id}/version/list`)).versions.map(
     (one: { version: number }) => one.version,
   );
 
-/** Manifest of a version, by its V2 name. */
+/** Manifest name of a version in the V2 scheme. */
 const manifestName = (version: number) =>
   `${(2n ** 64n - 1n - BigInt(version)).toString().padStart(20, "0")}.manifest`;
 
 /**
- * A table with `rows` rows in version 1, and a staged manifest of version 2 with one row more: a
- * copy of the table that went on, whose new files are put into the first.
+ * A table with `rows` rows in version 1, and a staged manifest of version 2 with one more row. The
+ * manifest and its files come from a copy of the table with an additional insert.
  */
 async function staged(id: string, rows = 3): Promise<{ location: string; manifest_path: string }> {
-  const { client, root } = serving;
+  const { client, root } = joust;
   const { location } = await client.createTable(id, items(rows));
   cpSync(location, join(root, "copies", id), { recursive: true });
   await client.ok(`/v1/table/copy-${id}/register`, { location: `copies/${id}` });
@@ -48,8 +48,8 @@ beforeEach(async () => {
   given = await staged(id);
 });
 
-describe("creating a version", () => {
-  it("makes the staged manifest a version that is read at once", async () => {
+describe("create version", () => {
+  it("turns the staged manifest into a version that is readable at once", async () => {
     const { manifest_path } = given;
     const manifest_size = readFileSync(manifest_path).length;
     const answer = await createVersion(id, {
@@ -69,21 +69,21 @@ describe("creating a version", () => {
         timestamp_millis: expect.any(Number),
       },
     });
-    expect(await serving.client.count(id)).toBe(4);
-    expect(await serving.client.count(id, { version: 1 })).toBe(3);
+    expect(await joust.client.count(id)).toBe(4);
+    expect(await joust.client.count(id, { version: 1 })).toBe(3);
     expect(existsSync(manifest_path)).toBe(false);
-    // A client that did not see the answer sends again.
+    // A client without a response retries.
     expect((await createVersion(id, { version: 2, manifest_path })).status).toBe(200);
   });
 
-  it("conflicts with another manifest of the version", async () => {
+  it("conflicts with another manifest for the same version", async () => {
     const { manifest_path } = given;
-    await serving.client.insert(id, items(5));
+    await joust.client.insert(id, items(5));
     expectFailure(await createVersion(id, { version: 2, manifest_path }), 409, 14, /version 2/);
-    expect(await serving.client.count(id)).toBe(8);
+    expect(await joust.client.count(id)).toBe(8);
   });
 
-  it("conflicts with a version that exists, whatever the client's manifest is", async () => {
+  it("conflicts with an existing version, whatever the client's manifest is", async () => {
     const { manifest_path, location } = given;
     const junk = join(location, "_versions", "junk");
     writeFileSync(junk, "junk");
@@ -98,11 +98,11 @@ describe("creating a version", () => {
     expect(existsSync(manifest_path)).toBe(true);
   });
 
-  it("is won by one of many", async () => {
+  it("conflicts with a concurrent commit, and at least one succeeds", async () => {
     const { manifest_path } = given;
     const answers = await Promise.all([
       createVersion(id, { version: 2, manifest_path }),
-      serving.client.post(`/v1/table/${id}/delete`, { predicate: "id = 0" }),
+      joust.client.post(`/v1/table/${id}/delete`, { predicate: "id = 0" }),
     ]);
     expect(answers.map(({ status }) => status)).toContain(200);
     const [published, deleted] = answers;
@@ -110,8 +110,8 @@ describe("creating a version", () => {
     expect(deleted.status).toBe(200);
   });
 
-  it("takes manifests inside the table only", async () => {
-    const outside = join(serving.root, "secret.manifest");
+  it("accepts only manifests inside the table", async () => {
+    const outside = join(joust.root, "secret.manifest");
     writeFileSync(outside, "secret");
     const other = await staged(`${id}-other`);
     for (const path of [
@@ -128,7 +128,7 @@ describe("creating a version", () => {
     expect(existsSync(other.manifest_path)).toBe(true);
   });
 
-  it("refuses what is not that version's manifest", async () => {
+  it("rejects a file that is not the manifest of that version", async () => {
     const { manifest_path, location } = given;
     const junk = join(location, "_versions", "junk");
     writeFileSync(junk, "junk");
@@ -145,8 +145,8 @@ describe("creating a version", () => {
     expect(await versionsOf(id)).toEqual([1]);
   });
 
-  it("makes a declared table a real one", async () => {
-    const { client, root } = serving;
+  it("gives a declared table its first version", async () => {
+    const { client, root } = joust;
     const { location } = await client.ok(`/v1/table/first-${id}/declare`);
     cpSync(join(given.location, "data"), join(location, "data"), { recursive: true });
     mkdirSync(join(location, "_versions"));
@@ -162,10 +162,10 @@ describe("creating a version", () => {
   });
 });
 
-describe("creating versions of several tables", () => {
+describe("create versions of several tables", () => {
   const batch = (...entries: object[]) => post("/v1/table/version/batch-create", { entries });
 
-  it("makes all of them", async () => {
+  it("creates all of them", async () => {
     const other = await staged(`${id}-b`);
     const answer = await batch(
       { id: [id], version: 2, manifest_path: given.manifest_path },
@@ -175,11 +175,11 @@ describe("creating versions of several tables", () => {
       transaction_id: expect.any(String),
       versions: [{ version: 2 }, { version: 2 }],
     });
-    expect([await serving.client.count(id), await serving.client.count(`${id}-b`)]).toEqual([4, 4]);
+    expect([await joust.client.count(id), await joust.client.count(`${id}-b`)]).toEqual([4, 4]);
   });
 
-  it("makes none when one cannot be made", async () => {
-    const { client } = serving;
+  it("creates none if one cannot be created", async () => {
+    const { client } = joust;
     const other = await staged(`${id}-b`);
     const good = { id: [id], version: 2, manifest_path: given.manifest_path };
     const bad = { id: [`${id}-b`], version: 2, manifest_path: other.manifest_path };
@@ -189,7 +189,7 @@ describe("creating versions of several tables", () => {
     expectFailure(await batch(good, { ...bad, version: 3 }), 400, 13);
     expectFailure(await batch(good, good), 400, 13, /twice/);
     expectFailure(await batch(), 400, 13, /entries/);
-    // A version that exists, with a manifest of another version.
+    // An existing version with the manifest of another version.
     expectFailure(await batch(good, { ...good, version: 1 }), 409, 14, /version 1/);
     expectFailure(await batch({ ...bad, version: 1 }, good), 409, 14, /version 1/);
     expect(await versionsOf(id)).toEqual([1]);
@@ -198,7 +198,7 @@ describe("creating versions of several tables", () => {
     expectFailure(await batch(good, bad), 409, 14);
     expect(await versionsOf(id)).toEqual([1]);
     expect(await client.count(id)).toBe(3);
-    // The staged manifest is back, so that the client can try again.
+    // The staged manifest is restored, so that the client can retry.
     expect(existsSync(given.manifest_path)).toBe(true);
     expect((await batch(good)).status).toBe(200);
     expect(await client.count(id)).toBe(4);
@@ -210,12 +210,12 @@ describe("creating versions of several tables", () => {
   });
 });
 
-describe("committing to several tables", () => {
+describe("a commit to several tables", () => {
   const commit = (...operations: object[]) => post("/v1/table/batch-commit", { operations });
-  beforeAll(() => serving.client.createNamespace("ns"));
+  beforeAll(() => joust.client.createNamespace("ns"));
 
-  it("declares, deregisters, makes and deletes versions, with the results in their order", async () => {
-    const { client } = serving;
+  it("declares, deregisters, creates and deletes versions and returns the results in order", async () => {
+    const { client } = joust;
     const { location } = await client.createTable(`${id}-gone`, items(1));
     await client.createTable(`${id}-old`, items(1));
     await client.insert(`${id}-old`, items(1));
@@ -246,8 +246,8 @@ describe("committing to several tables", () => {
     expect((await client.ok(`/v1/table/ns$${id}-new/describe`)).is_only_declared).toBe(true);
   });
 
-  it("does nothing when one cannot be done", async () => {
-    const { client } = serving;
+  it("changes nothing if one step fails", async () => {
+    const { client } = joust;
     await client.createTable(`${id}-old`, items(1));
     await client.insert(`${id}-old`, items(1));
     await client.createTable(`${id}-b`, items(1));
@@ -268,7 +268,7 @@ describe("committing to several tables", () => {
       [deletion(0, -1), 409, 19],
       [deletion(0, 2, "nobody"), 404, 4],
       [{ create_table_version: { id: [`${id}-b`], version: 2, manifest_path: "/x" } }, 400, 13],
-      // The same manifest for a version that exists.
+      // The same manifest for an existing version.
       [
         { create_table_version: { id: [id], version: 1, manifest_path: given.manifest_path } },
         409,

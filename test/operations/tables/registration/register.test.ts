@@ -2,29 +2,28 @@ import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
 import { startServer } from "../../../harness/server.js";
+import { setupServer } from "../../../harness/setup-server.js";
 import { removeDir } from "../../../harness/temp.js";
-import { useServer } from "../../../harness/use-server.js";
 
-const serving = useServer();
-const register = (id: string, body: object) =>
-  serving.client.post(`/v1/table/${id}/register`, body);
-const deregister = (id: string) => serving.client.post(`/v1/table/${id}/deregister`);
-const describeTable = (id: string) => serving.client.post(`/v1/table/${id}/describe`);
+const joust = setupServer();
+const register = (id: string, body: object) => joust.client.post(`/v1/table/${id}/register`, body);
+const deregister = (id: string) => joust.client.post(`/v1/table/${id}/deregister`);
+const describeTable = (id: string) => joust.client.post(`/v1/table/${id}/describe`);
 
-/** A Lance table in the root that has no name yet. */
+/** A Lance table in the root without a name. */
 async function unnamed(name: string, rows: number): Promise<string> {
-  const { location } = await serving.client.createTable(`source-${name}`, items(rows));
-  cpSync(location, join(serving.root, "loose", name), { recursive: true });
+  const { location } = await joust.client.createTable(`source-${name}`, items(rows));
+  cpSync(location, join(joust.root, "loose", name), { recursive: true });
   return `loose/${name}`;
 }
 
-beforeAll(() => serving.client.createNamespace("ns"));
+beforeAll(() => joust.client.createNamespace("ns"));
 
-describe("deregistering", () => {
-  it("takes the name away, and keeps the files out of adoption's hands", async () => {
-    const { client } = serving;
+describe("deregister table", () => {
+  it("removes the name and excludes the files from adoption", async () => {
+    const { client } = joust;
     const { location } = await client.createTable("kept", items(4));
     const answer = await deregister("kept");
     expect(answer.json).toEqual({
@@ -34,7 +33,7 @@ describe("deregistering", () => {
       properties: {},
     });
     expect(existsSync(location)).toBe(true);
-    // Longer than a listing trusts the last look at the root.
+    // Longer than the interval between two scans of the root.
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect((await client.get("/v1/table")).json.tables).not.toContain("kept");
     expectFailure(await describeTable("kept"), 404, 4);
@@ -49,7 +48,7 @@ describe("deregistering", () => {
     expect(await client.count("back")).toBe(5);
   });
 
-  it("holds after a restart", async () => {
+  it("remains in effect after a restart", async () => {
     const server = await startServer();
     const { client, root, key } = server;
     const { location } = await client.createTable("t", items(1));
@@ -66,34 +65,34 @@ describe("deregistering", () => {
     }
   });
 
-  it("needs a table", async () => {
+  it("returns 404 for a missing table", async () => {
     expectFailure(await deregister("nobody"), 404, 4);
     expectFailure(await deregister("nowhere%24t"), 404, 1);
     expectFailure(await deregister("%24"), 400, 13);
   });
 
-  it("ends a declaration", async () => {
-    await serving.client.ok("/v1/table/declared/declare");
+  it("removes a declared table", async () => {
+    await joust.client.ok("/v1/table/declared/declare");
     await deregister("declared");
     expectFailure(await describeTable("declared"), 404, 4);
-    expect((await serving.client.ok("/v1/table/declared/declare")).location).toBe(
-      join(serving.root, "declared.lance"),
+    expect((await joust.client.ok("/v1/table/declared/declare")).location).toBe(
+      join(joust.root, "declared.lance"),
     );
   });
 });
 
-describe("registering", () => {
+describe("register table", () => {
   it("gives files in the root a name, also in a namespace", async () => {
     const location = await unnamed("one", 7);
     const answer = await register("ns%24one", { location, mode: "create" });
-    expect(answer.json).toMatchObject({ location: join(serving.root, location), properties: {} });
-    expect(await serving.client.count("ns$one")).toBe(7);
+    expect(answer.json).toMatchObject({ location: join(joust.root, location), properties: {} });
+    expect(await joust.client.count("ns$one")).toBe(7);
     expect((await describeTable("ns%24one")).json).toMatchObject({ version: 1 });
   });
 
-  it("refuses names and locations that are taken", async () => {
+  it("rejects taken names and locations", async () => {
     const location = await unnamed("two", 1);
-    await serving.client.createTable("taken", items(2));
+    await joust.client.createTable("taken", items(2));
     expectFailure(await register("taken", { location }), 409, 5, /taken/);
     expectFailure(await register("taken", { location, mode: "Create" }), 409, 5);
     expectFailure(await register("other", { location: "taken.lance" }), 409, 5, /location/);
@@ -103,15 +102,15 @@ describe("registering", () => {
       5,
       /location/,
     );
-    expect(await serving.client.count("taken")).toBe(2);
+    expect(await joust.client.count("taken")).toBe(2);
   });
 
-  it("replaces a registration where it is told to", async () => {
-    const { client } = serving;
+  it("replaces a registration only if replace is set", async () => {
+    const { client } = joust;
     const location = await unnamed("three", 3);
     const { location: old } = await client.createTable("replaced", items(2));
     const answer = await register("replaced", { location, mode: "Overwrite" });
-    expect(answer.json.location).toBe(join(serving.root, location));
+    expect(answer.json.location).toBe(join(joust.root, location));
     expect(await client.count("replaced")).toBe(3);
     expect(existsSync(old)).toBe(true);
     const same = { location, mode: "OVERWRITE", properties: { a: "b" } };
@@ -120,7 +119,7 @@ describe("registering", () => {
     expect(await client.count("old")).toBe(2);
   });
 
-  it("needs a Lance table below the root", async () => {
+  it("requires a Lance table below the root", async () => {
     expectFailure(await register("x", { location: "nothing.lance" }), 400, 13, /no Lance table/);
     for (const location of ["../x", "/etc", "a/../../x", "s3://bucket/x", "file:///etc", "."]) {
       expectFailure(await register("x", { location }), 400, 13, /location/);

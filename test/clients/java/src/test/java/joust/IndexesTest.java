@@ -95,7 +95,7 @@ class IndexesTest {
     return Items.column(tables.queryTable(table, request, DELIMITER), "id");
   }
 
-  /** Waits, as the interface offers it: by listing. */
+  /** Waits by polling the listing. */
   private List<IndexContent> readyIndexes(String table, int count) throws Exception {
     Instant deadline = Instant.now().plus(Duration.ofMinutes(2));
     while (true) {

@@ -25,7 +25,7 @@ import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.arrow.vector.util.ByteArrayReadableSeekableByteChannel;
 import org.apache.arrow.vector.util.Text;
 
-/** Rows of id, name ({@code item <id>}), price (id / 2) and a vector that is nearest to itself. */
+/** Rows of id, name ({@code item <id>}), price (id / 2) and a vector that is its own nearest neighbor. */
 final class Items {
   static final int DIMENSION = 8;
 
@@ -87,7 +87,7 @@ final class Items {
     root.setRowCount(count);
   }
 
-  /** One column of an answer, an Arrow IPC file. */
+  /** One column of a response that is an Arrow IPC file. */
   static List<Object> column(byte[] file, String name) throws IOException {
     List<Object> values = new ArrayList<>();
     try (BufferAllocator allocator = new RootAllocator();

@@ -14,9 +14,9 @@ import org.lance.namespace.client.apache.api.NamespaceApi;
 import org.lance.namespace.client.apache.api.TableApi;
 import org.lance.namespace.client.apache.api.TransactionApi;
 
-/** The unmodified client, pointed at the server that JOUST_URL and JOUST_KEY name. */
+/** The unmodified client, connected to the server that JOUST_URL and JOUST_KEY name. */
 final class Remote {
-  /** The delimiter of ids: the server's own. */
+  /** The delimiter of ids: the default of the server. */
   static final String DELIMITER = null;
 
   private static final AtomicInteger NAMES = new AtomicInteger();
@@ -50,19 +50,19 @@ final class Remote {
     return new TransactionApi(client());
   }
 
-  /** A name that no other test uses. */
+  /** An unused name. */
   static String newName() {
     return "java_" + NAMES.incrementAndGet();
   }
 
-  /** A table of {@code count} items; see {@link Items}. */
+  /** Creates a table of {@code count} items; see {@link Items}. */
   static String newTable(int count) throws ApiException {
     String name = newName();
     tables().createTable(name, Items.stream(0, count), DELIMITER, "create", null, null);
     return name;
   }
 
-  /** The call fails with this HTTP status and this code of the interface. */
+  /** Expects the call to fail with this HTTP status and this error code. */
   static void fails(int status, int code, Executable call) throws Exception {
     ApiException failure = assertThrows(ApiException.class, call);
     assertEquals(status, failure.getCode(), failure.getResponseBody());

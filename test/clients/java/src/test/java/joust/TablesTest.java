@@ -83,7 +83,7 @@ class TablesTest {
   }
 
   @Test
-  void areKeptFromStrangers() throws Exception {
+  void requireAKey() throws Exception {
     TableApi stranger = new TableApi(Remote.client("joust_wrong"));
     Remote.fails(401, 16, () -> stranger.listAllTables(DELIMITER, null, null, null));
   }

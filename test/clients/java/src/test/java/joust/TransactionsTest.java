@@ -19,7 +19,7 @@ class TransactionsTest {
   private final TransactionApi transactions = Remote.transactions();
 
   @Test
-  void recordWhatWasDone() throws Exception {
+  void recordChanges() throws Exception {
     String table = Remote.newTable(3);
     String id =
         Remote.tables()

@@ -1,34 +1,34 @@
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { type HoldingProxy, startHoldingProxy } from "./holding-proxy.js";
+import { type InterceptingProxy, startInterceptingProxy } from "./intercepting-proxy.js";
 import { type S3, startS3 } from "./s3.js";
 import { type Server, startServer } from "./server.js";
 import { removeDir, tempDir } from "./temp.js";
 
-/** A server on a bucket, for all tests of a file; usable from its hooks and tests only. */
-export interface BucketServing {
+/** A server on a bucket for all tests of a file; usable in hooks and tests only. */
+export interface BucketServer {
   readonly server: Server;
   /** The URI of its root. */
   readonly root: string;
   /** The directory whose files are the objects of the root. */
   readonly directory: string;
-  /** What lies between the server and the store, where it was asked for. */
-  readonly proxy: HoldingProxy;
-  /** Starts a server on the root with a catalog of its own, of that name. */
+  /** The proxy between the server and the store, if it was requested. */
+  readonly proxy: InterceptingProxy;
+  /** Starts another server on the root with a separate catalog of this name. */
   start(catalog: string, env?: Record<string, string>): Promise<Server>;
-  /** Stops the server, and starts another one on what it left; how the first one ended. */
+  /** Stops the server and starts another one on the same root and catalog; returns the exit code. */
   restart(): Promise<number | null>;
 }
 
-/** Starts a store and a server on it. `held`: its requests go through a proxy that can hold them up. */
-export function useBucket({ held = false } = {}): BucketServing {
+/** Starts an S3 store and a server on it. `held`: a proxy between them can hold requests. */
+export function setupBucketServer({ held = false } = {}): BucketServer {
   let s3: S3 | undefined;
-  let proxy: HoldingProxy | undefined;
+  let proxy: InterceptingProxy | undefined;
   let server: Server | undefined;
   let root = "";
   let directory = "";
   const env = () => ({ ...s3?.env, ...(proxy && { AWS_ENDPOINT: proxy.url }) });
-  // The catalog of a remote root is a file of the server's host.
+  // The catalog of a remote root is a local file.
   const start = (catalog: string, more: Record<string, string> = {}) =>
     startServer({
       root,
@@ -38,7 +38,7 @@ export function useBucket({ held = false } = {}): BucketServing {
     });
   beforeAll(async () => {
     s3 = await startS3();
-    if (held) proxy = await startHoldingProxy(s3.endpoint);
+    if (held) proxy = await startInterceptingProxy(s3.endpoint);
     root = `${s3.createBucket()}/tables`;
     directory = tempDir("s3-catalog");
     server = await start("names");

@@ -2,16 +2,16 @@ import { type Connection, connect } from "@lancedb/lancedb";
 import { afterAll, beforeAll } from "vitest";
 import { type Server, startServer } from "../../harness/server.js";
 
-export interface Remote {
+export interface TestDatabase {
   readonly database: Connection;
-  /** The directory that is served. */
+  /** The served directory. */
   readonly root: string;
-  /** A further connection to the same server, with its own key or another. */
+  /** Opens a further connection to the same server, with the same key or another one. */
   connect(apiKey?: string): Promise<Connection>;
 }
 
-/** One server for a test file and a remote connection to it, there once the tests run. */
-export function useDatabase(): Remote {
+/** Starts one server for a test file and connects to it, for use in tests. */
+export function setupDatabase(): TestDatabase {
   let server: Server | undefined;
   let database: Connection | undefined;
   const open = (apiKey?: string) => {

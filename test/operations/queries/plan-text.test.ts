@@ -1,20 +1,20 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { useServer } from "../../harness/use-server.js";
-import { readyIndex } from "../indexes/waiting.js";
-import { textIndex } from "./text/texts.js";
+import { waitForIndex } from "../../harness/indexes.js";
+import { setupServer } from "../../harness/setup-server.js";
+import { textIndex } from "./text/text-tables.js";
 
-/** Of the second, rows of every query are in memory; of the first, none are. */
-const lance = useServer({ args: ["--row-cache", "0", "--maintenance", "off"] });
-const joust = useServer({ args: ["--row-cache", "256MiB", "--maintenance", "off"] });
+/** Query rows are in memory on the second server and never on the first. */
+const lance = setupServer({ args: ["--row-cache", "0", "--maintenance", "off"] });
+const joust = setupServer({ args: ["--row-cache", "256MiB", "--maintenance", "off"] });
 const servers = [
   ["Lance", lance],
   ["joust", joust],
 ] as const;
 
 const vector = Array(8).fill(0.5);
-/** As the LanceDB SDKs send it. */
+/** Members that the LanceDB SDKs send. */
 const base = { version: null, prefilter: true, k: 10, vector: [] as unknown };
 const filter = "id = 1";
 
@@ -24,10 +24,10 @@ beforeAll(async () => {
     await client.createTable("indexed", items(300));
     const index = { column: "vector", index_type: "IVF_FLAT", num_partitions: 2 };
     await client.ok("/v1/table/indexed/create_index", index);
-    await readyIndex(client, "indexed", "vector_idx");
+    await waitForIndex(client, "indexed", "vector_idx");
     await client.insert("indexed", items(20, { from: 300 }));
     await textIndex(client, "t", { column: "name" });
-    // What is asked for again and again is in memory.
+    // Repeated queries load the rows into memory.
     for (let asked = 0; asked < 12; asked++) {
       await client.query("t", { ...base, vector });
       await client.query("indexed", { ...base, vector });
@@ -35,18 +35,18 @@ beforeAll(async () => {
   }
 });
 
-/** Tools look for these words, whoever answers. */
-describe.each(servers)("a plan that %s carries out", (name, serving) => {
+/** Tools search for these words in the plans of both engines. */
+describe.each(servers)("the plan of a query executed by %s", (name, server) => {
   const explain = (id: string, query: Json): Promise<string> =>
-    serving.client.ok(`/v1/table/${id}/explain_plan/`, {
+    server.client.ok(`/v1/table/${id}/explain_plan/`, {
       query: { ...base, ...query },
       verbose: true,
     });
   const analyze = (id: string, query: Json): Promise<string> =>
-    serving.client.ok(`/v1/table/${id}/analyze_plan/`, { ...base, ...query });
+    server.client.ok(`/v1/table/${id}/analyze_plan/`, { ...base, ...query });
   const own = (plan: string) => expect(plan.includes("in memory")).toBe(name === "joust");
 
-  it("names the comparison of all vectors, and what it reads", async () => {
+  it("names the exhaustive vector search and its input", async () => {
     const plan = await explain("t", { vector, filter, k: 1, offset: 1 });
     own(plan);
     expect(plan).toMatch(/KNNVectorDistance: metric=l2/);
@@ -55,7 +55,7 @@ describe.each(servers)("a plan that %s carries out", (name, serving) => {
     expect(plan).toContain("GlobalLimitExec: skip=1, fetch=1");
   });
 
-  it("names the index, and the rows that it does not cover", async () => {
+  it("names the index and the rows without index coverage", async () => {
     const plan = await explain("indexed", { vector });
     own(plan);
     expect(plan).toMatch(/ANNSubIndex: name=vector_idx, k=10, deltas=1, metric=L2/);
@@ -76,13 +76,13 @@ describe.each(servers)("a plan that %s carries out", (name, serving) => {
     expect(plan).toContain("LanceRead");
   });
 
-  it("names the reading of rows", async () => {
-    for (let asked = 0; asked < 12; asked++) await serving.client.query("t", { ...base, filter });
+  it("names the scan of rows", async () => {
+    for (let asked = 0; asked < 12; asked++) await server.client.query("t", { ...base, filter });
     const plan = await explain("t", { filter, columns: ["name"] });
     expect(plan).toMatch(/LanceRead: .*full_filter=id = Int64\(1\)/);
   });
 
-  it("begins its analysis with AnalyzeExec and has metrics on every line", async () => {
+  it("starts its analysis with AnalyzeExec and has metrics on every line", async () => {
     for (const query of [
       { vector },
       { vector, filter },

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Operation, Reply, Translation } from "../../src/api/operation.js";
 import type { Logger } from "../../src/telemetry/logger.js";
-import { expectFailure } from "../harness/failure.js";
-import { plain, useSmallServer } from "./small-server.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { plain, setupSmallServer } from "./small-server.js";
 
-/** What the server has logged as failed. */
+/** Logged failures. */
 const logged: string[] = [];
 const log = {
   isLevelEnabled: () => false,
@@ -19,7 +19,7 @@ const ok: Reply = { kind: "json", value: {} };
 const circular: Record<string, unknown> = {};
 circular.self = circular;
 
-/** Handlers that fail outside of what they may throw, by name. */
+/** Handlers that throw unexpected errors, by name. */
 const handlers: Record<string, () => Reply | Promise<Reply>> = {
   throws: broken,
   rejects: async () => broken(),
@@ -45,7 +45,7 @@ const translations: Translation[] = [
   { operation: "rejects", path: "/v1/failure_later/", failure: broken },
 ];
 
-const small = useSmallServer({
+const small = setupSmallServer({
   operations,
   translations,
   log,
@@ -56,10 +56,10 @@ afterEach(() => {
   logged.length = 0;
 });
 
-describe("what nobody has foreseen is answered 500 and logged", () => {
+describe("an unexpected error", () => {
   const paths = [...Object.keys(handlers), "reply/", "body/", "failure/", "failure_later/"];
 
-  it.each(paths)("in %s", async (path) => {
+  it.each(paths)("returns 500 and is logged: %s", async (path) => {
     for (const body of [undefined, {}, JSON.stringify({ a: "x".repeat(40_000) })]) {
       const reply = await small.client.request(`/v1/${path}`, {
         ...(body !== undefined && { body }),
@@ -72,7 +72,7 @@ describe("what nobody has foreseen is answered 500 and logged", () => {
     expect(small.server.inFlight.size).toBe(0);
   });
 
-  it("in a page", async () => {
+  it("in a page returns 500 and is logged", async () => {
     const signal = AbortSignal.timeout(5_000);
     expectFailure(await small.client.request("/page", { method: "GET", signal }), 500, 18);
     expect(logged).toEqual(["broken"]);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { stream, type } from "../../../harness/arrow.js";
-import { expectFailure } from "../../../harness/failure.js";
-import { useServer } from "../../../harness/use-server.js";
-import { listIndexes } from "../../indexes/waiting.js";
-import { rows, search, textIndex, words } from "./texts.js";
+import { expectFailure } from "../../../harness/expect-failure.js";
+import { listIndexes } from "../../../harness/indexes.js";
+import { setupServer } from "../../../harness/setup-server.js";
+import { rows, search, textIndex, words } from "./text-tables.js";
 
-const serving = useServer();
+const joust = setupServer();
 const pets = [
   { id: 1, title: "The Cafés", body: "cats are running" },
   { id: 2, title: "A dog", body: null },
@@ -13,8 +13,8 @@ const pets = [
 ];
 
 describe("an FTS index", () => {
-  it("is built, listed, used and dropped", async () => {
-    const { client } = serving;
+  it("can be built, listed, used and dropped", async () => {
+    const { client } = joust;
     await client.createTable("life", rows(pets));
     const entry = await textIndex(client, "life", { column: "title", with_position: true });
     expect(entry).toMatchObject({
@@ -39,8 +39,8 @@ describe("an FTS index", () => {
     expectFailure(await client.post("/v1/table/life/index/title_idx/stats", {}), 404, 6);
   });
 
-  it("has a name that nothing else has, unless it is replaced", async () => {
-    const { client } = serving;
+  it("needs an unused name unless it is replaced", async () => {
+    const { client } = joust;
     await client.createTable("names", rows(pets));
     await textIndex(client, "names", { column: "title" });
     const create = (body: object) => client.post("/v1/table/names/create_index", body);
@@ -67,8 +67,8 @@ describe("an FTS index", () => {
     expect(await listIndexes(client, "names")).toHaveLength(1);
   });
 
-  it("takes the place of a native one of its name", async () => {
-    const { client } = serving;
+  it("replaces a native index with the same name", async () => {
+    const { client } = joust;
     await client.createTable("native", rows(pets));
     await textIndex(client, "native", { column: "title", index_type: "INVERTED" });
     expect((await listIndexes(client, "native"))[0].index_type).toBe("INVERTED");
@@ -78,8 +78,8 @@ describe("an FTS index", () => {
     expect(await search(client, "native", words("pony"))).toEqual([3]);
   });
 
-  it("says the size of its posting blocks, and Lance's index has the other size", async () => {
-    const { client } = serving;
+  it("reports its block size, and the other block size selects Lance's own index", async () => {
+    const { client } = joust;
     await client.createTable("blocks", rows(pets));
     const own = await textIndex(client, "blocks", { column: "title", block_size: 128 });
     expect(own.index_type).toBe("FTS");
@@ -99,8 +99,8 @@ describe("an FTS index", () => {
     );
   });
 
-  it("can be on a table without rows, and on a column without texts", async () => {
-    const { client } = serving;
+  it("can be built on a table without rows and on a column without texts", async () => {
+    const { client } = joust;
     await client.createTable("empty", rows([]));
     const entry = await textIndex(client, "empty", { column: "title" });
     expect(entry).toMatchObject({ num_indexed_rows: 0, num_unindexed_rows: 0 });
@@ -113,8 +113,8 @@ describe("an FTS index", () => {
     expect(await search(client, "nulls", words("dog"))).toEqual([]);
   });
 
-  it("can be on a list of texts", async () => {
-    const { client } = serving;
+  it("can be built on a list of texts", async () => {
+    const { client } = joust;
     await client.createTable(
       "lists",
       stream({
@@ -124,12 +124,12 @@ describe("an FTS index", () => {
     );
     await textIndex(client, "lists", { column: "tags", with_position: true });
     expect(await search(client, "lists", words("blue"))).toEqual([1, 2]);
-    // No phrase spans two elements.
+    // A phrase does not span two list elements.
     expect(await search(client, "lists", words('"green blue"'))).toEqual([2]);
   });
 
-  it("can be on a branch only", async () => {
-    const { client } = serving;
+  it("can be built on a branch only", async () => {
+    const { client } = joust;
     await client.createTable("tree", rows(pets));
     await client.ok("/v1/table/tree/branches/create", { name: "dev" });
     await textIndex(client, "tree", { column: "title", name: "main_idx" });
@@ -149,14 +149,18 @@ describe("an FTS index", () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ["a tokenizer that is not there", { base_tokenizer: "jieba/default" }, /ngram, icu, icu.split/],
+    ["an unknown tokenizer", { base_tokenizer: "jieba/default" }, /ngram, icu, icu.split/],
     ["an unknown language", { language: "Klingon" }, /English/],
-    ["no list of stop words", { language: "Arabic", remove_stop_words: true }, /custom_stop/],
-    ["impossible grams", { min_ngram_length: 4, max_ngram_length: 3 }, /min/],
-    ["grams that are too long", { max_ngram_length: 100 }, /32/],
+    [
+      "a language without a list of stop words",
+      { language: "Arabic", remove_stop_words: true },
+      /custom_stop/,
+    ],
+    ["invalid n-gram lengths", { min_ngram_length: 4, max_ngram_length: 3 }, /min/],
+    ["n-grams that are too long", { max_ngram_length: 100 }, /32/],
     ["a column without text", { column: "id" }, /text/],
-  ])("is refused with %s", async (_, body, detail) => {
-    const { client } = serving;
+  ])("is rejected for %s", async (_, body, detail) => {
+    const { client } = joust;
     const id = "refused";
     if (!(await client.post(`/v1/table/${id}/exists`, {})).status.toString().startsWith("2")) {
       await client.createTable(id, rows(pets));
@@ -171,24 +175,24 @@ describe("an FTS index", () => {
   });
 });
 
-describe("parameters of an FTS index", () => {
+describe("a parameter of an FTS index", () => {
   it.each<[string, object, string, number[]]>([
     ["stems", {}, "pony cafe", [1, 3]],
-    ["no stems", { stem: false }, "pony", []],
+    ["stem off", { stem: false }, "pony", []],
     ["letter case", { lower_case: false, stem: false }, "the dog", [2]],
     ["accents", { ascii_folding: false, stem: false }, "cafes", []],
     ["stop words", {}, "the", []],
     ["no stop words", { remove_stop_words: false }, "the", [1]],
-    ["stop words of one's own", { custom_stop_words: ["dog"] }, "dog the", [1]],
+    ["custom stop words", { custom_stop_words: ["dog"] }, "dog the", [1]],
     ["short words only", { max_token_length: 5, stem: false }, "known dog", [2]],
-    ["no limit, said with other nulls", { max_token_length: null, stem: null }, "pony", [3]],
-    ["words at spaces", { base_tokenizer: "whitespace", stem: false }, "well-known", [3]],
-    ["whole values", { base_tokenizer: "raw" }, "a DOG", [2]],
+    ["a null limit beside other nulls", { max_token_length: null, stem: null }, "pony", [3]],
+    ["whitespace tokenizer", { base_tokenizer: "whitespace", stem: false }, "well-known", [3]],
+    ["raw tokenizer", { base_tokenizer: "raw" }, "a DOG", [2]],
     ["grams", { base_tokenizer: "ngram", min_ngram_length: 2, max_ngram_length: 3 }, "oni", [3]],
     ["beginnings", { base_tokenizer: "ngram", min_ngram_length: 2, prefix_only: true }, "wel", [3]],
     ["another language", { language: "German" }, "dog", [2]],
-  ])("have effect: %s", async (_, params, query, expected) => {
-    const { client } = serving;
+  ])("takes effect: %s", async (_, params, query, expected) => {
+    const { client } = joust;
     const id = `params${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, rows(pets));
     await textIndex(client, id, { column: "title", ...params });
@@ -196,7 +200,7 @@ describe("parameters of an FTS index", () => {
   });
 });
 
-describe("texts without spaces", () => {
+describe("text in languages without spaces", () => {
   const texts = [
     { id: 1, title: "数据管理很重要。", body: "대한민국의 수도는 서울이다" },
     { id: 2, title: "東京都の天気予報", body: "부산에서 만나요" },
@@ -231,20 +235,20 @@ describe("texts without spaces", () => {
       [1],
       "<em>대한민국</em>의 수도는 서울이다",
     ],
-  ])("are found and marked: %s", async (_, params, query, column, expected, passage) => {
-    const { client } = serving;
+  ])("is found and highlighted: %s", async (_, params, query, column, expected, passage) => {
+    const { client } = joust;
     const id = `unspaced${Math.random().toString(36).slice(2)}`;
     await client.createTable(id, rows(texts));
     await textIndex(client, id, { column, ...params });
     expect((await search(client, id, words(query))).sort()).toEqual(expected);
     const only = { filter: `id = ${expected[0]}`, highlight: {} };
-    const found = await client.query(id, { vector: {}, ...words(query), ...only });
-    const [highlights] = JSON.parse(JSON.stringify(found.getChild("_highlights")?.toArray()));
+    const result = await client.query(id, { vector: {}, ...words(query), ...only });
+    const [highlights] = JSON.parse(JSON.stringify(result.getChild("_highlights")?.toArray()));
     expect(highlights[column]).toEqual([passage]);
   });
 
-  it("keep their limit of length, or none", async () => {
-    const { client } = serving;
+  it("is limited to max_token_length if that is set", async () => {
+    const { client } = joust;
     const long = "x".repeat(60);
     await client.createTable("long", rows([{ id: 1, title: long, body: long }]));
     await textIndex(client, "long", { column: "title" });

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
+import { setupServer, type TestServer } from "../harness/setup-server.js";
 import { head, sendRaw } from "../harness/socket.js";
-import { type Serving, useServer } from "../harness/use-server.js";
 
-const open = useServer({ key: null, args: ["--auth", "none"] });
-const named = useServer({
+const open = setupServer({ key: null, args: ["--auth", "none"] });
+const named = setupServer({
   key: null,
   args: ["--auth", "none", "--allowed-host", "tables.example"],
 });
-const keyed = useServer();
+const keyed = setupServer();
 
-/** The status of a request with these header lines; PORT stands for the server's. */
+/** The status of a request with these header lines; PORT is replaced by the server's port. */
 async function status(
-  { server }: Serving,
+  { server }: TestServer,
   request: string,
   lines: readonly string[],
   body = "",
@@ -35,7 +35,7 @@ describe("a server without keys", () => {
     "LOCALHOST",
     "[::1]:PORT",
     "[::1]",
-  ])("answers requests that were sent to %s", async (host) => {
+  ])("accepts requests with the Host %s", async (host) => {
     expect(await status(open, "GET /v1/table", [`Host: ${host}`])).toBe(200);
   });
 
@@ -49,14 +49,14 @@ describe("a server without keys", () => {
     "evil.example@127.0.0.1",
     "[::2]:PORT",
     "tables.example",
-  ])("refuses requests that were sent to %s", async (host) => {
+  ])("rejects requests with the Host %s", async (host) => {
     for (const request of ["GET /v1/table", "POST /v1/table/t/drop", "GET /docs", "GET /nothing"]) {
       expect([request, await status(open, request, [`Host: ${host}`])]).toEqual([request, 403]);
     }
     expect(await status(open, "GET /healthz", [`Host: ${host}`])).toBe(200);
   });
 
-  it("says what to do", async () => {
+  it("tells in the error how to allow a host", async () => {
     const foreign = (lines: string[]) =>
       sendRaw(open.server.url, [head("GET /v1/table HTTP/1.1", ...lines, "Connection: close")]);
     const byHost = JSON.parse((await foreign(["Host: evil.example"]))?.body ?? "");
@@ -66,13 +66,13 @@ describe("a server without keys", () => {
     expect(byOrigin.detail).toMatch(/evil\.example.*--allowed-host/);
   });
 
-  it("takes requests of its own pages and refuses those of others", async () => {
+  it("accepts requests from its own pages and rejects requests from other origins", async () => {
     await open.client.createTable("t", items(3));
-    const ask = (host: string, origin: string) =>
+    const send = (host: string, origin: string) =>
       status(open, count, [`Host: ${host}`, `Origin: ${origin}`, json], "{}");
-    expect(await ask("127.0.0.1:PORT", "http://127.0.0.1:PORT")).toBe(200);
-    expect(await ask("localhost:PORT", "http://LOCALHOST:PORT")).toBe(200);
-    expect(await ask("localhost", "http://localhost:80")).toBe(200);
+    expect(await send("127.0.0.1:PORT", "http://127.0.0.1:PORT")).toBe(200);
+    expect(await send("localhost:PORT", "http://LOCALHOST:PORT")).toBe(200);
+    expect(await send("localhost", "http://localhost:80")).toBe(200);
     for (const origin of [
       "http://evil.example",
       "https://evil.example:PORT",
@@ -85,15 +85,15 @@ describe("a server without keys", () => {
       "file://",
       "",
     ]) {
-      expect([origin, await ask("127.0.0.1:PORT", origin)]).toEqual([origin, 403]);
+      expect([origin, await send("127.0.0.1:PORT", origin)]).toEqual([origin, 403]);
     }
-    // No body and no type: what a page may send without being asked about it first.
+    // Without body and content type: a request that a browser sends without preflight.
     const drop = ["Host: 127.0.0.1:PORT", "Origin: http://evil.example"];
     expect(await status(open, "POST /v1/table/t/drop", drop)).toBe(403);
     expect(await open.client.count("t")).toBe(3);
   });
 
-  it("takes bodies of the operation's type only", async () => {
+  it("accepts only the content type of the operation", async () => {
     const { client } = open;
     await client.createTable("typed", items(3));
     const remove = (type: string[]) =>
@@ -117,27 +117,27 @@ describe("a server without keys", () => {
     expect(await remove(["Content-Type: application/json; charset=utf-8"])).toBe(200);
     await client.insert("typed", items(2));
     expect(await client.count("typed")).toBe(2);
-    // Clients leave out the type of an empty body.
+    // Clients omit the content type of an empty body.
     expect(await status(open, "POST /v1/table/typed/describe", ["Host: localhost"])).toBe(200);
     expect(
       await status(open, "POST /v1/table/typed/drop/", ["Host: localhost", "Content-Length: 0"]),
     ).toBe(200);
   });
 
-  it("answers by the names that it is given, and their pages", async () => {
+  it("accepts the configured host names and their origins", async () => {
     const lines = (host: string, origin: string) => [`Host: ${host}`, `Origin: ${origin}`];
-    const ask = (...given: [string, string]) => status(named, "GET /v1/table", lines(...given));
+    const send = (...given: [string, string]) => status(named, "GET /v1/table", lines(...given));
     expect(await status(named, "GET /v1/table", ["Host: tables.example:8443"])).toBe(200);
     expect(await status(named, "GET /v1/table", ["Host: Tables.Example"])).toBe(200);
     expect(await status(named, "GET /v1/table", ["Host: not.tables.example"])).toBe(403);
-    // Behind a proxy that ends TLS the page's scheme is another.
-    expect(await ask("tables.example", "https://tables.example")).toBe(200);
-    expect(await ask("localhost", "https://tables.example:8443")).toBe(200);
-    expect(await ask("tables.example", "https://evil.example")).toBe(403);
+    // Behind a proxy that terminates TLS the scheme of the origin differs.
+    expect(await send("tables.example", "https://tables.example")).toBe(200);
+    expect(await send("localhost", "https://tables.example:8443")).toBe(200);
+    expect(await send("tables.example", "https://evil.example")).toBe(403);
   });
 });
 
-it("a server with keys takes requests by any name and from any page", async () => {
+it("a server with keys accepts any Host and any Origin", async () => {
   const key = `Authorization: Bearer ${keyed.server.key}`;
   const lines = ["Host: evil.example", "Origin: http://evil.example", key];
   expect(await status(keyed, "GET /v1/table", lines)).toBe(200);

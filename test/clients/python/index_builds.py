@@ -1,9 +1,9 @@
-"""Waits for index builds the way the interface offers: by listing."""
+"""Waits for index builds by polling the listing."""
 
 import time
 
 
-def until_indexed(listing, count: int, timeout: float = 120):
+def wait_for_indexes(listing, count: int, timeout: float = 120):
     """Calls `listing` until it has `count` entries and all are ready; returns them."""
     deadline = time.monotonic() + timeout
     while True:

@@ -1,17 +1,17 @@
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Client } from "./client.js";
 import { type Server, type ServerOptions, startServer } from "./server.js";
 
-/** The server of a test file; usable from its hooks and tests only. */
-export interface Serving {
+/** The server of a test file; usable in hooks and tests only. */
+export interface TestServer {
   readonly server: Server;
-  /** Speaks with the admin key. */
+  /** A client with the admin key. */
   readonly client: Client;
   readonly root: string;
 }
 
 /** Starts one server for all tests of a file. */
-export function useServer(options: ServerOptions = {}): Serving {
+export function setupServer(options: ServerOptions = {}): TestServer {
   let server: Server | undefined;
   beforeAll(async () => {
     server = await startServer(options);
@@ -34,4 +34,13 @@ export function useServer(options: ServerOptions = {}): Serving {
       return running().root;
     },
   };
+}
+
+/** Starts a server that stops when the running test ends. */
+export async function startServerForTest(options: ServerOptions = {}): Promise<Server> {
+  const server = await startServer(options);
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  return server;
 }

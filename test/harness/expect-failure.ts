@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Answer } from "./client.js";
 
-/** Checks that an answer is the one error body, with that status and code, and tells no secrets. */
+/** Checks that a response is an error with this status and code in the documented form without internals. */
 export function expectFailure(answer: Answer, status: number, code: number, detail?: RegExp): void {
   expect({ status: answer.status, body: answer.text }).toMatchObject({ status });
   const problem = answer.json;
@@ -14,6 +14,6 @@ export function expectFailure(answer: Answer, status: number, code: number, deta
     error: expect.stringMatching(/\w/),
     code,
   });
-  // Neither places on the server's disk nor traces of its code.
+  // Neither paths on the server's disk nor source locations.
   expect(problem.detail).not.toMatch(/\/tmp\/|\.rs\b|\.[jt]s:\d|\bat \w+ \(/);
 }

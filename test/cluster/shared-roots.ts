@@ -5,20 +5,20 @@ import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { newKey, type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
-/** A root that several servers work on. */
+/** A root shared by several servers. */
 export interface SharedRoot {
-  /** Starts another server on it, with further arguments; all have one key. */
+  /** Starts a further server on the root with additional arguments; all servers have the same key. */
   serve(...args: string[]): Promise<Server>;
-  /** Names in the root itself, on a local one. */
+  /** The entries of a local root; undefined for a bucket. */
   listing(): string[] | undefined;
 }
 
 /** Runs the same tests on a directory with a SQLite catalog and on a bucket with a Postgres one. */
-export function onSharedRoots(suite: (root: SharedRoot) => void): void {
+export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
   const started: Server[] = [];
   const stopAll = () => Promise.all(started.splice(0).map((server) => server.stop()));
 
-  describe("on one directory", () => {
+  describe("with one directory and a SQLite catalog", () => {
     const key = newKey();
     let directory: string;
     beforeAll(() => {
@@ -38,7 +38,7 @@ export function onSharedRoots(suite: (root: SharedRoot) => void): void {
     });
   });
 
-  describe.skipIf(postgresMissing || s3Missing)("on one bucket, with a Postgres catalog", () => {
+  describe.skipIf(postgresMissing || s3Missing)("with one bucket and a Postgres catalog", () => {
     const key = newKey();
     let [postgres, s3]: [Postgres | undefined, S3 | undefined] = [undefined, undefined];
     let [bucket, catalog] = ["", ""];

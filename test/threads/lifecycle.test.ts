@@ -2,51 +2,43 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { items } from "../harness/arrow.js";
-import { eventually } from "../harness/eventually.js";
+import { CLI_MAIN } from "../harness/cli.js";
 import { findProgram } from "../harness/programs.js";
-import { newKey, type Server, type ServerOptions, startServer } from "../harness/server.js";
+import { newKey } from "../harness/server.js";
+import { startServerForTest } from "../harness/setup-server.js";
 import { head } from "../harness/socket.js";
 import { tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 import { connections } from "./connections.js";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const two = ["--http-threads", "2"];
-const running: Server[] = [];
 
-async function serve(options: ServerOptions): Promise<Server> {
-  const server = await startServer(options);
-  running.push(server);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((server) => server.stop()));
-});
-
-it("more than one thread is for Linux", () => {
+it("more than one HTTP thread is supported on Linux only", () => {
   const surroundings = { env: {}, cwd: "/", platform: "darwin" as const };
   expect(() => loadConfig(two, surroundings)).toThrow(/--http-threads must be 1 on darwin/);
   expect(loadConfig([], surroundings).httpThreads).toBe(1);
 });
 
-describe.runIf(process.platform === "linux")("threads", () => {
-  it.each([[[]], [two]])("join no stranger's port, who was started with %j", async (args) => {
-    const server = await serve({ args });
-    const again = [main, "serve", tempDir("root"), ...two, "--port", String(server.port)];
-    const second = spawnSync(process.execPath, again, { encoding: "utf8", timeout: 20_000 });
-    expect(second.stderr).toBe(
-      `joust: cannot listen on 127.0.0.1:${server.port}: the port is in use: choose another --port, or stop the program that listens on it\n`,
-    );
-    expect(second.status).toBe(1);
-  });
+describe.runIf(process.platform === "linux")("HTTP threads", () => {
+  it.each([[[]], [two]])(
+    "do not share the port of another process started with %j",
+    async (args) => {
+      const server = await startServerForTest({ args });
+      const again = [CLI_MAIN, "serve", tempDir("root"), ...two, "--port", String(server.port)];
+      const second = spawnSync(process.execPath, again, { encoding: "utf8", timeout: 20_000 });
+      expect(second.stderr).toBe(
+        `joust: cannot listen on 127.0.0.1:${server.port}: the port is in use: choose another --port, or stop the program that listens on it\n`,
+      );
+      expect(second.status).toBe(1);
+    },
+  );
 
-  it("are done when all of them are, with connections open and requests under way", async () => {
+  it("stop after all of them have finished, with open connections and running requests", async () => {
     const [root, key] = [tempDir("root"), newKey()];
-    const server = await serve({ root, key, args: two });
+    const server = await startServerForTest({ root, key, args: two });
     const each = connections(server, 16);
     await each[0]?.post("/v1/table/t/create", items(1));
     const failures: unknown[] = [];
@@ -64,17 +56,17 @@ describe.runIf(process.platform === "linux")("threads", () => {
     });
     while (answered < 32) await each[0]?.post("/v1/table/t/count_rows");
     stopping = true;
-    // The last of each is under way.
+    // The last request of each connection is in flight.
     const exit = server.stop();
     await Promise.all(asking.map((asks) => asks.catch((error) => failures.push(error))));
     expect(failures).toEqual([]);
     expect(await exit).toBe(0);
-    const reopened = await serve({ root, key, args: two });
+    const reopened = await startServerForTest({ root, key, args: two });
     expect((await reopened.client.post("/v1/table/t/count_rows")).json).toBe(answered + 1);
   });
 
-  it("end at the second signal, whichever of them has a request under way", async () => {
-    const server = await serve({ args: two });
+  it("stop at the second signal, whichever of them has a running request", async () => {
+    const server = await startServerForTest({ args: two });
     const sockets = Array.from({ length: 12 }, () => connect(server.port, "127.0.0.1"));
     for (const socket of sockets) {
       socket.on("error", () => {});
@@ -84,15 +76,15 @@ describe.runIf(process.platform === "linux")("threads", () => {
     // Those that are asked later are answered later.
     await Promise.all(connections(server, 12).map((one) => one.post("/v1/namespace/$/list")));
     process.kill(server.pid, "SIGINT");
-    await eventually("it drains", () => server.output().includes("stopping"));
+    await waitFor("it drains", () => server.output().includes("stopping"));
     expect(await server.stop("SIGINT")).toBe(1);
     for (const socket of sockets) socket.destroy();
   });
 
-  it("end with the server however many there are on one core", async () => {
+  it("stop with the server, also several on one core", async () => {
     const taskset = findProgram("taskset");
     expect(taskset).toBeDefined();
-    const server = await serve({ args: ["--http-threads", "4"] });
+    const server = await startServerForTest({ args: ["--http-threads", "4"] });
     execFileSync(taskset as string, ["--all-tasks", "--cpu-list", "--pid", "0", `${server.pid}`]);
     const each = connections(server, 16);
     await each[0]?.post("/v1/table/t/create", items(10));
@@ -101,7 +93,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
     expect(await server.stop()).toBe(0);
   });
 
-  it("take the server with them when they fail", async () => {
+  it("stop the whole server when one of them fails", async () => {
     const folder = tempDir("failing");
     const [trigger, preload] = [join(folder, "fail"), join(folder, "preload.cjs")];
     writeFileSync(
@@ -113,7 +105,7 @@ describe.runIf(process.platform === "linux")("threads", () => {
        }, 10);`,
     );
     const env = { NODE_OPTIONS: `--require=${preload}` };
-    const server = await serve({ args: ["--http-threads", "3"], env });
+    const server = await startServerForTest({ args: ["--http-threads", "3"], env });
     const each = connections(server, 16);
     await Promise.all(each.map((one) => one.post("/v1/namespace/$/list")));
     writeFileSync(trigger, "");

@@ -1,33 +1,33 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface HoldingProxy {
+export interface InterceptingProxy {
   readonly url: string;
-  /** Keeps requests back that match, until `release`. */
+  /** Holds matching requests until `release`. */
   hold(matches: (method: string, path: string) => boolean): void;
-  /** How many are kept back. */
+  /** Number of held requests. */
   held(): number;
-  /** Hands the next request that matches on, but drops the connection in place of its answer. */
-  loseAnswer(matches: (method: string, path: string) => boolean): void;
-  /** How many answers were lost. */
-  lost(): number;
-  /** Lets them, and all that come, through. */
+  /** Forwards the next matching request and drops the connection instead of the response. */
+  dropResponse(matches: (method: string, path: string) => boolean): void;
+  /** Number of dropped responses. */
+  droppedResponses(): number;
+  /** Forwards the held and all later requests. */
   release(): void;
   stop(): Promise<void>;
 }
 
-/** An HTTP proxy that hands requests on as they are, signed headers included. */
-export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
+/** An HTTP proxy that forwards requests unchanged, signed headers included. */
+export async function startInterceptingProxy(target: string): Promise<InterceptingProxy> {
   const { hostname, port } = new URL(target);
   let matches = (_method: string, _path: string): boolean => false;
   let waiting: (() => void)[] = [];
-  let loses: typeof matches | undefined;
+  let drops: typeof matches | undefined;
   let lost = 0;
 
   const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const { method, url: path, headers } = incoming;
-    const loseThis = loses?.(method ?? "", path ?? "") ?? false;
-    if (loseThis) loses = undefined;
+    const loseThis = drops?.(method ?? "", path ?? "") ?? false;
+    if (loseThis) drops = undefined;
     const onward = request({ hostname, port, method, path, headers }, (answer) => {
       if (loseThis) {
         lost++;
@@ -58,10 +58,10 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
       matches = which;
     },
     held: () => waiting.length,
-    loseAnswer(which) {
-      loses = which;
+    dropResponse(which) {
+      drops = which;
     },
-    lost: () => lost,
+    droppedResponses: () => lost,
     release,
     stop() {
       release();

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import type { Json } from "./client.js";
 
-/** Values in which one member, at any depth, is replaced, removed, renamed or added. */
-export const broken = (
+/** Values with one member, at any depth, replaced, removed, renamed or added. */
+export const mutated = (
   whole: fc.Arbitrary<Json>,
   wrong: fc.Arbitrary<unknown>,
   /** Names of members that are added or renamed. */
@@ -28,7 +28,7 @@ export const broken = (
       return copy;
     });
 
-/** A value, if it is an object or an array, and all objects and arrays in it. */
+/** The value, if it is an object or an array, and all objects and arrays in it. */
 export function containers(value: Json): Json[] {
   if (value === null || typeof value !== "object") return [];
   return [value, ...Object.values(value).flatMap(containers)];

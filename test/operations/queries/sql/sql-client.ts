@@ -1,33 +1,33 @@
 import { type Table, tableFromIPC } from "apache-arrow";
 import { type Answer, ARROW_STREAM, type Client, type Json } from "../../../harness/client.js";
-import type { Serving } from "../../../harness/use-server.js";
+import type { TestServer } from "../../../harness/setup-server.js";
 
-/** What tests ask in SQL. */
-export function asking(serving: Serving) {
-  const ask = (
+/** SQL requests of the tests. */
+export function sqlClient(joust: TestServer) {
+  const send = (
     body: object | string | Uint8Array,
     accept = "application/json",
-    client: Client = serving.client,
+    client: Client = joust.client,
   ): Promise<Answer> =>
     client.request("/v1/sql", {
       body,
       headers: { accept, "content-type": "application/json" },
     });
-  const answered = async (body: object, accept?: string): Promise<Answer> => {
-    const answer = await ask(body, accept);
+  const sendOk = async (body: object, accept?: string): Promise<Answer> => {
+    const answer = await send(body, accept);
     if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
     return answer;
   };
   return {
-    ask,
-    answered,
+    send,
+    sendOk,
     /** The rows of a statement as objects. */
     rows: async (query: string, more: object = {}): Promise<Json[]> =>
-      (await answered({ query, ...more })).json.rows,
+      (await sendOk({ query, ...more })).json.rows,
     arrow: async (query: string, more: object = {}): Promise<Table> =>
-      tableFromIPC((await answered({ query, ...more }, ARROW_STREAM)).bytes),
+      tableFromIPC((await sendOk({ query, ...more }, ARROW_STREAM)).bytes),
     /** The physical plan of a statement. */
     plan: async (query: string): Promise<string> =>
-      (await answered({ query: `EXPLAIN ${query}` })).json.rows[1].plan,
+      (await sendOk({ query: `EXPLAIN ${query}` })).json.rows[1].plan,
   };
 }

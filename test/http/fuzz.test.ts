@@ -5,14 +5,14 @@ import type { Operation } from "../../src/api/operation.js";
 import { operations } from "../../src/operations/index.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { expectFailure } from "../harness/failure.js";
+import { expectFailure } from "../harness/expect-failure.js";
+import { setupServer } from "../harness/setup-server.js";
 import { sendRaw } from "../harness/socket.js";
-import { useServer } from "../harness/use-server.js";
 
-const serving = useServer();
+const joust = setupServer();
 
 beforeAll(async () => {
-  await serving.client.createTable("t", items(50));
+  await joust.client.createTable("t", items(50));
 });
 
 const ids = [
@@ -50,7 +50,7 @@ const values: readonly unknown[] = [
   "x".repeat(10_000),
 ];
 
-/** Bodies with one member that is wrong, or right by accident. */
+/** Bodies with one random member, which is usually invalid. */
 function bodies(operation: Operation): unknown[] {
   const schema = "schema" in operation.body ? operation.body.schema : undefined;
   const members = Object.keys((schema as TSchema | undefined)?.properties ?? {});
@@ -58,30 +58,30 @@ function bodies(operation: Operation): unknown[] {
   return named.flatMap((name) => values.map((value) => ({ [name]: value })));
 }
 
-function expectSane(answer: Answer, what: string): void {
+function expectWellFormed(answer: Answer, what: string): void {
   expect(answer.status, `${what}: ${answer.text}`).toBeLessThan(500);
   expect(answer.headers.get("phalanx-version"), what).toBe("0.5.0");
   if (answer.status >= 400) expectFailure(answer, answer.status, answer.json.code);
 }
 
-describe("whatever a client sends", () => {
+describe("invalid input", () => {
   it.each(operations.map((operation) => [operation.id, operation] as const))(
-    "to %s, the server answers sensibly",
+    "to %s gets a well-formed response",
     async (_, operation) => {
       const method = operation.methods[0] ?? "POST";
       const own = operation.id;
-      await serving.client.createTable(own, items(20));
+      await joust.client.createTable(own, items(20));
       const path = (id: string) =>
         operation.path.replace("{id}", id).replaceAll(/\{\w+\}/g, "some%20name");
       for (const id of ids) {
-        expectSane(await serving.client.request(path(id), { method }), `${operation.id} ${id}`);
+        expectWellFormed(await joust.client.request(path(id), { method }), `${operation.id} ${id}`);
       }
       const params = Object.keys((operation.params as TSchema).properties ?? {});
       for (const name of [...params, "delimiter"]) {
         for (const value of ["", "x", "-1", "1e400", "[]", "{}", "%", "\u0000", "$"]) {
           const asked = { method, params: { [name]: value } };
-          expectSane(
-            await serving.client.request(path(own), asked),
+          expectWellFormed(
+            await joust.client.request(path(own), asked),
             `${operation.id}?${name}=${value}`,
           );
         }
@@ -91,24 +91,24 @@ describe("whatever a client sends", () => {
       for (const body of [...kinds, "{", "[]", "nul", '{"a":'.repeat(5_000)]) {
         const sent = { body: body as object | string };
         const type = { headers: { "content-type": "application/json" } };
-        const answer = await serving.client.request(path(own), { ...sent, ...type });
-        expectSane(answer, `${operation.id} ${JSON.stringify(body).slice(0, 200)}`);
+        const answer = await joust.client.request(path(own), { ...sent, ...type });
+        expectWellFormed(answer, `${operation.id} ${JSON.stringify(body).slice(0, 200)}`);
       }
     },
     120_000,
   );
 
-  it("as a query, the engine answers sensibly", async () => {
+  it("in a query gets a well-formed response", async () => {
     const query = operations.find((operation) => operation.id === "QueryTable") as Operation;
     for (const body of bodies(query) as object[]) {
       for (const rest of [{ k: 1 }, { k: 1, vector: { single_vector: Array(8).fill(0) } }]) {
-        const answer = await serving.client.post("/v1/table/t/query", { ...rest, ...body });
-        expectSane(answer, JSON.stringify({ ...rest, ...body }).slice(0, 300));
+        const answer = await joust.client.post("/v1/table/t/query", { ...rest, ...body });
+        expectWellFormed(answer, JSON.stringify({ ...rest, ...body }).slice(0, 300));
       }
     }
   }, 120_000);
 
-  it("as bytes, the server lives on", async () => {
+  it("in raw bytes does not stop the server", async () => {
     const word = fc.oneof(
       fc.constantFrom(
         "GET",
@@ -126,10 +126,10 @@ describe("whatever a client sends", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(word, { maxLength: 20 }), async (words) => {
-        await sendRaw(serving.server.url, words, 5).catch(() => undefined);
+        await sendRaw(joust.server.url, words, 5).catch(() => undefined);
       }),
       { numRuns: 300 },
     );
-    expect((await serving.client.get("/healthz")).status).toBe(200);
+    expect((await joust.client.get("/healthz")).status).toBe(200);
   });
 });

@@ -2,10 +2,10 @@ import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
 import { items, random } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
-import { eventually } from "../harness/eventually.js";
-import { useServer } from "../harness/use-server.js";
+import { setupServer } from "../harness/setup-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
-const serving = useServer();
+const joust = setupServer();
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 const next = random(seed);
 const pick = <T>(choices: readonly T[]): T => choices[Math.floor(next() * choices.length)] as T;
@@ -13,9 +13,9 @@ const pick = <T>(choices: readonly T[]): T => choices[Math.floor(next() * choice
 const tables = ["a", "b", "n$a", "n$b"];
 const path = (rest: string) => `/v1/table/${pick(tables)}/${rest}`;
 const post = (where: string, body?: object | Uint8Array, params?: Record<string, string>) =>
-  serving.client.post(where, body, params);
+  joust.client.post(where, body, params);
 
-/** One request of each kind, to a table that may or may not exist. */
+/** One request of each kind on a table that may or may not exist. */
 const requests: Record<string, () => Promise<Answer>> = {
   create: () =>
     post(path("create"), items(300), { mode: pick(["create", "exist_ok", "overwrite"]) }),
@@ -38,7 +38,7 @@ const requests: Record<string, () => Promise<Answer>> = {
   describe: () => post(path("describe")),
   exists: () => post(path("exists")),
   stats: () => post(path("stats")),
-  list: () => serving.client.get("/v1/table"),
+  list: () => joust.client.get("/v1/table"),
   createIndex: () =>
     post(path("create_index"), {
       ...pick([
@@ -52,14 +52,14 @@ const requests: Record<string, () => Promise<Answer>> = {
   dropIndex: () => post(path(`index/${pick(["id_idx", "vector_idx"])}/drop`)),
 };
 
-/** What may go wrong when everybody changes everything: something is missing, taken or just being changed. */
+/** Error codes that concurrent changes may cause: the object is missing, exists or is being changed. */
 const foreseen = new Set([1, 4, 5, 6, 7, 14]);
 
-it(`many clients at once meet no failure but the foreseen (TEST_SEED=${seed})`, {
+it(`concurrent clients get only expected errors (TEST_SEED=${seed})`, {
   timeout: 120_000,
 }, async () => {
   const names = Object.keys(requests);
-  // Long enough to meet one another, and for each request to have found what it needs once.
+  // Long enough for the clients to overlap and for each kind of request to succeed once.
   const started = Date.now();
   const isOver = () => {
     const passed = Date.now() - started;
@@ -81,15 +81,15 @@ it(`many clients at once meet no failure but the foreseen (TEST_SEED=${seed})`, 
   expect(surprises).toEqual([]);
   expect([...succeeded].sort()).toEqual([...names].sort());
 
-  // What is listed is whole, and what is not has left nothing behind.
-  const left: string[] = (await serving.client.get("/v1/table")).json.tables;
+  // Listed tables are complete, and unlisted ones have left no files.
+  const left: string[] = (await joust.client.get("/v1/table")).json.tables;
   for (const table of left) {
-    const rows = await serving.client.count(table);
-    const found = await serving.client.query(table, { k: 1_000_000, vector: {} });
-    expect([table, found.numRows]).toEqual([table, rows]);
+    const rows = await joust.client.count(table);
+    const result = await joust.client.query(table, { k: 1_000_000, vector: {} });
+    expect([table, result.numRows]).toEqual([table, rows]);
   }
-  await eventually("the root holds the listed tables only", () => {
-    const directories = readdirSync(serving.root).filter((name) => !name.startsWith("."));
+  await waitFor("the root holds the listed tables only", () => {
+    const directories = readdirSync(joust.root).filter((name) => !name.startsWith("."));
     return directories.length === left.length;
   });
 });

@@ -1,6 +1,6 @@
 import { stream, type } from "../../../harness/arrow.js";
 import type { Client, Json } from "../../../harness/client.js";
-import { readyIndex } from "../../indexes/waiting.js";
+import { waitForIndex } from "../../../harness/indexes.js";
 
 /** A row of the tables of these tests. */
 export interface Row {
@@ -9,7 +9,7 @@ export interface Row {
   readonly body: string | null;
 }
 
-/** Rows as a body of create and insert. */
+/** Rows as an Arrow stream. */
 export const rows = (rows: readonly Row[]): Uint8Array =>
   stream({
     id: [type.i64, rows.map((row) => BigInt(row.id))],
@@ -17,7 +17,7 @@ export const rows = (rows: readonly Row[]): Uint8Array =>
     body: [type.text, rows.map((row) => row.body)],
   });
 
-/** Builds an FTS index and waits for it: its entry in the listing. */
+/** Builds an FTS index, waits for it and returns its entry in the listing. */
 export async function textIndex(
   client: Client,
   id: string,
@@ -25,13 +25,13 @@ export async function textIndex(
 ): Promise<Json> {
   const request = { index_type: "FTS", ...body };
   await client.ok(`/v1/table/${encodeURIComponent(id)}/create_scalar_index`, request);
-  return readyIndex(client, id, request.name ?? `${request.column}_idx`);
+  return waitForIndex(client, id, request.name ?? `${request.column}_idx`);
 }
 
-/** Ids of the rows that a text query finds, best first. */
+/** Ids of the rows that match a text query, best first. */
 export async function search(client: Client, id: string, body: object): Promise<number[]> {
-  const found = await client.query(id, { vector: {}, columns: { column_names: ["id"] }, ...body });
-  return found.toArray().map((row) => Number(row.id));
+  const result = await client.query(id, { vector: {}, columns: { column_names: ["id"] }, ...body });
+  return result.toArray().map((row) => Number(row.id));
 }
 
 /** A query for words. */

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { stream, type } from "../../harness/arrow.js";
 import type { Answer, Client, RequestOptions } from "../../harness/client.js";
 
-/** Tells an answer that was given before. */
+/** Response header of a replayed response. */
 export const REPLAYED = "idempotent-replayed";
 
-/** Rows of the tables of these tests. */
+/** Rows for the tables of these tests. */
 export const rowsOf = (...ids: number[]): Uint8Array =>
   stream({ id: [type.i32, ids], n: [type.i32, ids.map(() => 0)] });
 
-/** Sends a request under a key. */
+/** Sends a request with an idempotency key. */
 export function keyed(
   client: Client,
   key: string,
@@ -25,13 +25,13 @@ export function keyed(
 
 export const newKey = (): string => randomUUID();
 
-/** A write, and what it does to a table of ten rows, 0 to 9, as far as counts and sums tell. */
+/** A write on a table of ten rows, 0 to 9, and its effect on the row count and a sum. */
 export interface Write {
   readonly name: string;
   readonly path: (table: string) => string;
   readonly body: () => object | Uint8Array;
   readonly params?: Record<string, string>;
-  /** Rows, and the sum of n, after it was done once. */
+  /** Row count and sum of n after one execution. */
   readonly after: readonly [rows: number, sum: number];
 }
 
@@ -69,7 +69,7 @@ export const writes: readonly Write[] = [
     after: [13, 5],
   },
   {
-    name: "merge that also deletes",
+    name: "merge with delete",
     path: (table) => `/v1/table/${table}/merge_insert`,
     params: {
       on: "id",
@@ -82,7 +82,7 @@ export const writes: readonly Write[] = [
     after: [8, 3],
   },
   {
-    name: "merge that only inserts",
+    name: "insert-only merge",
     path: (table) => `/v1/table/${table}/merge_insert`,
     params: { on: "id", when_not_matched_insert_all: "true" },
     body: () => rowsOf(9, 10, 11),
@@ -90,14 +90,14 @@ export const writes: readonly Write[] = [
   },
 ];
 
-/** Rows of a table, and the sum of n. */
-export async function state(client: Client, table: string): Promise<[number, number]> {
-  const found = await client.query(table, { k: 1_000, columns: ["n"] });
-  const values = [...(found.getChild("n") ?? [])] as number[];
+/** Row count of a table and sum of n. */
+export async function rowsAndSum(client: Client, table: string): Promise<[number, number]> {
+  const result = await client.query(table, { k: 1_000, columns: ["n"] });
+  const values = [...(result.getChild("n") ?? [])] as number[];
   return [values.length, values.reduce((sum, n) => sum + n, 0)];
 }
 
-/** A new table of ten rows. */
-export async function tenRows(client: Client, table: string): Promise<void> {
+/** Creates a table of ten rows. */
+export async function createTenRows(client: Client, table: string): Promise<void> {
   await client.createTable(table, rowsOf(...Array.from({ length: 10 }, (_, id) => id)));
 }

@@ -1,10 +1,10 @@
 import { type DataType, Field, RecordBatchStreamWriter, Schema, type Table } from "apache-arrow";
 import { expect } from "vitest";
 import type { Answer, Json } from "../../harness/client.js";
-import type { Serving } from "../../harness/use-server.js";
-import { doneJob } from "../../jobs/waiting.js";
+import { waitForJobResult } from "../../harness/jobs.js";
+import type { TestServer } from "../../harness/setup-server.js";
 
-/** An Arrow schema as `output_schema` has it. */
+/** An Arrow schema encoded as `output_schema`. */
 export function schema(fields: Record<string, DataType>): string {
   const writer = new RecordBatchStreamWriter();
   const entries = Object.entries(fields);
@@ -13,19 +13,19 @@ export function schema(fields: Record<string, DataType>): string {
   return Buffer.from(writer.toUint8Array(true)).toString("base64");
 }
 
-/** What tests do with views of a server. */
-export function viewing(serving: Serving) {
+/** Requests of the view tests. */
+export function viewClient(joust: TestServer) {
   const create = (id: string, body: object): Promise<Answer> =>
-    serving.client.post(`/v1/materialized_view/${id}/create`, body);
+    joust.client.post(`/v1/materialized_view/${id}/create`, body);
   const byQuery = (id: string, query: string): Promise<Answer> => create(id, { query });
   const refresh = (id: string, body: object = {}): Promise<Answer> =>
-    serving.client.post(`/v1/materialized_view/${id}/refresh`, body);
+    joust.client.post(`/v1/materialized_view/${id}/refresh`, body);
   const done = (answer: Answer): Promise<Json> => {
     expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 202 });
-    return doneJob(serving.client, answer.json.job_id);
+    return waitForJobResult(joust.client, answer.json.job_id);
   };
   const rows = (id: string, more: object = {}): Promise<Table> =>
-    serving.client.query(id, { vector: {}, k: 100_000, ...more });
+    joust.client.query(id, { vector: {}, k: 100_000, ...more });
   return {
     create,
     byQuery,
@@ -41,8 +41,8 @@ export function viewing(serving: Serving) {
     },
     /** The vector of one row. */
     vectorOf: async (id: string, row: number): Promise<number[]> => {
-      const found = await rows(id, { filter: `id = ${row}` });
-      return [...(found.get(0) as unknown as { vector: Iterable<number> }).vector];
+      const result = await rows(id, { filter: `id = ${row}` });
+      return [...(result.get(0) as unknown as { vector: Iterable<number> }).vector];
     },
   };
 }

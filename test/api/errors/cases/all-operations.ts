@@ -3,7 +3,7 @@ import { contract } from "../../../../src/operations/index.js";
 import { items } from "../../../harness/arrow.js";
 import { type Case, errors, failure } from "../case.js";
 
-/** Object and table of the fixture that an operation's path is about. */
+/** The fixture's object for the path of an operation. */
 const own: Record<string, string> = {
   namespace: "ns",
   table: "ns$t",
@@ -16,7 +16,7 @@ const kindOf = ({ path }: Operation): string => path.split("/")[2] as string;
 export const pathOf = (operation: Operation, id = own[kindOf(operation)] ?? "ns$t"): string =>
   operation.path.replace("{id}", encodeURIComponent(id)).replace("{index_name}", "id_idx");
 
-/** Operations that work on a table that has to be there. */
+/** Operations that create a table instead of requiring one. */
 const makesTable = new Set([
   "CreateTable",
   "DeclareTable",
@@ -24,8 +24,8 @@ const makesTable = new Set([
   "CreateMaterializedView",
 ]);
 
-/** Enough of a body for the operation to look for its object. */
-export const enough: Record<string, object> = {
+/** The smallest body with which the operation looks up its object. */
+export const minimalBodies: Record<string, object> = {
   UpdateTable: { updates: [["price", "1"]] },
   DeleteFromTable: { predicate: "true" },
   RestoreTable: { version: 1 },
@@ -58,18 +58,18 @@ export const enough: Record<string, object> = {
   BatchCommitTables: { operations: [{ deregister_table: { id: ["ns", "t"] } }] },
 };
 
-/** Parameters that an operation cannot do without. */
+/** Required parameters of an operation. */
 const params: Record<string, string> = {
   MergeInsertIntoTable: "?on=id&when_not_matched_insert_all=true",
 };
 
-const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : enough[id]);
+const bodyOf = ({ id, body }: Operation) => (body.kind === "arrow" ? items(1) : minimalBodies[id]);
 
-/** A request that would succeed, or fail for its object alone. */
+/** A request that succeeds or fails only because of its object. */
 const request = (operation: Operation, id?: string): string =>
   pathOf(operation, id) + (params[operation.id] ?? "");
 
-/** Failures that every operation has, where it has what fails. */
+/** Failures of every operation: a missing namespace, table or other object. */
 export function everyOperation(): Case[] {
   return contract.flatMap((operation) => [...missing(operation), ...malformed(operation)]);
 }
@@ -131,7 +131,14 @@ function malformed(operation: Operation): Case[] {
   if (body.kind === "arrow") {
     const to = path.replace("ns%24t/create", "ns%24new/create");
     return [
-      failure(id, "no Arrow", to, Buffer.from("no arrow"), errors.invalid, /Arrow/i),
+      failure(
+        id,
+        "a body that is not Arrow",
+        to,
+        Buffer.from("no arrow"),
+        errors.invalid,
+        /Arrow/i,
+      ),
       failure(id, "an empty body", to, new Uint8Array(0), errors.invalid, /Arrow|empty|body/i),
       failure(
         id,

@@ -18,8 +18,8 @@ export interface TestCatalog {
   open(role?: CatalogOptions["role"]): Promise<OpenCatalog>;
 }
 
-/** Runs the same tests on SQLite and on Postgres; everything opened is closed after each test. */
-export function onEachDatabase(
+/** Runs the same tests on SQLite and on Postgres; every opened catalog is closed after each test. */
+export function describeOnEachDatabase(
   suite: (newCatalog: () => TestCatalog, kind: "sqlite" | "postgres") => void,
 ): void {
   let cleanUp: (() => Promise<void> | void)[] = [];

@@ -2,13 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type, vectors } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
-import { expectFailure } from "../../harness/failure.js";
-import { type Serving, useServer } from "../../harness/use-server.js";
-import { doneJob } from "../../jobs/waiting.js";
+import { expectFailure } from "../../harness/expect-failure.js";
+import { waitForJobResult } from "../../harness/jobs.js";
+import { setupServer, type TestServer } from "../../harness/setup-server.js";
 
-const warm = useServer({ args: ["--row-cache", "64MiB"] });
-const cold = useServer({ args: ["--row-cache", "0"] });
-const both: Serving[] = [];
+const warm = setupServer({ args: ["--row-cache", "64MiB"] });
+const cold = setupServer({ args: ["--row-cache", "0"] });
+const both: TestServer[] = [];
 const least = -(2n ** 63n);
 
 const rows = (due: bigint) =>
@@ -30,36 +30,36 @@ const kinds: [string, Json][] = [
   ["a query by vector and text", { ...near, ...words }],
 ];
 
-async function indexed(serving: Serving, id: string): Promise<void> {
+async function indexed(joust: TestServer, id: string): Promise<void> {
   const index = { column: "text", index_type: "FTS" };
-  const reply = await serving.client.ok(`/v1/table/${id}/create_index`, index);
-  await doneJob(serving.client, reply.transaction_id);
+  const reply = await joust.client.ok(`/v1/table/${id}/create_index`, index);
+  await waitForJobResult(joust.client, reply.transaction_id);
 }
 
 beforeAll(async () => {
   both.push(warm, cold);
-  for (const serving of both) {
-    await serving.client.createTable("t", rows(0n));
-    await indexed(serving, "t");
+  for (const joust of both) {
+    await joust.client.createTable("t", rows(0n));
+    await indexed(joust, "t");
   }
 });
 
-describe("a condition over the time", () => {
-  it.each(kinds)("is evaluated anew for %s", async (kind, query) => {
+describe("a filter over time", () => {
+  it.each(kinds)("is evaluated for each request by %s", async (kind, query) => {
     const due = BigInt(Math.ceil(Date.now() / 1_000) + 4);
     const id = `due_${kinds.findIndex(([own]) => own === kind)}`;
     await warm.client.createTable(id, rows(due));
     await indexed(warm, id);
     const asked = { ...query, columns: ["id"], filter: "due <= to_unixtime(now())" };
-    const found = async () => (await warm.client.query(id, asked)).numRows;
-    // Often enough that what can be remembered is.
-    for (let time = 0; time < 4; time++) expect(await found()).toBe(0);
+    const countMatches = async () => (await warm.client.query(id, asked)).numRows;
+    // Often enough to fill every cache.
+    for (let time = 0; time < 4; time++) expect(await countMatches()).toBe(0);
     expect(Date.now() / 1_000).toBeLessThan(Number(due));
     await pause(Number(due) * 1_000 - Date.now() + 100);
-    expect(await found()).toBe(5);
+    expect(await countMatches()).toBe(5);
   });
 
-  it("gives other rows where it is random", async () => {
+  it("returns different rows if it is random", async () => {
     const count = 2_000;
     const ids = Array.from({ length: count }, (_, id) => BigInt(id));
     await warm.client.createTable("many", stream({ id: [type.i64, ids] }));
@@ -72,7 +72,7 @@ describe("a condition over the time", () => {
   });
 });
 
-describe("the state of a cache changes no answer", () => {
+describe("the state of a cache", () => {
   it.each<[string, number]>([
     ["id = -9223372036854775808", 1],
     ["id IN (-9223372036854775808, 1)", 2],
@@ -84,22 +84,22 @@ describe("the state of a cache changes no answer", () => {
     ["`user` IN ('ann', 'eve')", 3],
     ["user <> 'ann'", 2],
     ["id > - 1", 3],
-  ])("to %s", async (filter, count) => {
-    for (const serving of both) {
+  ])("does not change the result of %s", async (filter, count) => {
+    for (const joust of both) {
       for (let time = 0; time < 4; time++) {
-        const found = await serving.client.query("t", { vector: {}, filter, columns: ["id"] });
-        expect(found.numRows).toBe(count);
+        const countMatches = await joust.client.query("t", { vector: {}, filter, columns: ["id"] });
+        expect(countMatches.numRows).toBe(count);
       }
-      expect(await serving.client.count("t", { predicate: filter })).toBe(count);
+      expect(await joust.client.count("t", { predicate: filter })).toBe(count);
     }
   });
 
-  it("refuses a column that is named twice", async () => {
-    for (const serving of both) {
+  it("does not change that a column named twice is rejected", async () => {
+    for (const joust of both) {
       for (const [, kind] of kinds) {
         for (let time = 0; time < 3; time++) {
           const asked = { k: 3, ...kind, columns: ["id", "id"] };
-          const reply = await serving.client.post("/v1/table/t/query", asked);
+          const reply = await joust.client.post("/v1/table/t/query", asked);
           expectFailure(reply, 400, 13, /twice/);
         }
       }
@@ -114,11 +114,11 @@ describe("the state of a cache changes no answer", () => {
     "not in (1)",
     "id = 1e3",
     "nope = 1",
-  ])("nor whether there is one to %s", async (filter) => {
+  ])("does not change whether %s is rejected", async (filter) => {
     const asked = { k: 3, vector: {}, filter, columns: ["id"] };
     const statuses = new Set<number>();
-    for (const serving of [cold, warm, warm, warm]) {
-      statuses.add((await serving.client.post("/v1/table/t/query", asked)).status);
+    for (const joust of [cold, warm, warm, warm]) {
+      statuses.add((await joust.client.post("/v1/table/t/query", asked)).status);
     }
     expect(statuses.size).toBe(1);
   });

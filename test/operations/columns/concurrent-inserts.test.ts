@@ -5,7 +5,7 @@ import type { Client } from "../../harness/client.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
 
-/** Two servers on one root: a change loses against those of the other one too. */
+/** Two servers on one root: a change can also conflict with the other server. */
 let servers: Server[] = [];
 const root = tempDir("columns");
 
@@ -21,10 +21,10 @@ afterAll(async () => {
 const client = (n: number): Client => (servers[n % servers.length] as Server).client;
 
 /**
- * Inserts rows of the first columns again and again, by several clients, while work is done; how many inserts.
- * Commits of two servers are decided by who is first: each client pauses for so long between two inserts, ms.
+ * Inserts rows with the initial columns from several clients while `work` runs; returns the number of inserts.
+ * The first commit of two servers wins, so each client pauses for this many ms between two inserts.
  */
-async function besideInserts(
+async function duringInserts(
   table: string,
   inserting: readonly Client[],
   work: () => Promise<void>,
@@ -36,7 +36,7 @@ async function besideInserts(
     for (let n = 0; !ended; n++) {
       const rows = items(2, { from: 1_000_000 * (place + 1) + 2 * n });
       const reply = await by.post(`/v1/table/${table}/insert`, rows);
-      // Another server was first too often.
+      // The other server committed first too often.
       if (reply.status !== 409) expect([reply.status, reply.text]).toEqual([200, reply.text]);
       if (reply.status === 200) inserts++;
       if (pause > 0) await delay(pause);
@@ -57,11 +57,11 @@ describe.each([
   ["five clients", 5, 1, 0],
   ["two clients on two servers", 2, 2, 150],
   ["five clients on two servers", 5, 2, 0],
-] as const)("beside %s that insert", (_, clients, over, pause) => {
+] as const)("during inserts by %s", (_, clients, over, pause) => {
   const inserting = () => Array.from({ length: clients }, (_, n) => client(n % over));
   const table = `beside_${clients}_${over}`;
 
-  it("every change of columns takes effect, and no row is lost", { timeout: 120_000 }, async () => {
+  it("every column change takes effect and no row is lost", { timeout: 120_000 }, async () => {
     const { client: changing } = servers[0] as Server;
     await changing.createTable(table, items(500));
     const post = (operation: string, body: object) =>
@@ -71,7 +71,7 @@ describe.each([
       const reply = await post(operation, body);
       answers.push([operation, reply.status, reply.status === 200 ? "" : reply.text]);
     };
-    const inserts = await besideInserts(
+    const inserts = await duringInserts(
       table,
       inserting(),
       async () => {
@@ -93,14 +93,14 @@ describe.each([
     );
     expect(answers.filter(([, status]) => status !== 200)).toEqual([]);
     expect(answers).toHaveLength(36);
-    // On a fast machine the changes are done after a few pauses.
+    // On a fast machine the changes end after a few pauses.
     expect(inserts).toBeGreaterThan(pause > 0 ? 2 : 10);
 
     expect(await changing.count(table)).toBe(500 + 2 * inserts);
     for (let n = 0; n < 6; n++) {
       const whole = { predicate: `id < 500 and b${n} = id * 2 and c${n} is null` };
       expect(await changing.count(table, whole)).toBe(500);
-      // A row that came before the column has its value, and one that came later none.
+      // A row inserted before the column was added has its value, and a later row has null.
       const half = { predicate: `b${n} is not null and b${n} <> id * 2` };
       expect(await changing.count(table, half)).toBe(0);
     }
@@ -116,10 +116,10 @@ describe.each([
   });
 });
 
-it("a change that cannot be made is refused at once, also beside inserts", async () => {
+it("an invalid column change is rejected at once, also during inserts", async () => {
   const { client: changing } = servers[0] as Server;
   await changing.createTable("refusing", items(10));
-  await besideInserts("refusing", [client(0), client(1)], async () => {
+  await duringInserts("refusing", [client(0), client(1)], async () => {
     const post = (operation: string, body: object) =>
       changing.post(`/v1/table/refusing/${operation}`, body);
     const taken = { new_columns: [{ name: "price", expression: "1.0" }] };
@@ -130,7 +130,7 @@ it("a change that cannot be made is refused at once, also beside inserts", async
   });
 });
 
-it("columns and metadata that change at the same time are all there", async () => {
+it("concurrent changes of columns and metadata all take effect", async () => {
   await client(0).createTable("together", items(100));
   const updated = Array.from({ length: 8 }, (_, n) => {
     const updates = [{ path: "id", metadata: { [`key${n}`]: String(n) } }];
