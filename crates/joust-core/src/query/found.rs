@@ -7,11 +7,11 @@ use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
+use super::output::{Output, Ranked};
 use super::request::Query;
-use crate::cache::Caches;
+use crate::cache::RowCaches;
 use crate::error::Result;
-use crate::rows::{Output, Ranked};
-use crate::steps::{self, Measured, Step};
+use crate::plan_format::{self, Measured, Step};
 
 /// Rows that are fetched together.
 const ROWS: usize = 1_024;
@@ -55,31 +55,31 @@ impl Wanted {
         };
         Step::new(self.output.describe(verbose))
             .measured(measured)
-            .reads([steps::limit(self.offset, self.limit, found)])
+            .reads([plan_format::limit(self.offset, self.limit, found)])
     }
 
     /// The columns of the rows that are wanted, of all that were found.
-    pub async fn fetch(&self, found: Vec<Ranked>, caches: &Arc<Caches>) -> Result<Rows> {
+    pub async fn fetch(&self, found: Vec<Ranked>, rows: &Arc<RowCaches>) -> Result<Rows> {
         let output = self.output.clone();
         if output.is_sorted() {
-            let sorted = output.sorted(&found, self.offset, self.limit, caches.rows());
+            let sorted = output.sorted(&found, self.offset, self.limit, rows);
             return Ok(Rows::whole(sorted.await?));
         }
         let end = self.offset.saturating_add(self.limit).min(found.len());
         let start = self.offset.min(end);
         let first_end = end.min(start + ROWS);
-        let first = output.rows(&found[start..first_end], caches.rows()).await?;
+        let first = output.rows(&found[start..first_end], rows).await?;
         if first_end == end {
             return Ok(Rows::whole(first));
         }
         let schema = first.schema();
         let first = stream::once(async { Ok(first) });
-        let (caches, found) = (caches.clone(), Arc::new(found));
+        let (rows, found) = (rows.clone(), Arc::new(found));
         let rest = stream::iter((first_end..end).step_by(ROWS)).then(move |start| {
-            let (output, caches, found) = (output.clone(), caches.clone(), found.clone());
+            let (output, rows, found) = (output.clone(), rows.clone(), found.clone());
             async move {
                 let part = &found[start..end.min(start + ROWS)];
-                output.rows(part, caches.rows()).await
+                output.rows(part, &rows).await
             }
         });
         Ok(Rows {

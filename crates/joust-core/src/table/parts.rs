@@ -20,10 +20,10 @@ use object_store::path::Path;
 use super::stage::with_columns;
 use super::write::commit_to;
 use super::{ReadOptions, Table};
-use crate::durability::{columns_changed, written_for};
+use crate::commit::{columns_changed, written_for};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format, UploadReader, decode};
-use crate::view::check_not_view;
+use crate::schema::check_not_view;
 
 /// Where the fragments stand among a schema's metadata.
 const FRAGMENTS: &str = "joust:fragments";
@@ -111,7 +111,7 @@ impl Table {
             transaction_properties: None,
         };
         let commit = written_for(written, commit_to(dataset).execute(transaction));
-        let committed = self.handle.turns.commit(commit).await;
+        let committed = self.handle.commit_lock.commit(commit).await;
         let committed = committed.map_err(outdated)?;
         Ok(self.committed(committed))
     }
