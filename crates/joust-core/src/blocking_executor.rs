@@ -14,25 +14,25 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 /// Threads that single works may have, of those of a runtime that may wait. It has to have others: the steps
 /// of such work wait for some of them.
-pub const MOST_OWN_THREADS: usize = 8;
+pub const MAX_COMMIT_WORKERS: usize = 8;
 
-static THREADS: Semaphore = Semaphore::const_new(MOST_OWN_THREADS);
+static THREADS: Semaphore = Semaphore::const_new(MAX_COMMIT_WORKERS);
 
 thread_local! {
     /// This thread does one piece of work and nothing else.
-    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Does work that waits for nothing longer than for disks on a thread of its own, as long as there are some,
 /// else as any task.
-pub(crate) fn on_one_thread<W>(work: W) -> JoinHandle<W::Output>
+pub(crate) fn spawn_on_worker<W>(work: W) -> JoinHandle<W::Output>
 where
     W: Future<Output: Send> + Send + 'static,
 {
-    on_one_of(&THREADS, work)
+    spawn_on(&THREADS, work)
 }
 
-fn on_one_of<W>(threads: &'static Semaphore, work: W) -> JoinHandle<W::Output>
+fn spawn_on<W>(threads: &'static Semaphore, work: W) -> JoinHandle<W::Output>
 where
     W: Future<Output: Send> + Send + 'static,
 {
@@ -42,7 +42,7 @@ where
     let runtime = Handle::current();
     spawn_blocking(move || {
         let _thread = thread;
-        let _own = Own::begin();
+        let _worker = WorkerGuard::begin();
         runtime.block_on(work)
     })
 }
@@ -51,25 +51,25 @@ where
 pub(crate) async fn step<T: Send + 'static>(
     step: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    if IS_OWN.get() {
+    if IS_WORKER.get() {
         return step();
     }
     spawn_blocking(step).await.map_err(Error::other).flatten()
 }
 
 /// While it is there, the thread is some work's own.
-struct Own;
+struct WorkerGuard;
 
-impl Own {
+impl WorkerGuard {
     fn begin() -> Self {
-        IS_OWN.set(true);
+        IS_WORKER.set(true);
         Self
     }
 }
 
-impl Drop for Own {
+impl Drop for WorkerGuard {
     fn drop(&mut self) {
-        IS_OWN.set(false);
+        IS_WORKER.set(false);
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn steps_are_done_on_the_thread_of_their_work() {
         static ONE: Semaphore = Semaphore::const_new(1);
-        let work = on_one_of(&ONE, async {
+        let work = spawn_on(&ONE, async {
             let first = thread_of_a_step().await;
             tokio::task::yield_now().await;
             (current().id(), first, thread_of_a_step().await)
@@ -113,10 +113,10 @@ mod tests {
         static ONE: Semaphore = Semaphore::const_new(1);
         let runtime = Builder::new_multi_thread().max_blocking_threads(1).build();
         runtime.unwrap().block_on(async {
-            let panicked = on_one_of(&ONE, async { panic!("as the test wants") }).await;
+            let panicked = spawn_on(&ONE, async { panic!("as the test wants") }).await;
             assert!(panicked.unwrap_err().is_panic());
-            assert!(!spawn_blocking(|| IS_OWN.get()).await.unwrap());
-            let (own, step) = on_one_of(&ONE, async { (current().id(), thread_of_a_step().await) })
+            assert!(!spawn_blocking(|| IS_WORKER.get()).await.unwrap());
+            let (own, step) = spawn_on(&ONE, async { (current().id(), thread_of_a_step().await) })
                 .await
                 .unwrap();
             assert_eq!(own, step);
@@ -131,7 +131,7 @@ mod tests {
             let all = Arc::new(Barrier::new(20));
             let works = (0..20).map(|_| {
                 let all = all.clone();
-                on_one_of(&FEW, async move {
+                spawn_on(&FEW, async move {
                     all.wait().await;
                     step(|| Ok(())).await.unwrap();
                     spawn_blocking(|| {}).await.unwrap();

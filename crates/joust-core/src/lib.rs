@@ -29,7 +29,7 @@ mod version_key;
 mod weighted_cache;
 pub mod work;
 
-pub use blocking_executor::MOST_OWN_THREADS;
+pub use blocking_executor::MAX_COMMIT_WORKERS;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
 pub use ipc::Upload;

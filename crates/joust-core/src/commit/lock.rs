@@ -24,7 +24,7 @@ pub(crate) struct CommitLock {
     strict: Arc<AtomicBool>,
 }
 
-struct Turn {
+struct Change {
     of: Arc<Lock<()>>,
     strict: Arc<AtomicBool>,
     /// A commit has lost: nobody else's comes between.
@@ -32,14 +32,14 @@ struct Turn {
 }
 
 tokio::task_local! {
-    static TURN: Turn;
+    static CHANGE: Change;
 }
 
 impl CommitLock {
     /// Does a commit while no other one of the table is done.
     pub async fn commit<C: Future>(&self, commit: C) -> C::Output {
         // The end of a change, which may have the turn.
-        if TURN
+        if CHANGE
             .try_with(|turn| Arc::ptr_eq(&turn.of, &self.lock))
             .unwrap_or(false)
         {
@@ -58,12 +58,12 @@ impl CommitLock {
     /// Does work that ends in a commit. When that has lost against another, the others wait until the
     /// work has ended.
     pub async fn change<W: Future>(&self, work: W) -> W::Output {
-        let turn = Turn {
+        let turn = Change {
             of: self.lock.clone(),
             strict: self.strict.clone(),
             kept: Mutex::default(),
         };
-        TURN.scope(turn, work).await
+        CHANGE.scope(turn, work).await
     }
 }
 
@@ -94,27 +94,27 @@ impl CommitLayer for LockLayer {
     }
 
     async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
-        if TURN
+        if CHANGE
             .try_with(|turn| turn.strict.load(Ordering::Relaxed))
             .unwrap_or(false)
         {
-            keep_turn().await;
+            keep_lock().await;
         }
         let committed = commit.by(self.inner()).await;
         if matches!(committed, Err(CommitError::CommitConflict)) {
-            keep_turn().await;
+            keep_lock().await;
         }
         committed
     }
 }
 
 /// Takes the turn until the work around has ended.
-async fn keep_turn() {
+async fn keep_lock() {
     if let Ok(Some(turns)) =
-        TURN.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))
+        CHANGE.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))
     {
         let turn = turns.lock_owned().await;
-        let _ = TURN.try_with(|own| *own.kept.lock() = Some(turn));
+        let _ = CHANGE.try_with(|own| *own.kept.lock() = Some(turn));
     }
 }
 

@@ -17,7 +17,7 @@ use super::*;
 #[derive(Debug)]
 struct Rivalled {
     uri: String,
-    turns: Arc<CommitLock>,
+    lock: Arc<CommitLock>,
     tries: AtomicU32,
     rival: Arc<Mutex<Option<JoinHandle<u64>>>>,
 }
@@ -35,10 +35,10 @@ impl CommitLayer for Rivalled {
                 append(&uri, WriteMode::Append, plain()).await;
             }
             1 => {
-                let turns = self.turns.clone();
+                let lock = self.lock.clone();
                 *self.rival.lock() = Some(tokio::spawn(async move {
                     let rival = append(&uri, WriteMode::Append, plain());
-                    turns.commit(rival).await.version_id()
+                    lock.commit(rival).await.version_id()
                 }));
                 // Time enough for it to be first, if it may.
                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -71,28 +71,28 @@ async fn a_change_that_has_lost_is_the_next_to_commit() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
     append(&uri, WriteMode::Create, plain()).await;
-    let (turns, rival) = (Arc::new(CommitLock::default()), Arc::default());
+    let (lock, rival) = (Arc::new(CommitLock::default()), Arc::default());
     let handler = Layered(LockLayer(Arc::new(Layered(Rivalled {
         uri: uri.clone(),
-        turns: turns.clone(),
+        lock: lock.clone(),
         tries: AtomicU32::new(0),
         rival: Arc::clone(&rival),
     }))));
     let change = append(&uri, WriteMode::Append, Arc::new(handler));
-    assert_eq!(turns.change(change).await.version_id(), 3);
+    assert_eq!(lock.change(change).await.version_id(), 3);
     let rival = rival.lock().take().unwrap();
     assert_eq!(rival.await.unwrap(), 4);
 }
 
 #[tokio::test]
 async fn a_commit_that_ends_a_change_does_not_wait_for_it() {
-    let turns = CommitLock::default();
-    let kept = turns.lock.clone().lock_owned().await;
-    let ended = turns.change(async {
-        TURN.with(|turn| *turn.kept.lock() = Some(kept));
-        turns.commit(async { 7 }).await
+    let lock = CommitLock::default();
+    let kept = lock.lock.clone().lock_owned().await;
+    let ended = lock.change(async {
+        CHANGE.with(|turn| *turn.kept.lock() = Some(kept));
+        lock.commit(async { 7 }).await
     });
     assert_eq!(ended.await, 7);
     // What the change kept is given back.
-    assert_eq!(turns.commit(async { 8 }).await, 8);
+    assert_eq!(lock.commit(async { 8 }).await, 8);
 }

@@ -1,6 +1,6 @@
 //! Commits on a local disk, and what other writers make of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -68,7 +68,7 @@ async fn each_commit_leaves_a_hint_at_it_in_the_same_file() {
     let first = file();
     for version in 1..12 {
         assert_eq!(dataset.version_id(), version);
-        assert_eq!(hint::read(&base), Some(version));
+        assert_eq!(version_hint::read(&base), Some(version));
         assert!(newer(&base, version).await.is_empty());
         dataset = append(&dataset, ours()).await;
     }
@@ -89,7 +89,7 @@ async fn nothing_is_lost_between_these_and_other_writers() {
         let after = append(&first, handler).await;
         assert_eq!(after.version_id(), count as u64 + 2);
         assert_eq!(after.count_rows(None).await.unwrap(), count + 2);
-        assert_eq!(hint::read(&base), Some(after.version_id()));
+        assert_eq!(version_hint::read(&base), Some(after.version_id()));
     }
 }
 
@@ -137,5 +137,5 @@ async fn a_hint_that_is_gone_or_behind_misleads_nobody() {
     assert_eq!(newer(&base, 1).await, [2]);
     assert_eq!(append(&first, ours()).await.version_id(), 3);
     assert_eq!(append(&second, ours()).await.version_id(), 4);
-    assert_eq!(hint::read(&base), Some(4));
+    assert_eq!(version_hint::read(&base), Some(4));
 }

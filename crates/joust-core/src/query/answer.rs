@@ -13,7 +13,7 @@ use lance::dataset::ROW_ID;
 use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance::io::RecordBatchStream;
 
-use super::found::Rows;
+use super::fetch::Rows;
 use super::output::QUERY_INDEX;
 use super::request::Query;
 use super::vectors::Vectors;

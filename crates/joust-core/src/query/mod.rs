@@ -7,7 +7,7 @@
 mod answer;
 mod columns;
 mod explain;
-mod found;
+mod fetch;
 mod hybrid;
 mod nearest;
 mod output;

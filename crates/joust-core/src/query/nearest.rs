@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
-use super::found::{Rows, Wanted};
+use super::fetch::{Rows, Wanted};
 use super::output::{Output, Own, QUERY_INDEX, Ranked};
 use super::request::Query;
 use super::vector;

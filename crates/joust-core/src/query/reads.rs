@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lance::Dataset;
 
-use super::found::{Rows, Wanted};
+use super::fetch::{Rows, Wanted};
 use super::nearest::{output, own_field};
 use super::output::Ranked;
 use super::request::Query;

@@ -13,7 +13,7 @@ use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
-use super::found::{Rows, Wanted};
+use super::fetch::{Rows, Wanted};
 use super::hybrid::{Hybrid, rows};
 use super::nearest::Nearest;
 use super::output::{Key, Output, Own, Ranked};

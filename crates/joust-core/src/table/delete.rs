@@ -36,7 +36,7 @@ impl Table {
         let deleted = match ended.map_err(Error::of_input)? {
             CommitOutcome::Reported(deleted) => deleted,
             CommitOutcome::Confirmed(version) => {
-                let made = self.unheard(version, 0).await?;
+                let made = self.confirmed(version, 0).await?;
                 return self.deleted_earlier(&made).await;
             }
         };

@@ -70,7 +70,7 @@ impl Table {
 
     /// A change of rows that took effect as a version after Lance had given it up. `rows`: how many the
     /// request brought.
-    pub(super) async fn unheard(&self, version: u64, rows: u64) -> Result<Earlier> {
+    pub(super) async fn confirmed(&self, version: u64, rows: u64) -> Result<Earlier> {
         let newest = self.newest().await?;
         let transaction = newest.read_transaction_by_version(version).await?;
         Ok(Earlier {

@@ -235,7 +235,7 @@ impl Table {
         let (merged, stats) = match ended {
             CommitOutcome::Reported(reported) => reported,
             CommitOutcome::Confirmed(version) => {
-                let made = self.unheard(version, watch.rows()).await?;
+                let made = self.confirmed(version, watch.rows()).await?;
                 return self.merged_earlier(&made, &merge).await;
             }
         };

@@ -78,7 +78,7 @@ impl Table {
         let updated = match self.as_attempt(|| 0, attempts).await? {
             CommitOutcome::Reported(updated) => updated,
             CommitOutcome::Confirmed(version) => {
-                return Ok(self.unheard(version, 0).await?.updated());
+                return Ok(self.confirmed(version, 0).await?.updated());
             }
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);

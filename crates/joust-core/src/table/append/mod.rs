@@ -25,7 +25,7 @@ pub(super) use queue::Queue;
 use super::Table;
 use super::gather::{Gathered, gather, whole};
 use super::write::Written;
-use crate::blocking_executor::on_one_thread;
+use crate::blocking_executor::spawn_on_worker;
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
 use crate::memory::Use;
@@ -153,7 +153,7 @@ impl Table {
         W: Future<Output: Send> + Send + 'static,
     {
         match self.handle.is_local() {
-            true => on_one_thread(work),
+            true => spawn_on_worker(work),
             // Most of its time it waits, for a network.
             false => tokio::spawn(work),
         }

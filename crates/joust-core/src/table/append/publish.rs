@@ -15,7 +15,7 @@ use crate::commit::{after_fsync, columns_changed, stamped, written_for};
 use crate::error::{Code, Error};
 use crate::storage::{LocalWriter, fsync::PendingFsync};
 use crate::table::Table;
-use crate::table::parts::{is_version_gone, version_gone};
+use crate::table::multipart::{is_version_gone, version_gone};
 use crate::table::stage::refused;
 
 /// Files that hold the rows of some uploads and that no version names yet.

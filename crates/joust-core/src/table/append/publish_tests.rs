@@ -42,7 +42,7 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
     let staged = Staged {
         transaction,
         version: version.clone(),
-        pending: None,
+        pending_fsync: None,
         uploads: vec![waiting],
     };
     (staged, answer)

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use super::parts::read;
+use super::multipart::read;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 
