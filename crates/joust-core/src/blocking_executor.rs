@@ -1,8 +1,8 @@
-//! Work on one thread.
+//! The blocking executor: runs work with many short blocking steps on one thread.
 //!
-//! A commit is many short steps, each of which needs the one before. Where each step that waits for a disk is
-//! given to a thread that may wait, and its end to the next thread that is free, changing threads takes more
-//! of the processor than the steps. Such work is done here on a thread that may wait itself.
+//! A commit is many short steps, each of which needs the one before. If each step that waits for a disk runs on
+//! a blocking thread and its continuation on the next free thread, the changes of threads take more processor
+//! time than the steps. Here the whole work runs on one blocking thread.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -12,19 +12,19 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// Threads that single works may have, of those of a runtime that may wait. It has to have others: the steps
-/// of such work wait for some of them.
+/// Most blocking threads of a runtime that this executor uses. The runtime needs more than these, because steps
+/// of such work wait for other blocking threads.
 pub const MAX_COMMIT_WORKERS: usize = 8;
 
 static THREADS: Semaphore = Semaphore::const_new(MAX_COMMIT_WORKERS);
 
 thread_local! {
-    /// This thread does one piece of work and nothing else.
+    /// This thread runs one piece of work and nothing else.
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work that waits for nothing longer than for disks on a thread of its own, as long as there are some,
-/// else as any task.
+/// Runs work that waits for nothing longer than disks: on a thread of its own while there are some, else as a
+/// task.
 pub(crate) fn spawn_on_worker<W>(work: W) -> JoinHandle<W::Output>
 where
     W: Future<Output: Send> + Send + 'static,
@@ -47,7 +47,7 @@ where
     })
 }
 
-/// Does a step that may keep its thread waiting: here, where that is the work's own.
+/// Runs a blocking step: on this thread if it is a worker, else on a blocking thread.
 pub(crate) async fn step<T: Send + 'static>(
     step: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -57,7 +57,7 @@ pub(crate) async fn step<T: Send + 'static>(
     spawn_blocking(step).await.map_err(Error::other).flatten()
 }
 
-/// While it is there, the thread is some work's own.
+/// While it exists, the thread is a worker.
 struct WorkerGuard;
 
 impl WorkerGuard {
@@ -107,7 +107,7 @@ mod tests {
         assert_ne!(own, step);
     }
 
-    /// The only thread is not taken for that work's own by what it does next.
+    /// The only blocking thread is no longer a worker for the next step.
     #[test]
     fn a_panic_ends_its_work_alone() {
         static ONE: Semaphore = Semaphore::const_new(1);

@@ -17,7 +17,7 @@ use crate::storage::{Durability, Sessions, StorageOptions};
 use crate::table::{Limits, Table, Tables};
 
 /// What an engine may use. The defaults suit a server that has the machine to itself.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
     /// What everything together may hold in memory, bytes: see [`Budget`].
     pub memory_bytes: usize,

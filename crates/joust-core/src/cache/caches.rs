@@ -1,4 +1,4 @@
-//! What is kept of rows, over all tables.
+//! The caches of rows and columns, over all tables, with their shares of the budget.
 
 use std::sync::Arc;
 
@@ -18,26 +18,26 @@ use crate::error::Result;
 use crate::version_key::VersionKey;
 use crate::weighted_cache::WeightedCache;
 
-/// Bounded by bytes, each for itself: what is evicted is made again.
+/// Each cache is bounded by bytes. Evicted entries are computed again.
 pub struct RowCaches {
     budget: usize,
     /// Whole columns.
     pub decoded: DecodedColumns,
-    /// Rows that were returned, by the columns that were asked for.
+    /// Rows that were returned, by requested columns.
     recent: WeightedCache<(VersionKey, String), Arc<RecentRows>>,
-    /// Bytes of each.
+    /// Bytes of each entry.
     recent_each: usize,
     addresses: WeightedCache<VersionKey, Arc<RowAddresses>>,
     live: WeightedCache<VersionKey, Arc<RowLiveness>>,
     fragments: WeightedCache<String, Arc<Fragment>>,
     keys: WeightedCache<usize, Arc<(ArrayRef, SortedLookup)>>,
     firsts: WeightedCache<(VersionKey, String), Arc<FilterPrefix>>,
-    /// The rows that a filter leaves, by its text.
+    /// The rows that satisfy a filter, by its SQL.
     pub(super) filters: WeightedCache<(VersionKey, String), Arc<RoaringTreemap>>,
 }
 
 impl RowCaches {
-    /// `budget`: bytes for rows and what leads to them, half of it for whole columns; 0 keeps none.
+    /// `budget`: bytes for rows and their lookup structures, half of it for whole columns; 0 turns the caches off.
     pub fn new(budget: usize) -> Self {
         let share = |percent: usize| budget / 100 * percent;
         Self {
@@ -54,18 +54,18 @@ impl RowCaches {
         }
     }
 
-    /// Rows may be kept.
+    /// Whether rows are cached.
     pub fn is_on(&self) -> bool {
         self.budget > 0
     }
 
-    /// Rows of a version that were read lately, by columns.
+    /// Recently read rows of a version, by columns.
     pub(super) async fn recent(
         &self,
         state: VersionKey,
         columns: String,
     ) -> Result<Arc<RecentRows>> {
-        // Each counts as full.
+        // Each entry counts as full.
         let each = self.recent_each;
         let make = async || Ok((Arc::new(RecentRows::new(each)), each));
         self.recent.get(&(state, columns), make).await
@@ -80,7 +80,7 @@ impl RowCaches {
         self.addresses.get(&VersionKey::of(dataset), make).await
     }
 
-    /// The rows of a fragment by a column's values.
+    /// The sorted lookup of a fragment's column.
     pub(super) async fn keys(&self, column: &ArrayRef) -> Result<Arc<(ArrayRef, SortedLookup)>> {
         let make = async || {
             let keys = SortedLookup::of(column)?;
@@ -90,10 +90,10 @@ impl RowCaches {
         self.keys.get(&address(column), make).await
     }
 
-    /// Whether the keys of all fragments can be kept at once. If not, each would push out another that the
-    /// next query needs, and be made again for every query.
+    /// Whether the sorted lookups of all fragments fit at once. If not, each would evict another one that the next
+    /// query needs, and be built again for every query.
     pub(super) fn have_room_for_keys(&self, column: &Column) -> bool {
-        // Half of it is left to other columns.
+        // Half of the room is for other columns.
         let room = self.keys.capacity() / 2;
         let all = |weight: &dyn Fn(&ArrayRef) -> usize| -> usize {
             column.fragments.iter().map(weight).sum()
@@ -102,18 +102,18 @@ impl RowCaches {
             Some(known) => known.1.weight(column),
             None => SortedLookup::weight_of(column),
         };
-        // A version differs from the one before in few fragments: no other one's values are looked at.
+        // A version differs from the previous one in few fragments: only the values of these are read.
         let have_room = || all(&SortedLookup::most) <= room || all(&weight) <= room;
         *column.keys_have_room.get_or_init(have_room)
     }
 
-    /// What is known of a filter that was asked for before.
+    /// The cached prefix of a filter that was requested before.
     pub(super) fn known_first(&self, dataset: &Dataset, filter: &str) -> Option<Arc<FilterPrefix>> {
         self.firsts
             .peek(&(VersionKey::of(dataset), filter.to_string()))
     }
 
-    /// Makes ready what looking rows up by a column's values needs; nothing where that is not done.
+    /// Builds the sorted lookups of a column, where rows are looked up by it.
     pub async fn prepare_lookups(&self, field: &Field, column: &Column) -> Result<()> {
         if can_look_up(field, column.fragments.len()) && self.have_room_for_keys(column) {
             for values in &column.fragments {
@@ -140,7 +140,7 @@ impl RowCaches {
     }
 }
 
-/// Tells an array from all others for as long as it is kept.
+/// Identifies an array while it is cached.
 fn address(column: &ArrayRef) -> usize {
     Arc::as_ptr(column).cast::<()>() as usize
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 pub struct Column {
     /// An array for each fragment of the version, in its order.
     pub fragments: Vec<ArrayRef>,
-    /// Whether what leads from values to rows can be kept: see [`RowCaches`](super::RowCaches).
+    /// Whether the sorted lookups of all fragments fit: see [`RowCaches`](super::RowCaches).
     pub keys_have_room: OnceLock<bool>,
 }
 
@@ -23,7 +23,7 @@ impl Column {
         }
     }
 
-    /// The values at some places: a fragment's number and an offset. `None` when one is not here.
+    /// The values at some places: a fragment's number and an offset. `None` when a place is not in memory.
     pub fn take(&self, places: &[(usize, usize)]) -> Result<Option<ArrayRef>> {
         let known = |(fragment, offset): &(usize, usize)| {
             self.fragments

@@ -1,4 +1,4 @@
-//! Which decoded columns are here, and which go when there is no room.
+//! The column store: which decoded columns are in memory, and which are evicted when there is no room.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use super::column::Column;
 use super::load_column::identity;
 use crate::version_key::VersionKey;
 
-/// The arrays of so many versions are at hand.
+/// Versions whose arrays are assembled.
 const VERSIONS: usize = 2;
-/// Uses of any column until a column that found no room is tried again.
+/// Uses of any column before a column that found no room is tried again.
 pub const PATIENCE: u64 = 4_096;
 
 /// Columns of all tables.
@@ -39,16 +39,16 @@ pub struct Key {
 pub struct Entry {
     pub fragments: HashMap<String, ArrayRef>,
     bytes: usize,
-    /// Halves when the clock has gone on a while.
+    /// Halved periodically.
     pub uses: u64,
     pub rows_read: u64,
     pub last_used: u64,
     /// The latest versions, the latest last.
     versions: Vec<(VersionKey, Arc<Column>)>,
-    /// The version of which some fragments were wanted last.
+    /// The version of which single fragments were requested last.
     pub part: Option<(VersionKey, Arc<Column>)>,
     pub loading: Arc<tokio::sync::Mutex<()>>,
-    /// There was no room at this time.
+    /// The time at which there was no room.
     pub refused: Option<u64>,
     /// A fragment whose values do not fit one array, by its [identity](super::identity): no version that
     /// has it is loaded.
@@ -87,7 +87,7 @@ impl Columns {
         self.by_key.entry(key.clone()).or_default()
     }
 
-    /// Counts of columns that are not here are worth little: too many of them go.
+    /// Limits the number of use counts of columns that are not in memory.
     fn forget_unused(&mut self) {
         const KNOWN: usize = 10_000;
         if self.by_key.len() > KNOWN {
@@ -103,15 +103,15 @@ impl Columns {
         found.map(|(_, column)| column.clone())
     }
 
-    /// Those fragments of a version that were wanted by themselves.
+    /// The fragments of a version that were requested by themselves.
     pub fn part(&self, key: &Key, state: &VersionKey) -> Option<Arc<Column>> {
         let part = self.by_key.get(key)?.part.as_ref();
         part.filter(|(own, _)| own == state)
             .map(|(_, column)| column.clone())
     }
 
-    /// Takes room for values that are being read; false when there is none. What was taken must be
-    /// [given back](Self::give_back).
+    /// Reserves room for values that are being read; false when there is none. [Release](Self::give_back) it
+    /// afterwards.
     pub fn take(&mut self, key: &Key, bytes: usize, budget: usize) -> bool {
         let has_room = self.has_room(key, bytes, budget);
         self.bytes += if has_room { bytes } else { 0 };
@@ -122,8 +122,8 @@ impl Columns {
         self.bytes -= bytes;
     }
 
-    /// Whether there is room for more of a column, after others have left for it. If not, what is here of
-    /// the column leaves too.
+    /// Whether there is room for more of a column, after others were evicted for it. If not, the column is evicted
+    /// too.
     fn has_room(&mut self, key: &Key, bytes: usize, budget: usize) -> bool {
         while self.bytes + bytes > budget {
             if !self.make_room(key) {
@@ -134,7 +134,7 @@ impl Columns {
         true
     }
 
-    /// Keeps the values of a fragment; false when there is no room.
+    /// Stores the values of a fragment; false when there is no room.
     pub fn keep(&mut self, key: &Key, name: String, values: &ArrayRef, budget: usize) -> bool {
         let weight = weight(values);
         if !self.has_room(key, weight, budget) {
@@ -149,7 +149,7 @@ impl Columns {
         true
     }
 
-    /// Drops the column that is worth least for its bytes, if it is worth less than `key`'s.
+    /// Evicts the column that has the fewest uses for its bytes, if it has fewer than `key`'s.
     fn make_room(&mut self, key: &Key) -> bool {
         let now = self.clock;
         let worth = |entry: &Entry| {
@@ -173,7 +173,7 @@ impl Columns {
         }
     }
 
-    /// There is no room for a column: what is here of it goes, and it is not tried again for a while.
+    /// There is no room for a column: evicts it, and does not try it again for a while.
     pub fn refuse(&mut self, key: &Key) {
         self.remove(key);
         let now = self.clock;
@@ -196,11 +196,11 @@ impl Columns {
         }
     }
 
-    /// Puts a version at hand.
+    /// Stores the assembled column of a version.
     pub fn finish(&mut self, key: &Key, state: VersionKey, column: &Arc<Column>) {
         let entry = self.entry(key);
         let here: HashSet<*const ()> = entry.fragments.values().map(address).collect();
-        // Another column may have taken the room meanwhile.
+        // Another column may have used the room meanwhile.
         if !column
             .fragments
             .iter()
@@ -215,7 +215,7 @@ impl Columns {
         self.let_go(key);
     }
 
-    /// Lets go of fragments that no version at hand has.
+    /// Drops fragments that no assembled version has.
     pub fn let_go(&mut self, key: &Key) {
         let entry = self.entry(key);
         let mut used: HashSet<*const ()> = HashSet::new();

@@ -1,12 +1,12 @@
-//! Columns that are kept whole and decoded.
+//! Whole columns, decoded.
 //!
-//! A column comes in by use: when what answers have read of it amounts to a share of the table, or, for
-//! one that is read whole each time, at the second reading. When there is no room, columns leave that
-//! are asked for less than the newcomer for each byte that they take; so small columns come first.
+//! Use admits a column: once answers have read a certain share of the table's rows of it or, for a column that is
+//! read whole each time, at the second reading. When there is no room, columns with fewer uses for each byte
+//! than the new one are evicted, so small columns come first.
 //!
-//! Values are kept for each fragment, under the names of its files, which never change: a version finds
-//! there what an earlier one has read, and an append costs the reading of its own rows. Which rows of a
-//! fragment are alive is no matter here.
+//! Values are stored by fragment, under the names of its files, which never change: a version reuses what an
+//! earlier one has read, and an append costs the reading of its new rows only. Values of deleted rows are
+//! stored too.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use super::load_column::{self, Read};
 use crate::error::Result;
 use crate::version_key::VersionKey;
 
-/// Readings before a column that is read in part may come in.
+/// Readings before a column that is read in part may be admitted.
 const READINGS: u64 = 8;
-/// It comes in when this many times the rows that were read are all rows.
+/// It is admitted once the rows that were read, times this, are all rows.
 const SHARE: u64 = 128;
 
 /// How a column is read.
@@ -32,7 +32,7 @@ const SHARE: u64 = 128;
 pub enum Reading {
     /// So many rows of it.
     Rows(usize),
-    /// All of it: the reader waits until it is here.
+    /// All of it: the reader waits until it is loaded.
     Whole,
 }
 
@@ -60,7 +60,7 @@ impl DecodedColumns {
         }
     }
 
-    /// The column, when it is here or comes in now. `None`: read the table.
+    /// The column, when it is in memory or admitted now. `None`: read the table.
     pub async fn column(
         &self,
         dataset: &Arc<Dataset>,
@@ -86,7 +86,7 @@ impl DecodedColumns {
                 Box::pin(load).await
             }
             Reading::Rows(_) => {
-                // Who comes meanwhile reads the table.
+                // Concurrent readers read the table.
                 let Ok(turn) = loading.try_lock_owned() else {
                     return Ok(None);
                 };
@@ -94,7 +94,7 @@ impl DecodedColumns {
                 let (dataset, field) = (dataset.clone(), field.clone());
                 tokio::spawn(async move {
                     let _turn = turn;
-                    // What fails here fails for the next reader of the table too, who tells.
+                    // The same failure is reported to the next reader of the table.
                     let _ = load(&columns, limits, &key, &dataset, &field).await;
                 });
                 Ok(None)
@@ -102,8 +102,8 @@ impl DecodedColumns {
         }
     }
 
-    /// Loads a column that nobody has asked for yet, where there is room that no other column has.
-    /// `None`: there is none, or it can't be kept.
+    /// Loads a column before any request for it, where there is free room. `None`: there is none, or the column
+    /// cannot be cached.
     pub async fn bring(
         &self,
         dataset: &Arc<Dataset>,
@@ -124,7 +124,7 @@ impl DecodedColumns {
             return Ok(None);
         }
         let column = Box::pin(load(&self.columns, self.limits, &key, dataset, field)).await?;
-        // Who asks for it in earnest has a claim that this had not.
+        // A real request for it may evict other columns, which this did not.
         self.columns.lock().entry(&key).refused = None;
         Ok(column)
     }
@@ -208,7 +208,7 @@ impl DecodedColumns {
         if entry.has_too_long(dataset) {
             return false;
         }
-        // Those of another version are here: only what is new is read.
+        // Fragments of another version are in memory: only new ones are read.
         if !entry.fragments.is_empty() {
             return true;
         }
@@ -229,9 +229,9 @@ fn physical_rows(dataset: &Dataset) -> u64 {
     rows.sum::<usize>() as u64
 }
 
-/// Whether a column can be kept whole in so many bytes, as far as that is known before it is read.
+/// Whether a whole column fits into so many bytes, as far as that is known before it is read.
 fn fits(dataset: &Dataset, field: &Field, bytes: usize) -> bool {
-    // What is nested is read with what it is in.
+    // Nested fields are read with their parents.
     let is_own = dataset.schema().fields.iter().any(|own| own.id == field.id);
     let mut fragments = dataset.manifest().fragments.iter();
     let is_plain =
@@ -241,7 +241,7 @@ fn fits(dataset: &Dataset, field: &Field, bytes: usize) -> bool {
     is_own && is_plain && width.is_none_or(|width| width.saturating_mul(rows) <= bytes)
 }
 
-/// Makes a version's column from what is here and what is read now; `None` when there is no room.
+/// Assembles a version's column from stored and newly read fragments; `None` when there is no room.
 async fn load(
     columns: &Mutex<Columns>,
     limits: Limits,
@@ -289,7 +289,7 @@ impl Drop for Loading<'_> {
     }
 }
 
-/// Reads the fragments that are not here yet, as long as there is room.
+/// Reads the missing fragments, as long as there is room.
 async fn read(
     columns: &Mutex<Columns>,
     limits: Limits,

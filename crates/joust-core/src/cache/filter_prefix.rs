@@ -1,4 +1,4 @@
-//! The first rows that satisfy a filter, in the table's order.
+//! The filter prefix cache: the first rows that satisfy a filter, in the table's order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,10 +14,10 @@ use super::predicate::Evaluation;
 use crate::error::{Error, Result};
 use crate::schema::expression::Expression;
 
-/// At least so many rows are found at once: the next page is asked for next.
+/// Least rows that are searched for at once, because the next page is likely to follow.
 const LEAST: usize = 100;
 
-/// A filter that was asked for at a version.
+/// A filter that was requested at a version.
 #[derive(Default)]
 pub struct FilterPrefix {
     asked: AtomicU32,
@@ -30,9 +30,9 @@ struct Found {
     all: bool,
 }
 
-/// The ids of the first `reach` rows that satisfy a condition, or of all when there are fewer. `None`
-/// when it is asked for the first time and Lance has to evaluate it: finding the rows and then reading
-/// them costs more than doing both at once. `None` also for a condition that may give others the next time.
+/// The ids of the first `reach` rows that satisfy a predicate, or of all when there are fewer. `None` at the
+/// first request if Lance has to evaluate it: finding the rows and then reading them costs more than doing both
+/// at once. `None` also for a predicate that is not immutable.
 pub async fn first_rows(
     dataset: &Arc<Dataset>,
     filter: &Expression,

@@ -21,8 +21,7 @@ use crate::version_key::VersionKey;
 /// Bytes that a scan for a few rows may read ahead.
 const FEW_BYTES: u64 = 32 << 20;
 
-/// The ids of the rows that satisfy a condition. They are remembered for the version, unless the condition
-/// may give others the next time.
+/// The ids of the rows that satisfy a predicate. They are cached for the version if the predicate is immutable.
 pub async fn filtered(
     dataset: &Arc<Dataset>,
     filter: &Expression,
@@ -52,8 +51,7 @@ pub async fn filtered(
     caches.filters.get(&key, read).await
 }
 
-/// The ids of the rows that satisfy a condition, at most `most`, as Lance finds them: batches with a column
-/// `_rowid`.
+/// The ids of at most `most` rows that satisfy a predicate, found by Lance: batches with a column `_rowid`.
 pub(super) async fn row_ids(
     dataset: &Arc<Dataset>,
     filter: &Expression,

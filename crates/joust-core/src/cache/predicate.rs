@@ -1,4 +1,8 @@
-//! Compares columns in memory with values.
+//! Evaluates predicates of plain comparisons on columns in memory.
+//!
+//! For a predicate that it has not seen Lance takes milliseconds: it parses and plans the SQL, and makes row ids of
+//! all that the indexes of the columns find, before it reads the first row. Here columns in memory are compared
+//! from the first row on, until there are enough rows.
 
 use std::sync::Arc;
 
@@ -18,24 +22,24 @@ use super::sorted_lookup::can_have;
 use crate::error::Result;
 use crate::schema::predicate::{Comparison, Is, Operator, Value, comparisons};
 
-/// An index knows better which of more rows are wanted.
+/// Of more rows an index finds the matching ones faster.
 const MOST_ROWS: usize = 4 << 20;
-/// Values of one column.
+/// Most values that one column is compared with.
 const MOST_VALUES: usize = 16;
 /// Rows that are compared at once: few at first, as the first ones may be enough.
 const CHUNKS: std::ops::Range<usize> = 1_024..16_384;
-/// Rows that are compared in less time than it takes to ask another thread.
+/// Rows that are compared in less time than a change of threads takes.
 const INLINE: usize = 16_384;
-/// What a condition reads of a column counts as a share of it.
+/// A predicate counts as a reading of this share of its columns.
 const SHARE: usize = 64;
 
-/// A condition over the rows of a version, evaluated from the first row on.
+/// A predicate over the rows of a version, evaluated from the first row on.
 pub struct Evaluation {
     tests: Vec<Prepared>,
     live: Arc<RowLiveness>,
     /// Rows that are enough.
     reach: usize,
-    /// The fragment and the offset to go on with.
+    /// The fragment and the offset to continue at.
     next: (usize, usize),
     chunk: usize,
     rows: Vec<u64>,
@@ -54,7 +58,7 @@ enum Kind {
 }
 
 impl Evaluation {
-    /// `None`: Lance has to evaluate the condition.
+    /// `None`: Lance has to evaluate the predicate.
     pub async fn new(
         dataset: &Arc<Dataset>,
         condition: &str,
@@ -97,14 +101,14 @@ impl Evaluation {
         }))
     }
 
-    /// The first rows that satisfy the condition, by their ids in the table's order, if they are among
-    /// the very first of the table.
+    /// The ids of the first rows that satisfy the predicate, in the table's order, if they are among the very
+    /// first rows of the table.
     pub fn first(&mut self) -> Result<Option<Vec<u64>>> {
         let done = self.run(INLINE)?;
         Ok(done.then(|| std::mem::take(&mut self.rows)))
     }
 
-    /// The first rows that satisfy the condition, or all when there are fewer.
+    /// The first rows that satisfy the predicate, or all when there are fewer.
     pub async fn all(mut self) -> Result<Vec<u64>> {
         if let Some(rows) = self.first()? {
             return Ok(rows);
@@ -116,7 +120,7 @@ impl Evaluation {
         .await
     }
 
-    /// Goes on for about so many rows; true when there are enough, or no more.
+    /// Continues for about so many rows; true when there are enough, or no more.
     fn run(&mut self, most: usize) -> Result<bool> {
         let mut seen = 0;
         while let Some(fragment) = self.live.fragments().get(self.next.0) {
@@ -144,7 +148,7 @@ impl Evaluation {
         Ok(true)
     }
 
-    /// Which rows of a part of a fragment satisfy all tests.
+    /// Which rows of a part of a fragment satisfy all comparisons.
     fn matching(&self, fragment: usize, start: usize, length: usize) -> Result<BooleanBuffer> {
         let mut all = BooleanBuffer::new_set(length);
         for test in &self.tests {
@@ -195,7 +199,7 @@ impl Prepared {
     }
 }
 
-/// Nothing is known of what is absent, so it is not what was wanted.
+/// Null is not true.
 fn known(compared: &BooleanArray) -> BooleanBuffer {
     match compared.nulls() {
         Some(nulls) => compared.values() & nulls.inner(),
@@ -203,7 +207,7 @@ fn known(compared: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// The column of a test, if all its values are ones that it can have.
+/// The column of a comparison, if it can have all the values.
 fn field<'a>(dataset: &'a Dataset, test: &Comparison) -> Option<&'a Field> {
     let mut fields = dataset.schema().fields.iter();
     let field = fields.find(|field| field.name == test.column)?;

@@ -1,7 +1,7 @@
-//! Rows that were returned lately.
+//! The row cache: rows that were returned recently.
 //!
-//! What people search for is found again and again. For each version and choice of columns the rows that were read
-//! stay in memory, as the batches they came in, until there are too many.
+//! Popular searches return the same rows again and again. For each version and choice of columns the rows that
+//! were read stay in memory, in the batches that they were read in, until there are too many.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 
-/// Bytes that the rows of one version and choice of columns take at most.
+/// Most bytes for the rows of one version and choice of columns.
 pub const MOST_BYTES: usize = 32 << 20;
-/// A reading of more rows is not for keeping.
+/// Readings of more rows are not cached.
 const MOST_ROWS: usize = 200;
 
 pub struct RecentRows {
@@ -39,7 +39,7 @@ impl RecentRows {
         }
     }
 
-    /// The columns of some rows; `read` reads those that are not here.
+    /// The columns of some rows; `read` reads the missing ones.
     pub async fn columns<F: Future<Output = Result<RecordBatch>>>(
         &self,
         rows: &[u64],
@@ -60,12 +60,12 @@ impl RecentRows {
         self.kept.lock().keep(&missing, batch, self.capacity);
         match self.kept(rows)? {
             Some(columns) => Ok(columns),
-            // Others have filled the room in the meantime.
+            // Other readers have filled the room in the meantime.
             None => Ok(read(rows.to_vec()).await?.columns().to_vec()),
         }
     }
 
-    /// The columns, when all of the rows are here.
+    /// The columns, when all rows are cached.
     fn kept(&self, rows: &[u64]) -> Result<Option<Vec<ArrayRef>>> {
         let kept = self.kept.lock();
         let places = rows.iter().map(|row| kept.places.get(row).copied());
@@ -101,7 +101,7 @@ impl RecentRows {
     }
 }
 
-/// Copies rows out of the pages that they were read from, which they would keep in memory.
+/// Copies rows out of their pages, which would stay in memory otherwise.
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
     let all = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
     Ok(take_record_batch(batch, &all)?)

@@ -1,4 +1,4 @@
-//! Which rows of a version are alive, and their ids.
+//! Row liveness: which rows of a version are not deleted, and their ids.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ enum Ids {
 }
 
 impl RowLiveness {
-    /// `known` keeps fragments as they were in other versions, by what they were made of.
+    /// `known` caches fragments across versions, by their files and deletions.
     pub async fn of(
         dataset: &Dataset,
         known: &WeightedCache<String, Arc<Fragment>>,
@@ -55,13 +55,13 @@ impl RowLiveness {
         &self.0
     }
 
-    /// Bytes that this takes besides the fragments, about.
+    /// Approximate bytes without the fragments.
     pub fn weight(&self) -> usize {
         self.0.len() * size_of::<Arc<Fragment>>()
     }
 }
 
-/// Names a fragment and what has been deleted from it.
+/// Identifies a fragment and its deletions.
 fn state(dataset: &Dataset, fragment: &FileFragment) -> String {
     let metadata = fragment.metadata();
     let mut state = format!("{} {}", dataset.uri(), load_column::identity(metadata));

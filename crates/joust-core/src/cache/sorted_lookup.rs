@@ -1,4 +1,4 @@
-//! Rows by the value of a column.
+//! Sorted lookup: rows by the values of a column.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use super::decoded_columns::Reading;
 use crate::error::Result;
 use crate::schema::predicate::Value;
 
-/// Each fragment is looked into for each value: of more fragments an index knows better.
+/// A lookup searches each fragment for each value: with more fragments an index is faster.
 const MOST_FRAGMENTS: usize = 64;
-/// More rows than this are a scan's business.
+/// A scan returns more rows faster.
 const MOST_ROWS: usize = 10_000;
 
 /// The rows of a fragment in the order of their values.
@@ -30,11 +30,11 @@ pub struct SortedLookup {
 enum Values {
     /// In order.
     Integers(ScalarBuffer<i64>),
-    /// In the fragment's order, which the offsets put right.
+    /// In the fragment's order; the offsets sort them.
     Texts(ArrayRef),
 }
 
-/// Whether rows can be looked up by a column, and the value is one that it can have.
+/// Whether rows can be looked up by a column, and the column can have the value.
 pub fn can_have(field: &Field, value: &Value) -> bool {
     match (field.data_type(), value) {
         (DataType::Int8, Value::Integer(value)) => i8::try_from(*value).is_ok(),
@@ -147,7 +147,7 @@ impl SortedLookup {
         }
     }
 
-    /// The same of keys that are not made yet.
+    /// The same for a lookup that is not built yet.
     pub fn weight_of(column: &ArrayRef) -> usize {
         match in_order(column) {
             Some(_) => 0,
@@ -155,7 +155,7 @@ impl SortedLookup {
         }
     }
 
-    /// Bytes that keys take at most, without a look at the values.
+    /// Most bytes of a lookup, without reading the values.
     pub fn most(column: &ArrayRef) -> usize {
         match is_text(column) {
             true => column.len() * 4 + column.get_array_memory_size(),
@@ -174,9 +174,9 @@ fn in_order(column: &ArrayRef) -> Option<&Int64Array> {
     (integers.null_count() == 0 && integers.values().is_sorted()).then_some(integers)
 }
 
-/// The place of the first of some sorted values that is not less than one. It is looked for from where it
-/// would be if they were spread evenly, as ids mostly are: halving them all would touch memory that is not
-/// at hand a dozen times.
+/// The position of the first of some sorted values that is not less than the given one. The search begins where
+/// the value would be if they were spread evenly, as ids mostly are: a binary search would cause a dozen cache
+/// misses.
 fn first_from(sorted: &[i64], value: i64) -> usize {
     let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else {
         return 0;

@@ -1,8 +1,8 @@
-//! Branches that come and go.
+//! The branches of a table, and the incarnations of one branch name.
 //!
-//! Lance keeps a branch in two places: its versions, in a directory of its own, and a reference, a small
-//! file that makes it a branch. A name may be given to one branch after the other; each has a [`BranchIncarnation`], which
-//! what was opened of it belongs to.
+//! Lance stores a branch in two places: its versions in a directory, and a reference, a small file that makes
+//! it a branch. A branch may be deleted and another one created with its name. Each of them is a
+//! [`BranchIncarnation`], and every dataset that was opened on a branch belongs to one incarnation.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +20,14 @@ use crate::error::{Error, Result};
 /// The branches of one table, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Branches {
-    /// Held while a branch is made, deleted or tagged: what refers to one stays true.
+    /// Held while a branch is created, deleted or tagged, so that references to it stay valid.
     pub changing: Lock<()>,
     /// By name.
     incarnations: Mutex<HashMap<String, Weak<BranchIncarnation>>>,
 }
 
 impl Branches {
-    /// The incarnation of the branch that has this name, whether or not there is one.
+    /// The current incarnation of the branch name, whether or not the branch exists.
     pub fn incarnation(&self, name: &str) -> Arc<BranchIncarnation> {
         let mut incarnations = self.incarnations.lock();
         let known = incarnations.get(name).and_then(Weak::upgrade);
@@ -41,17 +41,17 @@ impl Branches {
     }
 }
 
-/// A branch from its making to its deletion, as this process knows it.
+/// A branch from its creation to its deletion, as this process knows it.
 #[derive(Debug, Default)]
 pub(crate) struct BranchIncarnation {
-    /// Commits share it; who deletes the branch has it alone.
+    /// Commits hold it shared; the deletion of the branch holds it exclusively.
     commits: RwLock<()>,
     retired: AtomicBool,
     identity: OnceLock<Identity>,
 }
 
 impl BranchIncarnation {
-    /// Whether the branch is deleted, or its name is another's by now.
+    /// Whether the branch is deleted, or another branch has its name now.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
@@ -60,17 +60,17 @@ impl BranchIncarnation {
         self.retired.store(true, Ordering::Release);
     }
 
-    /// Held by each commit.
+    /// Each commit holds it.
     pub async fn among_commits(&self) -> RwLockReadGuard<'_, ()> {
         self.commits.read().await
     }
 
-    /// Waits for the commits under way; others wait until what it gives is dropped.
+    /// Waits for the running commits. New commits wait until the guard is dropped.
     pub async fn without_commits(&self) -> RwLockWriteGuard<'_, ()> {
         self.commits.write().await
     }
 
-    /// Whether the branch is there still, as its reference tells; ends the incarnation when it is not.
+    /// Whether the branch still exists, according to its reference. Retires the incarnation when it does not.
     pub async fn still_exists(&self, reference: &Reference) -> Result<bool> {
         if !self.is_retired() {
             let found = reference.read().await?;
@@ -82,23 +82,23 @@ impl BranchIncarnation {
         Ok(false)
     }
 
-    /// Whether it is the incarnation of the branch whose reference says so. The first that is asked for decides.
+    /// Whether this incarnation has the given identity. The first call sets the identity.
     pub fn is_of(&self, identity: &Identity) -> bool {
         self.identity.get_or_init(|| identity.clone()) == identity
     }
 }
 
-/// What tells a branch from others that have its name before or after it.
+/// Distinguishes a branch from earlier and later ones of its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Unique, but the same for all branches of old writers of Lance.
+    /// Unique, except that old versions of Lance write the same for all branches.
     identifier: BranchIdentifier,
     created_at: u64,
     parent: Option<String>,
     parent_version: u64,
 }
 
-/// The file that makes a branch one.
+/// The file that makes a branch exist.
 #[derive(Debug, Clone)]
 pub(crate) struct Reference {
     store: Arc<ObjectStore>,
@@ -106,7 +106,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// That of a branch of the table at a path of a store.
+    /// The reference of a branch of the table at a path of a store.
     pub fn of(store: Arc<ObjectStore>, table: &Path, branch: &str) -> Self {
         Self {
             path: branch_contents_path(table, branch),
@@ -118,7 +118,7 @@ impl Reference {
         &self.path
     }
 
-    /// Whose it is; `None` when there is no such branch. One request.
+    /// The identity of the branch; `None` when it does not exist. One request.
     pub async fn read(&self) -> Result<Option<Identity>> {
         let contents = match self.store.inner.get(&self.path).await {
             Ok(found) => found.bytes().await?,
@@ -135,7 +135,7 @@ impl Reference {
         }))
     }
 
-    /// False: there was none, if the store tells that.
+    /// False: the reference did not exist, as far as the store reports that.
     pub async fn remove(&self) -> Result<bool> {
         match self.store.inner.delete(&self.path).await {
             Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! A commit that waits until the disk has what it names.
+//! The commit layer that syncs the files of a version before its manifest is written.
 
 use std::future::Future;
 
@@ -16,7 +16,7 @@ tokio::task_local! {
     static PENDING: Vec<PendingFsync>;
 }
 
-/// Does work whose commits name no new files but those that settle.
+/// Runs work whose commits name no new files except those whose fsync is pending.
 pub(super) fn after_fsync<W: Future>(
     pending: Vec<PendingFsync>,
     work: W,
@@ -24,7 +24,7 @@ pub(super) fn after_fsync<W: Future>(
     PENDING.scope(pending, work)
 }
 
-/// A commit on a local disk, after a sync of the files that the new version names.
+/// Commits on a local disk: syncs the files that the new version names, then writes the manifest.
 #[derive(Debug)]
 pub(super) struct SyncedCommit {
     inner: LocalCommit,
@@ -39,7 +39,7 @@ impl SyncedCommit {
         }
     }
 
-    /// Syncs whatever the new version may name.
+    /// Syncs all files that the new version may name.
     async fn sync(&self, commit: &Commit<'_>) -> Result<()> {
         let base = path_on_disk(commit.base_path);
         let written = written_files::files(
@@ -47,7 +47,7 @@ impl SyncedCommit {
             commit.indices.as_deref(),
             commit.transaction.clone(),
         )?;
-        // A copied table and a branch begin at the version that they were copied from.
+        // A cloned table and a branch start at the version number of their source.
         let is_new = !base.join(VERSIONS).is_dir();
         Ok(sync_apart(base, written, is_new, self.sync).await?)
     }

@@ -1,4 +1,4 @@
-//! A version that is there, and that a power cut may take away again.
+//! A directory fsync that fails after a commit.
 
 use std::error::Error as StdError;
 use std::fmt::{self, Display};
@@ -6,8 +6,8 @@ use std::io;
 
 use lance_table::io::commit::CommitError;
 
-/// The disk did not take the name of a manifest. Whoever reads the table finds the version, so that reading
-/// settles nothing, and to take it back would be wrong: others may have gone on from it.
+/// The fsync of the directory of a manifest failed. Readers of the table see the version, so reading does not
+/// tell the outcome; and removing the manifest would be wrong, because other commits may be based on it.
 #[derive(Debug)]
 struct FsyncFailure(io::Error);
 
@@ -27,7 +27,7 @@ impl StdError for FsyncFailure {
     }
 }
 
-/// What such a commit ends with: nobody knows whether it will last.
+/// The error of such a commit: its outcome is unknown.
 pub(super) fn fsync_failure(version: u64, cause: io::Error) -> CommitError {
     let cause = Box::new(FsyncFailure(cause));
     CommitError::OtherError(lance::Error::commit_status_unknown_source(version, cause))

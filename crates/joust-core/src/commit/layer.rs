@@ -1,4 +1,4 @@
-//! Commits of another handler, with something around them.
+//! One layer of the commit pipeline: a commit handler around another one.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use lance_table::io::commit::{
 };
 use object_store::path::Path;
 
-/// What Lance gives a handler that is to commit.
+/// The arguments of a commit, as Lance passes them to a handler.
 pub(super) struct Commit<'a> {
     pub manifest: &'a mut Manifest,
     pub indices: Option<Vec<IndexMetadata>>,
@@ -23,7 +23,7 @@ pub(super) struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Has a handler do it.
+    /// Passes the commit on to a handler.
     pub async fn by(self, handler: &dyn CommitHandler) -> Result<ManifestLocation, CommitError> {
         handler
             .commit(
@@ -39,16 +39,16 @@ impl Commit<'_> {
     }
 }
 
-/// What is done around the commits of another handler.
+/// A step around the commits of an inner handler.
 #[async_trait]
 pub(super) trait CommitLayer: Debug + Send + Sync {
-    /// Who commits.
+    /// The inner handler.
     fn inner(&self) -> &dyn CommitHandler;
 
     async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError>;
 }
 
-/// The other handler with that around it.
+/// A layer as a commit handler.
 #[derive(Debug)]
 pub(super) struct Layered<A>(pub A);
 

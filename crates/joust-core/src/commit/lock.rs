@@ -1,9 +1,9 @@
-//! CommitLock of a table's commits.
+//! The lock that orders the commits of a table.
 //!
-//! Lance commits by trying: whoever finds that another version was there first builds its own anew and
-//! tries again, a little later. Appends, which are soon built and follow one another without a pause,
-//! would so win for ever against an update or a compaction. Here a commit takes its turn before it
-//! begins. A change, whose commit is the end of longer work, takes it once it has lost, and keeps it.
+//! Lance commits optimistically: a commit that finds a newer version rebases and tries again a little later.
+//! Appends are quick to build and follow one another without a pause, so an update or a compaction would
+//! always lose against them. Here a commit takes the lock before it begins. A change, whose commit ends longer
+//! work, takes the lock after its first lost commit and holds it until it is done.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 
 use super::layer::{Commit, CommitLayer};
 
-/// The turns of one table, in this process.
+/// The commits of one branch of a table, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct CommitLock {
     lock: Arc<Lock<()>>,
-    /// Changes too take the turn before their first commit.
+    /// Changes take the lock before their first commit too.
     strict: Arc<AtomicBool>,
 }
 
 struct Change {
     of: Arc<Lock<()>>,
     strict: Arc<AtomicBool>,
-    /// A commit has lost: nobody else's comes between.
+    /// Set after a lost commit: no other commit comes before the next attempt.
     kept: Mutex<Option<OwnedMutexGuard<()>>>,
 }
 
@@ -36,9 +36,9 @@ tokio::task_local! {
 }
 
 impl CommitLock {
-    /// Does a commit while no other one of the table is done.
+    /// Runs a commit exclusively.
     pub async fn commit<C: Future>(&self, commit: C) -> C::Output {
-        // The end of a change, which may have the turn.
+        // The commit at the end of a change, which may hold the lock.
         if CHANGE
             .try_with(|turn| Arc::ptr_eq(&turn.of, &self.lock))
             .unwrap_or(false)
@@ -49,14 +49,14 @@ impl CommitLock {
         commit.await
     }
 
-    /// Does work for which all commits of the table pause, also the first one of a change.
+    /// Runs work during which all commits wait, also the first one of a change.
     pub async fn pause<W: Future>(&self, work: W) -> W::Output {
         let _strict = Strict::new(&self.strict);
         self.commit(work).await
     }
 
-    /// Does work that ends in a commit. When that has lost against another, the others wait until the
-    /// work has ended.
+    /// Runs work that ends in a commit. After the commit has lost against another one, other commits wait until
+    /// the work has ended.
     pub async fn change<W: Future>(&self, work: W) -> W::Output {
         let turn = Change {
             of: self.lock.clone(),
@@ -67,7 +67,7 @@ impl CommitLock {
     }
 }
 
-/// Ends with the pause.
+/// Resets the flag when the pause ends.
 struct Strict<'a>(&'a AtomicBool);
 
 impl<'a> Strict<'a> {
@@ -83,7 +83,7 @@ impl Drop for Strict<'_> {
     }
 }
 
-/// Takes the turn for a change whose commit, made by another handler, has lost.
+/// Takes the lock for a change whose commit has lost.
 #[derive(Debug)]
 pub(super) struct LockLayer(pub Arc<dyn CommitHandler>);
 
@@ -108,7 +108,7 @@ impl CommitLayer for LockLayer {
     }
 }
 
-/// Takes the turn until the work around has ended.
+/// Takes the lock until the enclosing [`CommitLock::change`] has ended.
 async fn keep_lock() {
     if let Ok(Some(turns)) =
         CHANGE.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))

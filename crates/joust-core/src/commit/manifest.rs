@@ -1,10 +1,9 @@
 //! Lance's put-if-absent commit, with fewer steps on a local disk.
 //!
-//! Besides the manifest, Lance keeps a hint at the newest version, which its writers ask whether anybody
-//! has committed since they read. On a local disk Lance replaces that file in each commit and reads it in
-//! the next, a change of threads for every step; and a file system takes long to look for a new file's
-//! place among many that were removed a moment ago. Here the hint is written over and read where the
-//! commit runs.
+//! Besides the manifest, Lance stores a hint at the newest version. Its writers read the hint to see whether
+//! there are newer commits. On a local disk Lance replaces that file in each commit and reads it in the next,
+//! with a change of threads for every step; and a file system is slow to create a file where many were removed
+//! a moment ago. Here the hint is overwritten in place, and read on the thread of the commit.
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -22,15 +21,15 @@ use crate::storage::atomic_create::put_new;
 use crate::storage::fsync::SyncFn;
 use crate::storage::{path_on_disk, version_hint};
 
-/// Writes manifests past the store that a table was opened with, which may put them into place before the
-/// disk has them.
+/// Writes manifests directly and not through the store of the table, which may rename them into place before
+/// they are synced.
 #[derive(Debug)]
 pub(super) struct LocalCommit {
     sync: Option<SyncFn>,
 }
 
 impl LocalCommit {
-    /// `sync`: a commit ends once the disk has it, the directory as that tells.
+    /// `sync`: a commit syncs the manifest, and calls this for its directory.
     pub fn new(sync: Option<SyncFn>) -> Self {
         Self { sync }
     }
@@ -42,7 +41,7 @@ impl CommitHandler for LocalCommit {
         ConditionalPutCommitHandler.is_version_not_found_definitive()
     }
 
-    /// The version is there then, and not as it was promised.
+    /// The version exists then, but without the promised durability.
     fn propagate_commit_error_after_success(&self) -> bool {
         true
     }
@@ -98,8 +97,8 @@ impl CommitHandler for LocalCommit {
     }
 }
 
-/// Whether nobody has committed a version after this one, as far as the hint and the next name tell: what
-/// Lance concludes from them too. `false`: it may be otherwise.
+/// Whether the hint and the next manifest name show that there is no later version. Lance draws the same
+/// conclusion from them. `false`: unknown.
 fn is_newest(base_path: &StorePath, version: u64) -> bool {
     let exists = |version| {
         let path = ManifestNamingScheme::V2.manifest_path(base_path, version);

@@ -1,9 +1,9 @@
-//! Commits on a branch: none once the branch is deleted.
+//! The commit layer that refuses commits on a deleted branch.
 //!
-//! A commit of Lance's looks at versions only. It would bring back a branch that was deleted while it was
-//! under way, or write into another one that has the name by now. Here it belongs to the [incarnation](super::branch_incarnation)
-//! in which its work began. Who deletes a branch waits for the commits under way, and those that come later
-//! are refused. The reference is looked for before each, because another process may have removed it.
+//! Lance checks versions only. Its commit would recreate a branch that was deleted meanwhile, or write into a
+//! later branch of the same name. Here a commit belongs to the [incarnation](super::branch_incarnation) in
+//! which its work began. The deletion of a branch waits for the running commits, and later commits are refused.
+//! Each commit checks the reference first, because another process may have removed it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub(crate) struct OnBranch {
 }
 
 impl OnBranch {
-    /// The branch as it is listed now. Code 22 when it is not.
+    /// Opens the branch that the reference names now. Code 22 when there is none.
     pub async fn open(branches: &Branches, name: &str, reference: Reference) -> Result<Arc<Self>> {
-        // Before the reference is read: who deletes the branch from here on ends this incarnation.
+        // Before the reference is read: a deletion from here on retires this incarnation.
         let mut incarnation = branches.incarnation(name);
         let found = reference.read().await?;
         let found = found.ok_or_else(|| unknown_branch(name))?;
         if !incarnation.is_of(&found) {
-            // Another process has deleted that one and made this one.
+            // Another process has deleted the branch and created this one.
             incarnation.retire();
             incarnation = branches.incarnation(name);
             incarnation.is_of(&found);
@@ -50,17 +50,17 @@ impl OnBranch {
         self.incarnation.is_retired()
     }
 
-    /// Whether the branch is there still, as its reference tells. One request.
+    /// Whether the branch still exists, according to its reference. One request.
     pub async fn is_there(&self) -> Result<bool> {
         self.incarnation.still_exists(&self.reference).await
     }
 
-    /// Whether both are the same branch, and not two that had its name in turn.
+    /// Whether both are the same incarnation.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.incarnation, &other.incarnation)
     }
 
-    /// Does a commit while nobody deletes the branch. Code 22 when it is deleted.
+    /// Runs a commit; the branch is not deleted meanwhile. Code 22 when it is deleted already.
     pub async fn commit<C: Future>(&self, commit: C) -> Result<C::Output> {
         let _shared = self.incarnation.among_commits().await;
         match self.incarnation.still_exists(&self.reference).await? {
@@ -70,7 +70,7 @@ impl OnBranch {
     }
 }
 
-/// Commits of another handler, while the branch incarnations.
+/// Refuses commits once the branch is deleted.
 #[derive(Debug)]
 pub(super) struct BranchCheck {
     pub branch: Arc<OnBranch>,

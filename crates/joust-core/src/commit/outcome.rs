@@ -1,10 +1,10 @@
-//! Changes whose commit is seen to its end.
+//! The outcome of a change: committed, failed or unknown.
 //!
-//! Lance tries a change again that has lost against another one, and gives up when its time is over,
-//! wherever it is by then: also in the middle of a commit, whose manifest may be written all the same. It
-//! says then that others wrote meanwhile, which is a guess. Here each commit of a change is a task of its own
-//! that goes on when nobody waits for it any more, and what a failed change tried to commit last is read
-//! before anything is said of it.
+//! Lance retries a change that has lost against another commit, and gives up when its time is over, even in the
+//! middle of a commit whose manifest is written all the same. It then reports a conflict with other writers,
+//! which is a guess. Here each commit of a change runs in a task of its own, which continues when the change no
+//! longer waits for it. After a failed change the version that it tried to commit last is read before the
+//! outcome is reported: a write that committed is never reported as failed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::request_stamp::outcome;
 /// A change that took effect.
 #[derive(Debug)]
 pub(crate) enum CommitOutcome<T> {
-    /// With what Lance tells of it.
+    /// Lance reported the result.
     Reported(T),
-    /// As this version, after Lance had given it up.
+    /// Lance gave up, and the commit was found as this version.
     Confirmed(u64),
 }
 
-/// What a change tried to commit last.
+/// The last commit that a change attempted.
 struct Tried {
     under_way: JoinHandle<()>,
     store: ObjectStore,
@@ -44,8 +44,8 @@ tokio::task_local! {
     static LAST: Arc<Mutex<Option<Tried>>>;
 }
 
-/// Does a change. It has failed only if it is certain that it took no effect, or if the error says that
-/// nobody knows.
+/// Runs a change. Fails only if the change certainly took no effect, or with an error that says that the outcome
+/// is unknown.
 pub(crate) async fn to_outcome<T>(
     change: impl Future<Output = lance::Result<T>>,
 ) -> lance::Result<CommitOutcome<T>> {
@@ -63,12 +63,12 @@ pub(crate) async fn to_outcome<T>(
 
 impl Tried {
     async fn version_made(self, failure: lance::Error) -> lance::Result<u64> {
-        // A panic in there is an end too.
+        // A panic of the task ends it too.
         let _ = self.under_way.await;
         let is_own = |manifest: &Manifest, transaction: Option<&pb::Transaction>| {
             match (&self.transaction, transaction) {
                 (Some(own), found) => found == Some(&own.inner),
-                // One that is too long for the manifest has a file of its own.
+                // A transaction that is too long for the manifest has a file of its own.
                 (None, _) => {
                     self.transaction_file.is_some()
                         && manifest.transaction_file == self.transaction_file
@@ -81,7 +81,7 @@ impl Tried {
     }
 }
 
-/// Commits of another handler, which go on when a change ceases to wait for them.
+/// Lets a commit continue when its change no longer waits for it.
 #[derive(Debug)]
 pub(super) struct OutcomeLayer(pub Arc<dyn CommitHandler>);
 
@@ -122,7 +122,7 @@ impl CommitLayer for OutcomeLayer {
                     transaction,
                 };
                 let committed = commit.by(handler.as_ref()).await;
-                // Whoever does not wait for it reads what became of it.
+                // If the change no longer waits, it reads the outcome.
                 let _ = tell.send((manifest, committed));
             }
         });

@@ -1,9 +1,9 @@
-//! Commits that tell whose they are.
+//! The commit layer that stamps transactions with the requests that they are made for.
 //!
-//! A client that did not hear how its write ended asks again, perhaps after the process that wrote
-//! died between its commit and its answer. Only the table knows then. So a request may leave its
-//! [`RequestStamp`] on the commits made for it: a property of the transaction, which is a part of the
-//! manifest and thus there exactly when the version is. [`find`] looks for it.
+//! A client that did not receive the reply to its write sends it again, perhaps after the server died between
+//! its commit and its reply. Only the table knows the outcome then. So a request may leave its
+//! [`RequestStamp`] on the commits that are made for it: a property of the transaction, which is a part of the
+//! manifest and therefore exists exactly when the version does. [`find`] searches for it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use super::fsync_failure::is_fsync_failure;
 use super::layer::{Commit, CommitLayer};
 use crate::error::{Code, Error, Result};
 
-/// What the names of such properties begin with; a request's id follows.
+/// Prefix of the names of such properties, before the request's id.
 const PROPERTY: &str = "joust.request.";
-/// By how much the clocks of two servers may differ.
+/// Clocks of two servers may differ by this much.
 const CLOCK_SKEW: Duration = Duration::from_secs(600);
 /// How often a failed commit's version is read before its outcome counts as unknown.
 const ATTEMPTS: u32 = 3;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 
-/// What a commit tells of one request it was made for.
+/// The property that names one request of a commit.
 #[derive(Clone)]
 pub(crate) struct RequestStamp {
     request: String,
@@ -41,7 +41,7 @@ pub(crate) struct RequestStamp {
 }
 
 impl RequestStamp {
-    /// `rows`: how many the request brought, asked when the commit is made.
+    /// `rows`: the rows of the request, read when the commit is made.
     pub fn new(request: &str, rows: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self {
             request: request.to_string(),
@@ -54,7 +54,7 @@ tokio::task_local! {
     static STAMPS: Vec<RequestStamp>;
 }
 
-/// Does work whose commits carry these stamps.
+/// Runs work whose commits carry these stamps.
 pub(crate) fn stamped<W: Future>(
     stamps: Vec<RequestStamp>,
     work: W,
@@ -62,7 +62,7 @@ pub(crate) fn stamped<W: Future>(
     STAMPS.scope(stamps, work)
 }
 
-/// Stamps the commits of another handler.
+/// Adds the stamps of the running request to each commit.
 #[derive(Debug)]
 pub(super) struct StampLayer(pub Arc<dyn CommitHandler>);
 
@@ -80,7 +80,7 @@ impl CommitLayer for StampLayer {
         let stamped = match (stamps.is_empty(), &commit.transaction) {
             (true, _) => None,
             (false, Some(own)) => Some(with_stamps(own.clone(), &stamps)),
-            // A change that is too long to be kept in the manifest does not come along.
+            // Lance does not pass on a transaction that is too long for the manifest.
             (false, None) => {
                 let refused: Box<dyn std::error::Error + Send + Sync> = Box::new(too_long());
                 return Err(CommitError::OtherError(refused.into()));
@@ -114,10 +114,9 @@ fn with_stamps(mut transaction: Transaction, stamps: &[RequestStamp]) -> Transac
     transaction
 }
 
-/// Whether a commit that seems to have failed took place after all: a store may fail after it has
-/// written. Lance asks that too, but would not know its transaction again with the stamps on it, take it
-/// for another writer's and commit a second time. `is_own`: whether a manifest, with the change that made it,
-/// is that commit's.
+/// Whether a commit that seems to have failed took effect: a store may fail after it has written. Lance checks
+/// that too, but does not recognize its transaction with the stamps on it, so it would commit a second time.
+/// `is_own`: whether a manifest, with its transaction, belongs to the commit.
 pub(super) async fn outcome(
     store: &ObjectStore,
     path: Path,
@@ -163,8 +162,7 @@ async fn location(
     }
 }
 
-/// A version's manifest and the change that made it, past all caches: Lance's remember changes as
-/// they were before they were stamped.
+/// A version's manifest and transaction, read without caches: Lance caches transactions without their stamps.
 async fn transaction_of(
     store: &ObjectStore,
     location: &ManifestLocation,
@@ -181,14 +179,14 @@ async fn transaction_of(
 /// A version that was committed for a request.
 pub(crate) struct Found {
     pub version: u64,
-    /// Rows that the request brought.
+    /// Rows of the request.
     pub rows: u64,
     pub transaction: pb::Transaction,
 }
 
-/// The version of the table (or branch) at `base` that carries a request's stamp, if there is one
-/// since then. Code 14 when versions of that time are gone: a list that ends at the table's or branch's first
-/// version has all of them.
+/// The version of the table (or branch) at `base` that carries a request's stamp, if one was committed since
+/// `since`. Code 14 when versions of that time were cleaned up, that is, when the list does not reach back to the
+/// first version of the table or branch.
 pub(crate) async fn find(
     store: &ObjectStore,
     base: &Path,
@@ -226,8 +224,8 @@ pub(crate) async fn find(
     }
 }
 
-/// Whether a table, or a branch, began with a version: no other has gone before it. A branch and a copied table
-/// begin at the number of the version that they were made from.
+/// Whether a version is the first one of its table or branch. A branch and a cloned table start at the version
+/// number of their source.
 fn is_first(manifest: &Manifest, transaction: Option<&pb::Transaction>) -> bool {
     use pb::transaction::Operation;
     let change = transaction.and_then(|change| change.operation.as_ref());

@@ -1,10 +1,10 @@
-//! Commits of rows that were written for other columns than the table has by now.
+//! The commit layer that refuses rows which were written for an older schema.
 //!
-//! A file names its columns by their numbers. When the last column is dropped its number goes to the next one
-//! that is added, which then shows its values; a column of another type has another number, and shows nothing
-//! of rows that were written before. Lance refuses rows behind such a change when it has written values, but
-//! not when it was one of the schema alone. Here each commit is compared with the versions that its rows were
-//! written for, once it is known which version it follows: others commit too.
+//! A data file refers to columns by field id. When the last column is dropped, the next column that is added
+//! gets its id and would show its values; a column whose type changed has another id, and shows nulls for rows
+//! that were written before. Lance refuses such rows when the schema change wrote values, but not when it
+//! changed the schema alone. This layer compares each commit with the versions that its rows were written for.
+//! It does so inside the commit, where the version that the commit follows is known.
 
 use std::error::Error;
 use std::fmt::{Display, Formatter};
@@ -22,7 +22,7 @@ tokio::task_local! {
     static WRITTEN_FOR: Vec<Arc<Dataset>>;
 }
 
-/// Does work whose commits add rows that were written for these versions.
+/// Runs work whose commits add rows that were written for these versions.
 pub(crate) fn written_for<W: Future>(
     versions: Vec<Arc<Dataset>>,
     work: W,
@@ -46,7 +46,7 @@ impl Display for ColumnsChanged {
 
 impl Error for ColumnsChanged {}
 
-/// Commits of another handler, but none of rows that do not fit.
+/// Refuses commits of rows that do not fit the schema.
 #[derive(Debug)]
 pub(super) struct SchemaCheck(pub Arc<dyn CommitHandler>);
 
@@ -70,7 +70,7 @@ impl CommitLayer for SchemaCheck {
     }
 }
 
-/// Whether rows of one schema are rows of another: columns may have been added or dropped.
+/// Whether rows of one schema fit another one: columns may have been added or dropped.
 fn fit(written: &Schema, now: &Schema) -> bool {
     let mut fields = written.fields_pre_order();
     fields.all(|field| match now.field_by_id(field.id) {
@@ -79,7 +79,7 @@ fn fit(written: &Schema, now: &Schema) -> bool {
     })
 }
 
-/// Whether a column that is gone has another one in its place.
+/// Whether a dropped column was replaced by another one of its name.
 fn has_successor(field: &Field, written: &Schema, now: &Schema) -> bool {
     let path = written.field_path(field.id);
     path.is_ok_and(|path| now.field(&path).is_some())

@@ -17,7 +17,7 @@ pub(super) fn files(
     transaction: Option<Transaction>,
 ) -> Result<Vec<PathBuf>> {
     let mut files = Files::default();
-    // A change too long to be kept in the manifest does not come along: then it may be anything.
+    // Lance does not pass on a transaction that is too long for the manifest: assume all files.
     let Some(transaction) = transaction else {
         files.fragments(&manifest.fragments);
         files.indices(indices);
@@ -50,7 +50,7 @@ pub(super) fn files(
             for index in rewritten_indices {
                 files.index(&index.new_id.to_string());
             }
-            // The record of moved rows is an index of its own kind.
+            // The record of moved rows is stored as an index.
             files.indices(indices);
         }
         Operation::CreateIndex { new_indices, .. } => files.indices(Some(&new_indices)),
@@ -76,7 +76,7 @@ pub(super) fn files(
         | Operation::UpdateConfig { .. }
         | Operation::UpdateMemWalState { .. }
         | Operation::UpdateBases { .. }
-        // Can be read and never committed.
+        // Lance reads these and never commits them.
         | Operation::Unknown { .. } => {}
     }
     if manifest.has_managed_blobs() && !files.0.is_empty() {
@@ -143,7 +143,7 @@ impl Files {
         }
     }
 
-    /// Large values that versions share: which of them are new only their rows say. See [`super::blobs`].
+    /// Large values that versions share. Only the rows tell which of them are new: see [`crate::storage::fsync_blobs`].
     fn blobs(&mut self) {
         self.0.push(BLOBS.into());
     }

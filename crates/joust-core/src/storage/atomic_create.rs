@@ -1,4 +1,4 @@
-//! A new file that is there whole, or not at all.
+//! Atomic creation of files: a file exists completely or not at all.
 
 use std::fs::{File, Metadata, OpenOptions, create_dir_all, hard_link, remove_file};
 use std::io::{ErrorKind, Result, Write};
@@ -7,21 +7,21 @@ use std::time::UNIX_EPOCH;
 
 use super::fsync::SyncFn;
 
-/// A file that was made.
+/// A file that was created.
 pub(crate) struct Made {
-    /// As `object_store` tells it.
+    /// As `object_store` computes it.
     pub e_tag: String,
-    /// Whether the disk has its name, where it was to be asked. An error leaves the file where it is.
+    /// The result of the fsync of its directory, where that was requested. After an error the file still exists.
     pub named: Result<()>,
 }
 
-/// Makes the file, with its directory where that is missing; `None` when there is one of that name. `sync`: the
-/// disk has the file then, and its directory as that tells.
+/// Creates the file, and its directory where that is missing; `None` when a file of that name exists. `sync`:
+/// syncs the file, and calls this for its directory.
 pub(crate) fn put_new(path: &Path, bytes: &[u8], sync: Option<SyncFn>) -> Result<Option<Made>> {
     let (file, beside) = create_beside(path, sync.is_some())?;
     let filled = fill(file, bytes, sync.is_some());
     let put = filled.and_then(|metadata| Ok(link(&beside, path)?.then(|| e_tag(&metadata))));
-    // Left behind, it would be no more than that.
+    // A failure leaves a temporary file behind, which is harmless.
     let _ = remove_file(&beside);
     let Some(e_tag) = put? else {
         return Ok(None);
@@ -33,11 +33,11 @@ pub(crate) fn put_new(path: &Path, bytes: &[u8], sync: Option<SyncFn>) -> Result
     Ok(Some(Made { e_tag, named }))
 }
 
-/// Gives a file its name; `false` when there is one of that name.
+/// Gives a file its name; `false` when a file of that name exists.
 fn link(beside: &Path, path: &Path) -> Result<bool> {
     match hard_link(beside, path) {
         Ok(()) => Ok(true),
-        // A file system on another machine may have done it, and then not be heard.
+        // A network file system may have linked it and lost the reply.
         Err(_) if has_its_name(beside) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
@@ -55,7 +55,7 @@ fn has_its_name(_: &Path) -> bool {
     false
 }
 
-/// Closes the file too: some file systems give a file away only then.
+/// Closes the file too: some file systems make a file visible to others only then.
 fn fill(mut file: File, bytes: &[u8], synced: bool) -> Result<Metadata> {
     file.write_all(bytes)?;
     if synced {
@@ -64,7 +64,7 @@ fn fill(mut file: File, bytes: &[u8], synced: bool) -> Result<Metadata> {
     file.metadata()
 }
 
-/// A file whose name `object_store` takes for one that is not complete.
+/// A file whose name `object_store` regards as incomplete.
 fn create_beside(path: &Path, synced: bool) -> Result<(File, PathBuf)> {
     for number in 1_u32.. {
         let mut beside = path.as_os_str().to_owned();
@@ -78,8 +78,7 @@ fn create_beside(path: &Path, synced: bool) -> Result<(File, PathBuf)> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Begins a file that is not there yet, with its directory where that is missing, of which the disk has the name
-/// then if `synced`.
+/// Creates an empty file, and its directory where that is missing. `synced`: syncs the name of the directory.
 pub(crate) fn create(path: &Path, synced: bool) -> Result<File> {
     let mut new = OpenOptions::new();
     new.write(true).create_new(true);
@@ -160,7 +159,7 @@ mod tests {
         }
     }
 
-    /// What is in Lance's caches is found by the tags of listings.
+    /// Lance's caches are keyed by the e-tags of listings.
     #[tokio::test]
     async fn its_tag_is_the_one_that_listings_tell() {
         let place = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
-//! What tells a directory from any other.
+//! The identity of a directory.
 
 use std::fs::Metadata;
 use std::time::SystemTime;
 
-/// Tells a directory from any other, also from a later one of the same name or inode: as finely as the file
-/// system tells time, where it tells when a directory was made.
+/// Distinguishes a directory from any other, also from a later one of the same name or inode, as far as the file
+/// system reports when a directory was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileIdentity {
     device: u64,
@@ -32,7 +32,7 @@ impl FileIdentity {
         }
     }
 
-    /// No later directory has the same. Otherwise one that was made anew may have the inode of the one before.
+    /// No later directory has the same identity. If false, a recreated directory may have the same inode.
     pub fn is_unique(&self) -> bool {
         cfg!(unix) && self.made.is_some()
     }

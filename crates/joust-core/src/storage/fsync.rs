@@ -1,4 +1,4 @@
-//! Files that are brought to the disk, with the directories that lead to them.
+//! Fsync of files, and of the directories that lead to them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 use super::file_identity::FileIdentity;
 use super::fsync_blobs::{BLOBS, KnownBlobs};
 
-/// Where manifests are, relative to a table or a branch.
+/// The directory of manifests, relative to a table or a branch.
 pub(crate) const VERSIONS: &str = "_versions";
-/// Directories above a new table or branch that may be new with it: `tree/a/b` for a branch `a/b`.
+/// Parent directories that may be created with a new table or branch: `tree/a/b` for a branch `a/b`.
 const NEW_DIRECTORIES: usize = 8;
-/// Directories that are remembered at most; those that are forgotten are synced once more.
+/// Most directories that are remembered; a forgotten one is synced once more.
 const MOST_NAMED: usize = 100_000;
 
-/// What the disk has.
+/// What was synced already.
 #[derive(Default)]
 struct Known {
-    /// Directories, with their names. No operation moves a directory of a table.
+    /// Directories whose names are synced. No operation moves a directory of a table.
     directories: Mutex<BTreeSet<FileIdentity>>,
     blobs: KnownBlobs,
 }
@@ -33,28 +33,28 @@ static KNOWN: Known = Known {
     blobs: KnownBlobs::new(),
 };
 
-/// Brings a file or a directory to the disk.
+/// Syncs a file or a directory.
 pub(crate) type SyncFn = fn(&Path) -> Result<()>;
 
-/// Files on their way to the disk.
+/// An fsync of files that has started.
 #[derive(Clone)]
 pub(crate) struct PendingFsync(Shared<BoxFuture<'static, std::result::Result<(), Arc<Error>>>>);
 
 impl PendingFsync {
-    /// Begins at once. `files`: relative to `base`, as in [`sync_all`].
+    /// Starts at once. `files`: relative to `base`, as in [`sync_all`].
     pub(crate) fn begin(base: PathBuf, files: Vec<PathBuf>) -> Self {
         let settled = sync_apart(base, files, false, new_to_disk);
         Self(settled.map(|end| end.map_err(Arc::new)).boxed().shared())
     }
 
-    /// Waits until the disk has them. What it did not take it is not asked to take again: a second time, a
-    /// system may say that the disk has what it has lost.
+    /// Waits until the files are synced. A failed fsync is not repeated: the second call may succeed although the
+    /// data is lost.
     pub async fn end(&self) -> Result<()> {
         self.0.clone().await.map_err(|error| same(&error))
     }
 }
 
-/// The error as if it had come up here.
+/// A copy of the error.
 fn same(error: &Arc<Error>) -> Error {
     match error.raw_os_error() {
         Some(code) => Error::from_raw_os_error(code),
@@ -62,7 +62,7 @@ fn same(error: &Arc<Error>) -> Error {
     }
 }
 
-/// [`sync_all`] on a thread that may wait, which begins at once.
+/// [`sync_all`] on a blocking thread. Starts at once.
 pub(crate) fn sync_apart(
     base: PathBuf,
     written: Vec<PathBuf>,
@@ -73,8 +73,8 @@ pub(crate) fn sync_apart(
     done.map(|done| done.map_err(Error::other).flatten())
 }
 
-/// Syncs files, all that directories among them hold, and the directories that lead to them. Of shared large
-/// values those are left out that the disk has.
+/// Syncs files, the contents of directories among them, and the directories that lead to them. Shared large
+/// values that were synced before are left out.
 fn sync_all(
     base: &Path,
     written: &[PathBuf],
@@ -101,7 +101,7 @@ fn sync_all(
         let (Some(holder), Ok(metadata)) = (directory.parent(), directory.metadata()) else {
             continue;
         };
-        // Where a file system does not tell when a directory was made, its successor may look the same.
+        // Without a creation time, a later directory may look the same.
         let identity = Some(FileIdentity::of(&metadata)).filter(FileIdentity::is_unique);
         if directory != base && !identity.is_some_and(|own| known.directories.lock().contains(&own))
         {
@@ -120,7 +120,7 @@ fn sync_all(
         sync(base)?;
         for above in base.ancestors().skip(1).take(NEW_DIRECTORIES) {
             match sync(above) {
-                // Not ours to read, so not made by us.
+                // The process may not read it, so the process did not create it.
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => break,
                 result => result?,
             }
@@ -129,8 +129,7 @@ fn sync_all(
     Ok(())
 }
 
-/// Brings to the disk that there is nothing at a path any more: the directory that held it, or, where that
-/// is gone too, the next above.
+/// Syncs the removal of a path: syncs its directory or, where that is removed too, the nearest one above.
 pub(crate) fn sync_removal(path: &Path, sync: SyncFn) -> Result<()> {
     match path.ancestors().skip(1).find(|above| above.is_dir()) {
         Some(holder) => sync(holder),
@@ -160,7 +159,7 @@ fn sync_tree(path: &Path, directories: &mut BTreeSet<PathBuf>, sync: SyncFn) -> 
     Ok(())
 }
 
-/// A file that is not there was not written: a version may name files of other places.
+/// A missing file is no error: a version may name files of other places.
 pub(crate) fn to_disk(path: &Path) -> Result<()> {
     match File::open(path).and_then(|file| file.sync_all()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -168,8 +167,8 @@ pub(crate) fn to_disk(path: &Path) -> Result<()> {
     }
 }
 
-/// A file that was just written is there. Without a suffix it is the directory of its large values, which
-/// few have.
+/// A file that was just written must exist. A path without a suffix is the directory of its large values, which
+/// most files do not have.
 fn new_to_disk(path: &Path) -> Result<()> {
     match path.extension() {
         Some(_) => File::open(path)?.sync_all(),

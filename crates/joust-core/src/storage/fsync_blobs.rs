@@ -1,8 +1,8 @@
-//! Large values that versions of a table share, which the disk has to have before a version names them.
+//! Fsync of large values (blobs) that versions of a table share.
 //!
-//! Lance writes each into a file of its own in `_blobs` and never changes it afterwards. Which of them are new
-//! to a version only its rows tell, so a commit looks at all of them. Those that were synced before are known
-//! again: they have the same inode and have not grown. Others may still be written, under their names.
+//! Lance writes each into a file in `_blobs` and never changes it afterwards. Only the rows of a version tell
+//! which of them are new, so a commit looks at all of them. Files that were synced before are recognized by
+//! their inode and size. Other files may still be being written, under their final names.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -14,25 +14,25 @@ use parking_lot::Mutex;
 
 use super::fsync::SyncFn;
 
-/// Where they are, relative to a table or a branch.
+/// Their directory, relative to a table or a branch.
 pub(crate) const BLOBS: &str = "_blobs";
-/// Files that are remembered at most, some 30 MB; those that are forgotten are synced once more.
+/// Most files that are remembered, about 30 MB; a forgotten one is synced once more.
 const MOST_KNOWN: usize = 500_000;
 
 /// Device and inode.
 type File = (u64, u64);
 
-/// What tells a file from a later one of the same inode, and from itself when less was written of it.
+/// Distinguishes a file from a later one of the same inode, and from itself at a smaller size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Contents {
     created: SystemTime,
     bytes: u64,
 }
 
-/// Files that a sync has brought to the disk.
+/// Files that were synced.
 pub(crate) struct Synced(Vec<(File, Contents)>);
 
-/// Files that the disk has.
+/// Files that are known to be synced.
 #[derive(Default)]
 pub(crate) struct KnownBlobs(Mutex<BTreeMap<File, Contents>>);
 
@@ -41,13 +41,13 @@ impl KnownBlobs {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Syncs the files of a directory that are not known. They are to be [remembered](Self::remember) once the
-    /// disk has their names too.
+    /// Syncs the files of a directory that are not known. [Remember](Self::remember) them once their names are
+    /// synced too.
     pub fn sync(&self, directory: &Path, sync: SyncFn) -> Result<Synced> {
         let mut synced = Vec::new();
         for entry in directory.read_dir()? {
             let entry = entry?;
-            // Before the sync: what is written after it shows.
+            // Before the sync, so that a later write shows as a difference.
             let metadata = match entry.metadata() {
                 // A clean-up has removed it.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -75,7 +75,7 @@ impl KnownBlobs {
     }
 }
 
-/// `None` where a file system does not tell when a file was made: it is synced each time.
+/// `None` without a creation time: the file is synced each time.
 #[cfg(unix)]
 fn contents(metadata: &Metadata) -> Option<(File, Contents)> {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! Lance's stores of local files, changed where Lance would write as we do not want it to.
+//! Lance's stores of local files, with changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use url::Url;
 
-/// What becomes of a store that Lance has made.
+/// Changes a store that Lance has created.
 type Change = fn(ObjectStore) -> ObjectStore;
 
 /// Lance's local stores, each changed.
@@ -33,7 +33,7 @@ impl LocalStores {
     }
 }
 
-/// Small writes, such as tags and branches, are synced before they get their name.
+/// Syncs small files, such as tags and branches, before they get their names.
 pub(crate) fn synced(mut store: ObjectStore) -> ObjectStore {
     if cfg!(unix) {
         store.inner = Arc::new(LocalFileSystem::new().with_fsync(true));

@@ -1,10 +1,10 @@
-//! Local files that are written here and not by Lance.
+//! Local files that joust writes in place of Lance.
 //!
-//! Lance makes a local file in five steps, its directory, a temporary file, what is in it, the end of that
-//! and the name, and waits for another thread in each. Where all cores are busy, that wait is most of what a
-//! small commit takes: what is short and in memory anyway is [one step](store) here. A long file Lance
-//! writes in turn with its encoding, and leaves all of it to the sync at its end: here its [multipart] are written
-//! while the next ones are made, and the disk begins with each at once.
+//! Lance creates a local file in five steps (directory, temporary file, contents, end, name) and changes threads
+//! in each. Where all cores are busy, these changes are most of the time of a small commit: a short file, which
+//! is in memory anyway, is [one step](store) here. Lance alternates between encoding and writing a long file,
+//! and leaves its fsync to the end: here the parts of a [multipart] file are written while the next ones are
+//! encoded, and the fsync of each part starts at once.
 
 mod multipart;
 mod store;
@@ -20,9 +20,9 @@ use super::Durability;
 use super::local_stores::LocalStores;
 use store::LocalWriterStore;
 
-/// Lance's scheme for local files that are written as objects are: gathered in memory, then put.
+/// Lance's scheme for local files that are written like objects: collected in memory, then put.
 const AS_OBJECTS: &str = "file-object-store:///";
-/// What Lance's caches know local files by.
+/// The prefix of local files in Lance's caches.
 const LOCAL: &str = "file";
 
 static SYNCED: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| store(Durability::Synced));
@@ -31,7 +31,7 @@ static UNSYNCED: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| store(Dur
 fn store(durability: Durability) -> Option<Arc<ObjectStore>> {
     let location = Url::parse(AS_OBJECTS).ok()?;
     let files = Arc::new(LocalWriterStore::new(durability));
-    // MultipartFile of one size: the memory for them is known before.
+    // Parts of one size, so that their memory is known beforehand.
     let (of_one_size, parallel) = (true, DEFAULT_LOCAL_IO_PARALLELISM);
     let mut store = ObjectStore::new(
         files,
@@ -44,7 +44,7 @@ fn store(durability: Durability) -> Option<Arc<ObjectStore>> {
         0,
         None,
     );
-    // What a commit leaves in the caches is found by readers of the same files.
+    // So that readers of the same files find what a commit has cached.
     store.store_prefix = LOCAL.into();
     Some(Arc::new(store))
 }
@@ -56,10 +56,10 @@ fn store_of(durability: Durability) -> Option<&'static Arc<ObjectStore>> {
     }
 }
 
-/// A version of a table whose new files, where they are local, are written here; the short ones are not synced.
+/// A version of a table whose new local files are written here. Short files are not synced.
 pub(crate) struct LocalWriter {
     pub version: Arc<Dataset>,
-    /// The store it came with, where that was another one.
+    /// The original store, where it was replaced.
     own: Option<Arc<ObjectStore>>,
 }
 
@@ -67,7 +67,7 @@ impl LocalWriter {
     pub async fn of(version: Arc<Dataset>, durability: Durability) -> lance::Result<Self> {
         let own = version.object_store(None).await?;
         let is_plain = cfg!(unix) && own.has_direct_local_paths() && own.store_prefix == LOCAL;
-        // A view with another store forgets the stores of other places, which would be opened anew.
+        // A dataset with a replaced store loses the stores of its other base paths, which would be opened again.
         let is_one_place = version.manifest().base_paths.is_empty();
         Ok(match store_of(durability) {
             Some(store) if is_plain && is_one_place => Self {
@@ -78,7 +78,7 @@ impl LocalWriter {
         })
     }
 
-    /// What was committed to it, as others see it.
+    /// The committed dataset with its original store.
     pub fn committed(self, dataset: Dataset) -> Dataset {
         match self.own {
             Some(own) => dataset.with_object_store(own, None),
@@ -87,8 +87,7 @@ impl LocalWriter {
     }
 }
 
-/// A session, with caches that keep nothing, in which the local files of a table that is not there yet are
-/// written here.
+/// A session without caches that writes the local files of a new table here.
 pub(crate) fn session(durability: Durability) -> Arc<Session> {
     static FOR_SYNCED: LazyLock<Arc<Session>> =
         LazyLock::new(|| in_session(|lances| instead_of(lances, Durability::Synced)));

@@ -1,10 +1,10 @@
-//! One cache budget for all tables, and a view of its own for each life of a table.
+//! Lance sessions: one cache budget for all tables, and separate cache keys for each incarnation of a table.
 //!
 //! Lance keys some cached entries by a table's URI and version only. A table that is dropped and
 //! created again has the same URI and starts at version 1 again, so a shared session would answer
-//! questions about the new table with facts about the old one. Every time a table is opened from
-//! nothing it therefore gets a session whose keys are salted; what its predecessor left behind is
-//! never found again and falls out of the cache by age.
+//! questions about the new table with facts about the old one. Every time a table is opened anew it
+//! therefore gets a session whose keys are salted. The entries of its predecessor are never found again
+//! and are evicted by age.
 
 use std::fmt;
 use std::future::Future;
@@ -48,7 +48,7 @@ impl Sessions {
         }
     }
 
-    /// What an answered write means to the tables that are opened with these caches.
+    /// What an answered write means to the tables of these sessions.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -57,7 +57,7 @@ impl Sessions {
         self.stores.clone()
     }
 
-    /// A session that shares the budgets and sees nothing that another session has cached.
+    /// A session that shares the budgets and sees no entries of other sessions.
     pub fn session(&self) -> Arc<Session> {
         let salt = *uuid::Uuid::new_v4().as_bytes();
         let view = |backend: &Arc<dyn CacheBackend>| {
@@ -74,7 +74,7 @@ impl Sessions {
     }
 }
 
-/// A view of a cache under keys that no other view has.
+/// A view of a cache whose keys no other view has.
 struct Salted {
     backend: Arc<dyn CacheBackend>,
     salt: [u8; 16],
@@ -141,7 +141,7 @@ impl CacheBackend for Salted {
             .await
     }
 
-    /// Nothing: the entries of one view can't be told from the others', and they age out.
+    /// Does nothing: the entries of one view cannot be separated from those of others. They are evicted by age.
     async fn clear(&self) {}
 
     async fn num_entries(&self) -> usize {

@@ -1,8 +1,8 @@
-//! The file in which Lance's writers leave the number of the newest version.
+//! The hint file, in which Lance writers store the number of the newest version.
 //!
-//! It may be behind: whoever reads it looks for later versions itself. It must not stay behind, though,
-//! where others remove old versions: a writer that finds neither a newer hint nor the version after its
-//! own takes its own for the newest.
+//! The hint may be behind: readers look for later versions themselves. It must not stay behind where old versions
+//! are removed: a writer that finds neither a newer hint nor the version after its own regards its own version
+//! as the newest.
 
 use std::fs::OpenOptions;
 use std::io::{Result, Write};
@@ -26,7 +26,7 @@ pub(crate) fn read(base: &Path) -> Option<u64> {
     Some(hint.version)
 }
 
-/// Names a version that was committed. Without a hint writers list all versions: better than a wrong one.
+/// Stores a committed version. Without a hint writers list all versions, which is better than a wrong hint.
 pub(crate) fn write(base: &Path, version: u64) {
     if is_detached_version(version) {
         return;
@@ -37,8 +37,7 @@ pub(crate) fn write(base: &Path, version: u64) {
     }
 }
 
-/// Writes over what is there. Who reads between the two steps finds what can't be read, which counts as no
-/// hint.
+/// Overwrites the file. Between the two steps its contents are unreadable, which counts as no hint.
 fn over(path: &Path, hint: &Hint) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)

@@ -1,4 +1,4 @@
-//! The nearest rows to a vector that an index knows.
+//! The nearest rows to a vector, searched through an index.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 pub struct Probing {
     pub opened: Arc<Opened>,
     pub filter: Option<Arc<RowAddrMask>>,
-    /// What the index finds is measured: its own distances are estimates.
+    /// Exact distances replace the estimates of the index.
     pub is_measured: bool,
     pub caches: Arc<VectorCaches>,
 }
@@ -64,12 +64,12 @@ impl Probing {
     }
 }
 
-/// How many partitions are searched is known beforehand.
+/// Whether the number of searched partitions is known beforehand.
 pub fn is_fixed(query: &Query) -> bool {
     query.maximum_nprobes == Some(query.minimum_nprobes)
 }
 
-/// What Lance is told. `key`: a vector, or several, one after the other.
+/// The query for Lance. `key`: a vector, or several, one after the other.
 pub fn query(search: &Search, key: ArrayRef, metric: DistanceType) -> Query {
     Query {
         column: search.column.clone(),
@@ -151,7 +151,7 @@ impl Segment {
     }
 }
 
-/// Leaves it to Lance's operator how many partitions are searched: that depends on what is found.
+/// Lance's operator decides how many partitions are searched, depending on the results.
 async fn adaptive(
     search: &Search,
     query: Query,
@@ -168,7 +168,7 @@ async fn adaptive(
         query,
         PreFilterSource::None,
     )?
-    // The rows that a filter leaves are the table's.
+    // A filter returns rows of the table only.
     .with_external_mask(filter.or_else(|| opened.living.clone()));
     let batches = plan
         .execute(0, Arc::new(TaskContext::default()))
@@ -184,7 +184,7 @@ async fn adaptive(
     Ok(rows)
 }
 
-/// Adds what a segment has found. `owned`: its rows.
+/// Adds the results of a segment. `owned`: its rows.
 pub fn add(batch: &RecordBatch, owned: Option<&RowAddrMask>, rows: &mut Vec<Neighbor>) {
     let (Some(distances), Some(ids)) = (
         batch.column_by_name("_distance"),

@@ -1,8 +1,8 @@
-//! The nearest rows to each of several vectors, by an index: on all cores, each of which takes a share of
-//! the vectors.
+//! Batch search: the nearest rows to each of several vectors through an index, on all cores. Each core searches a
+//! share of the vectors.
 //!
-//! Where Lance would read a partition once for all vectors that probe it, a share does so too. What is
-//! found for a vector does not depend on the others, so shares find what all together would.
+//! Where Lance would read a partition once for all vectors that probe it, a share does so too. The result of a
+//! vector does not depend on the others, so shares find what one search of all vectors would.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub async fn search(search: &Search, probing: &Probing) -> Result<Vec<Vec<Neighb
     let count = search.keys.len();
     let share = count.div_ceil(get_num_compute_intensive_cpus().max(1));
     let search = Arc::new(search.clone());
-    // Ends with this future: who goes away wants nothing.
+    // Cancelled with this future.
     let mut tasks = JoinSet::new();
     for start in (0..count).step_by(share.max(1)) {
         let (search, probing) = (search.clone(), probing.clone());

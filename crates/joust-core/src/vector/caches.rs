@@ -1,4 +1,4 @@
-//! What vector searches keep, over all tables.
+//! The caches of vector searches, over all tables.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::weighted_cache::WeightedCache;
 pub struct VectorCaches {
     rows: Arc<RowCaches>,
     indexes: WeightedCache<(VersionKey, i32), Arc<Indexed>>,
-    /// The rows that a filter leaves, by its text.
+    /// The rows that satisfy a filter, by its SQL.
     masks: WeightedCache<(VersionKey, String), Arc<RowAddrMask>>,
     pub(super) shared_scan: SharedScan,
 }

@@ -1,13 +1,12 @@
 //! The nearest rows to one vector or to each of several, found without a plan of Lance's.
 //!
-//! Lance plans every query anew, opens the index for it, and reads the columns of the rows through the
-//! table's files; on a table in memory that is most of a query's time. Here what does not change within
-//! a version is kept: the opened [`opened_index`] and its deletion masks ([`prefilter_mask`]), the vectors themselves
-//! where they fit ([`crate::cache`]). An index is searched ([`approximate`]), or all vectors are
-//! ([`flat_scan`]), or both: rows that no index covers yet are compared one by one, and distances that an
-//! index only estimates are then measured ([`rerank`]), as Lance does it. What is found is the same,
-//! to the bit; what can't be found this way is left to Lance. `DESIGN.md` beside this file tells where the
-//! time goes and what was tried.
+//! Lance plans every query anew, opens the index for it, and reads the columns of the rows through the table's
+//! files; for a table in memory that is most of a query's time. Here what does not change within a version is
+//! cached: the [opened index](opened_index), its [masks](prefilter_mask), and the vectors themselves where they
+//! fit ([`crate::cache`]). The [`strategy`] searches an index ([`approximate`]), all vectors ([`flat_scan`]), or
+//! both: rows that no index covers yet are compared one by one, and estimated distances of the index are then
+//! replaced by exact ones ([`rerank`]), as Lance does. The results equal Lance's, bit for bit; searches that do not
+//! fit are left to Lance. `DESIGN.md` in this folder shows where the time goes and what was tried.
 
 mod approximate;
 mod batch;
@@ -41,11 +40,11 @@ pub struct Search {
     /// The column's path as SQL has it.
     pub column: String,
     pub field: Field,
-    /// The vectors, their numbers as the column has them. What is found is found for each by itself.
+    /// The vectors, with the element type of the column. Each is searched for by itself.
     pub keys: Vec<ArrayRef>,
     pub k: usize,
     pub bounds: Bounds,
-    /// The index's, or the usual one for the column, when absent.
+    /// When absent, the metric of the index or the default of the column.
     pub metric: Option<DistanceType>,
     pub probes: Probes,
     pub ef: Option<usize>,
@@ -54,7 +53,7 @@ pub struct Search {
     pub use_index: bool,
     /// Rows that the index does not cover may be missed.
     pub fast: bool,
-    /// A condition that the rows satisfy.
+    /// A predicate that the rows satisfy.
     pub filter: Option<Expression>,
 }
 
@@ -75,7 +74,7 @@ pub struct Probes {
     pub effort: f64,
 }
 
-/// A neighbour of the query vector.
+/// A neighbor of the query vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbor {
     pub row: u64,

@@ -1,4 +1,4 @@
-//! A vector index as a version has it, opened.
+//! The opened vector index of a version.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use roaring::RoaringBitmap;
 use super::stale_rows;
 use crate::error::Result;
 
-/// What the first index on a column is at a version.
+/// The first index on a column at a version.
 pub enum Indexed {
-    /// There is none that covers a row.
+    /// No index covers a row.
     Not,
-    /// There is one, but only Lance can search it.
+    /// Only Lance can search the index.
     Foreign,
     Open(Arc<Opened>),
 }
@@ -30,13 +30,13 @@ pub struct Opened {
     pub name: String,
     pub metric: DistanceType,
     pub segments: Vec<Segment>,
-    /// As Lance wants them.
+    /// The segments' metadata, for Lance's operators.
     pub metadata: Vec<IndexMetadata>,
     /// Numbers of the version's fragments whose rows no segment covers.
     pub uncovered: Vec<usize>,
     /// The rows of the table; `None`: the segments hold no others that Lance would find.
     pub living: Option<Arc<RowAddrMask>>,
-    /// What other columns are called, in lower case, whose index leaves out rows of the table.
+    /// Names, in lower case, of other columns whose index does not cover all rows.
     pub behind: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ impl Indexed {
     }
 }
 
-/// What the columns are called, in lower case, that have an index which leaves out rows of the table.
+/// Names, in lower case, of columns whose index does not cover all rows.
 fn behind(dataset: &Dataset, all: &[IndexMetadata]) -> Vec<String> {
     let mut covered: HashMap<&str, (&[i32], RoaringBitmap)> = HashMap::new();
     for index in all.iter().filter(|index| !is_vector(index)) {
@@ -133,7 +133,7 @@ fn is_vector(index: &IndexMetadata) -> bool {
 }
 
 impl Opened {
-    /// Whether a filter may name a column whose index leaves out rows.
+    /// Whether a filter may name a column whose index does not cover all rows.
     pub fn is_behind(&self, filter: &str) -> bool {
         let filter = filter.to_lowercase();
         // Inside backticks, a backtick of a name is written otherwise.

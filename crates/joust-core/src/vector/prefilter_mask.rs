@@ -1,4 +1,4 @@
-//! Which rows of an index may be found.
+//! The prefilter mask: which rows of an index a search may return.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl PreFilter for PrefilterMask {
         false
     }
 
-    // A partition of which every row is allowed is searched without looking at each; a filter seldom
-    // leaves one whole.
+    // Lance searches a partition without checking each row if the mask has all of them; with a filter that is
+    // rare.
     fn needs_partition_row_ids(&self) -> bool {
         !self.filtered
     }

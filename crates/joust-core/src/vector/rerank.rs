@@ -1,4 +1,4 @@
-//! Distances measured, not estimated.
+//! Rerank: exact distances in place of estimates.
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray};
 use lance_linalg::distance::DistanceType;
@@ -7,7 +7,7 @@ use super::{Bounds, Neighbor, Search, VectorCaches};
 use crate::cache::Reader;
 use crate::error::{Error, Result};
 
-/// Measures a vector's distance from others.
+/// Computes the distances of vectors from a query vector.
 pub struct Measure<'a> {
     pub key: &'a dyn Array,
     pub metric: DistanceType,

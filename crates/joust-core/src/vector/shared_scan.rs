@@ -1,7 +1,7 @@
-//! Scans of the same vectors at the same time share their passes over them.
+//! Shared scans: concurrent scans of the same vectors share their passes over them.
 //!
-//! Reading vectors from memory takes several times longer than comparing them. So who comes while a pass
-//! is under way waits for it, and then all who wait share the next one; who comes alone waits for nobody.
+//! Reading vectors from memory takes several times longer than comparing them. So a scan that arrives during a
+//! pass waits for its end, and all waiting scans share the next pass. A scan that arrives alone does not wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use super::flat_scan::{Scan, Target, nearest, shares};
 use super::{Neighbor, top_k};
 use crate::error::{Code, Error, Result};
 
-/// Scans that share a pass, at most: each has to wait for all of them.
+/// Most scans that share a pass: each waits for all of them.
 const MOST: usize = 32;
 
-/// The scans that wait for a pass, by the vectors that they want.
+/// The scans that wait for a pass, by their vectors.
 #[derive(Default)]
 pub struct SharedScan(Arc<Queues>);
 
 type Queues = Mutex<HashMap<Wanted, Vec<Waiting>>>;
 
-/// The address of a column, and how many of its fragments are wanted.
+/// The address of a column, and how many of its fragments are scanned.
 type Wanted = (usize, usize);
 
 struct Waiting {
@@ -35,7 +35,7 @@ struct Waiting {
 impl SharedScan {
     /// The nearest rows for each scan, the nearest first.
     pub async fn scan(&self, scans: Vec<Arc<Scan>>, target: Target) -> Result<Vec<Vec<Neighbor>>> {
-        // The column is kept by whoever makes the passes, so its address is no other's meanwhile.
+        // `Passes` keeps the column alive, so its address is unique meanwhile.
         let wanted = (Arc::as_ptr(&target.column) as usize, target.numbers.len());
         let waiting = scans.into_iter().map(|scan| {
             let (found, answer) = oneshot::channel();
@@ -71,11 +71,11 @@ impl SharedScan {
     }
 }
 
-/// Makes the passes that are waited for.
+/// Runs passes while scans wait for one.
 struct Passes {
     all: Arc<Queues>,
     wanted: Wanted,
-    /// Nobody waits, and the next to come makes passes of its own.
+    /// No scan waits: the next one starts passes of its own.
     ended: bool,
 }
 
@@ -88,7 +88,7 @@ impl Passes {
             match found {
                 Ok(found) => {
                     for (waiting, found) in pass_of.into_iter().zip(found) {
-                        // Who has gone away wants nothing.
+                        // A cancelled scan needs no result.
                         let _ = waiting.found.send(Ok(found));
                     }
                 }
@@ -102,7 +102,7 @@ impl Passes {
         }
     }
 
-    /// Who is next; `None` when nobody waits, and whoever comes now is the first again.
+    /// The scans of the next pass; `None` when none waits: the next scan is a first one again.
     fn next(&mut self) -> Option<Vec<Waiting>> {
         let mut all = self.all.lock();
         let waiting = all.entry(self.wanted).or_default();
@@ -118,7 +118,7 @@ impl Passes {
 }
 
 impl Drop for Passes {
-    /// Lets go of those who wait if a pass was cut off, so that the next to come is the first again.
+    /// Fails the waiting scans if a pass was aborted, so that the next scan is a first one again.
     fn drop(&mut self) {
         if !self.ended {
             self.all.lock().remove(&self.wanted);

@@ -1,8 +1,8 @@
-//! Rows that an index holds and the table does not.
+//! Stale index rows: rows that an index contains and the table does not.
 //!
-//! With stable row ids a compaction leaves an index as it is. Lance's search passes over rows whose deletion
-//! a fragment records; a compaction takes these records away with the rows, and the search then finds
-//! them, in the place of others. Here it is told which rows there are.
+//! With stable row ids a compaction does not change an index. Lance's search skips rows whose deletion a fragment
+//! records. A compaction removes these records with the rows, and the search then returns the deleted rows in
+//! place of others. Here the search gets a mask of the rows of the table.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use roaring::RoaringBitmap;
 /// A fragment that no table has.
 const MISSING: u32 = u32::MAX;
 
-/// Whether indexes may hold rows that are gone without a trace.
+/// Whether indexes may contain rows whose deletion is no longer recorded.
 pub fn may_be_held(dataset: &Dataset) -> bool {
     let manifest = dataset.manifest();
     let alive: Option<usize> = manifest.fragments.iter().map(Fragment::num_rows).sum();
@@ -32,8 +32,8 @@ pub async fn alive(
     mut fragments: RoaringBitmap,
 ) -> lance::Result<Option<Arc<RowAddrMask>>> {
     if may_be_held(dataset) {
-        // Lance takes a clean index for one that holds no other rows, and looks closer when a fragment of
-        // it seems to be missing.
+        // Lance assumes that an index without deletions contains no stale rows, and checks only when one of its
+        // fragments is missing.
         fragments.insert(MISSING);
     }
     match DatasetPreFilter::create_restricted_deletion_mask(dataset.clone(), fragments) {
@@ -51,10 +51,10 @@ pub async fn living(dataset: &Arc<Dataset>) -> lance::Result<Option<Arc<RowAddrM
     alive(dataset, fragments.map(|own| own.id as u32).collect()).await
 }
 
-/// Has a search for texts find rows of the table only.
+/// Restricts a text search to rows of the table.
 ///
-/// It is told before it is planned, as a search by vector can't be that takes several at once: the plan of a
-/// search for texts has many kinds of parts, some of which take nothing later.
+/// The mask is set before planning, because some operators of the plan of a text search take none later. A batch
+/// vector search cannot take it before planning.
 pub async fn tell(scanner: &mut Scanner, dataset: &Arc<Dataset>) -> lance::Result<()> {
     if let Some(living) = living(dataset).await? {
         scanner.with_row_id_prefilter(living.as_ref().clone());
@@ -68,7 +68,7 @@ pub async fn plan(
     dataset: &Arc<Dataset>,
 ) -> lance::Result<Arc<dyn ExecutionPlan>> {
     let plan = scanner.create_plan().await?;
-    // What Lance has told the search of overlays could not be told again.
+    // A rebuilt search would lose its overlays.
     let mut fragments = dataset.manifest().fragments.iter();
     let has_overlays = fragments.any(|own| !own.overlays.is_empty());
     if has_overlays || !plan.exists(|node| Ok(is_search(node)))? {
@@ -94,7 +94,7 @@ async fn all(dataset: &Arc<Dataset>) -> lance::Result<Arc<dyn ExecutionPlan>> {
     ids.create_plan().await
 }
 
-/// A search that is told which rows there are: `living`, or `all`.
+/// A search that is restricted to the rows of the table: `living`, or `all`.
 fn told(
     node: Arc<dyn ExecutionPlan>,
     living: &Arc<RowAddrMask>,
@@ -113,7 +113,7 @@ fn told(
         let told = told.with_external_mask(Some(living.clone()));
         return Ok(Transformed::yes(Arc::new(told)));
     }
-    // One for several vectors takes no mask, but what a filter leaves.
+    // A batch search takes no mask, but the row ids of a filter.
     if let Some(search) = node.downcast_ref::<ANNIvfBatchExec>()
         && matches!(search.prefilter_source(), PreFilterSource::None)
     {

@@ -1,4 +1,4 @@
-//! What a query returns of each row that it found.
+//! The columns that a query returns of each matching row.
 
 mod assemble;
 mod computed;
@@ -22,7 +22,7 @@ pub use ranked::Ranked;
 pub const SCORE: &str = "_score";
 pub const DISTANCE: &str = "_distance";
 const RELEVANCE: &str = "_relevance_score";
-/// Tells whose neighbours a row belongs to when there are several vectors.
+/// The number of the query vector that a row is a neighbor of, when there are several vectors.
 pub const QUERY_INDEX: &str = "query_index";
 const ROW_ID: &str = "_rowid";
 /// The column of passages.

@@ -1,18 +1,18 @@
-//! A row that was found.
+//! A matching row.
 
 use joust_text::search::Hit;
 
 use crate::vector::Neighbor;
 
-/// A row that was found, with what speaks for it.
+/// A matching row with its scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Ranked {
     pub row: u64,
-    /// Which of several vectors found it.
+    /// The number of the query vector that matched it.
     pub query: i32,
-    /// Absent when only the vector found it.
+    /// Absent when only the vector matched.
     pub score: Option<f32>,
-    /// Absent when only the text found it.
+    /// Absent when only the text matched.
     pub distance: Option<f32>,
     /// Of a hybrid search.
     pub relevance: f32,

@@ -1,4 +1,4 @@
-//! A long file, written piece by piece.
+//! A long local file, written part by part.
 
 use std::fs::{File, remove_file};
 use std::io::{ErrorKind, Result, Seek, SeekFrom, Write};
@@ -14,19 +14,19 @@ use super::store::{generic, unnamed};
 use crate::blocking_executor::step;
 use crate::storage::atomic_create::create;
 
-/// A file that is being written. One that is not completed is not there.
+/// A file that is being written. It is removed if it is not completed.
 #[derive(Debug)]
 pub(crate) struct MultipartFile {
     file: Arc<Mutex<File>>,
-    /// Where the next piece begins.
+    /// Offset of the next part.
     end: u64,
     synced: bool,
-    /// What to remove.
+    /// The path to remove on failure.
     unfinished: Option<PathBuf>,
 }
 
 impl MultipartFile {
-    /// Makes the file. `synced`: the disk has it when it is complete, and begins with each piece once that is
+    /// Creates the file. `synced`: syncs the complete file, and starts to write out each part once it is
     /// written.
     pub fn begin(path: PathBuf, synced: bool) -> Result<Self> {
         Ok(Self {
@@ -45,7 +45,7 @@ impl MultipartUpload for MultipartFile {
         self.end += data.content_length() as u64;
         let file = self.file.clone();
         let written = async move {
-            // A system writes one piece of a file after the other: those that wait need no thread.
+            // The system writes the parts of a file one after the other: waiting parts need no thread.
             let mut file = file.lock_owned().await;
             step(move || {
                 file.seek(SeekFrom::Start(at))?;
@@ -65,11 +65,11 @@ impl MultipartUpload for MultipartFile {
         let file = self.file.clone().lock_owned().await;
         let synced = self.synced;
         let done = step(move || {
-            // Somebody has removed the table. Lance, which gives a file its name at the end, would fail too.
+            // The table was removed. Lance, which names a file at its end, would fail too.
             if !has_name(&file)? {
                 return Err(ErrorKind::NotFound.into());
             }
-            // By the one who wrote it: a system may tell nobody else that it has lost what was written.
+            // With the descriptor that wrote it: the system may report lost writes to no other.
             if synced { file.sync_all() } else { Ok(()) }
         });
         done.await.map_err(generic)?;
@@ -95,7 +95,7 @@ impl Drop for MultipartFile {
 
 fn removed(path: PathBuf) -> Result<()> {
     match remove_file(path) {
-        // Somebody else did.
+        // It was removed already.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result,
     }
@@ -107,13 +107,13 @@ fn has_name(file: &File) -> Result<bool> {
     Ok(file.metadata()?.nlink() > 0)
 }
 
-/// Others remove no file that is open.
+/// Other systems do not remove an open file.
 #[cfg(not(unix))]
 fn has_name(_: &File) -> Result<bool> {
     Ok(true)
 }
 
-/// Has the system begin to write a part of a file to the disk, and waits for none of it.
+/// Starts to write a range of a file to the disk, and does not wait for it.
 #[cfg(target_os = "linux")]
 fn begin_to_disk(file: &File, at: u64, bytes: usize) -> Result<()> {
     use std::os::fd::AsRawFd;
@@ -127,14 +127,14 @@ fn begin_to_disk(file: &File, at: u64, bytes: usize) -> Result<()> {
     }
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // What the disk does not take now it may not be asked for again.
+        // A failed write-out may not be reported again by the final fsync.
         Some(libc::EIO | libc::ENOSPC | libc::EDQUOT | libc::EROFS) => Err(error),
-        // A file system, or a sandbox, that has no such call: the sync at the end does all.
+        // The file system or sandbox lacks this call: the final fsync does all.
         _ => Ok(()),
     }
 }
 
-/// Others have no such call: they begin when they are asked to sync.
+/// Other systems lack this call: they start with the fsync.
 #[cfg(not(target_os = "linux"))]
 fn begin_to_disk(_: &File, _: u64, _: usize) -> Result<()> {
     Ok(())

@@ -1,4 +1,4 @@
-//! A file system for files that are new.
+//! An object store for new local files.
 
 use std::fmt::{Display, Formatter};
 use std::fs::File;
@@ -21,8 +21,9 @@ use crate::blocking_executor::step;
 use crate::storage::Durability;
 use crate::storage::atomic_create::create;
 
-/// A local file system for new files whose names nobody knows until they are complete: they have them from
-/// the start. What a dead process left unfinished looks like what it left uncommitted, and goes with that.
+/// An object store for new local files whose names no reader knows until they are complete: the files have their
+/// final names from the start. An incomplete file of a dead process is like an uncommitted one, and is cleaned up
+/// with these.
 #[derive(Debug)]
 pub(crate) struct LocalWriterStore {
     files: LocalFileSystem,
@@ -50,7 +51,7 @@ impl Store for LocalWriterStore {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        // Somebody may look for that name already.
+        // Readers may look for that name already.
         if !matches!(options.mode, PutMode::Overwrite) {
             return self.files.put_opts(location, payload, options).await;
         }
@@ -104,7 +105,7 @@ impl Store for LocalWriterStore {
     }
 }
 
-/// Of a file that nobody asks for by its tag.
+/// The e-tag of a file that no reader requests by its e-tag.
 pub(crate) fn unnamed() -> PutResult {
     PutResult {
         e_tag: None,
@@ -130,7 +131,7 @@ pub(crate) fn generic(error: io::Error) -> Error {
     }
 }
 
-/// Makes a new file. What can't be written to its end is not there.
+/// Creates a file. Removes it if it cannot be written completely.
 fn write(path: &Path, payload: &PutPayload) -> io::Result<()> {
     fill(create(path, false)?, path, payload)
 }
