@@ -6,25 +6,26 @@
 /** Top modules of joust-core. A module imports from its own layer and from lower layers. */
 export const RUST_LAYERS = {
   foundation: [
+    "blocking_executor",
     "deadline",
     "error",
     "json",
     "lease",
     "names",
     "memory",
-    "memo",
+    "plan_format",
     "planning",
-    "state",
-    "steps",
+    "version_key",
+    "weighted_cache",
     "work",
   ],
-  storage: ["storage", "durability", "one_thread", "root"],
+  storage: ["storage"],
   schema: ["schema"],
   tables: ["table", "commit", "ipc"],
-  caches: ["cache", "rows"],
-  indexes: ["vector", "nearest", "text", "scalar", "index"],
+  caches: ["cache"],
+  indexes: ["vector", "text", "index"],
   query: ["query", "sql"],
-  jobs: ["jobs", "backfill", "maintain", "prewarm", "view"],
+  jobs: ["jobs"],
   engine: ["engine"],
 };
 

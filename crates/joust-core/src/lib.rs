@@ -3,42 +3,38 @@
 //! Start at [`Engine`], which hands out [`Table`]s; a table is an address with everything that can
 //! be done at it. Arrow data comes in through an [`Upload`] and goes out as an [`Answer`].
 
-pub mod backfill;
+mod blocking_executor;
 mod cache;
+mod commit;
 mod deadline;
-mod durability;
 pub mod engine;
 pub mod error;
 pub mod index;
 pub mod ipc;
+pub mod jobs;
 mod json;
 mod lease;
-pub mod maintain;
-mod memo;
 pub mod memory;
 mod names;
-mod nearest;
-mod one_thread;
+mod plan_format;
 mod planning;
-pub mod prewarm;
 pub mod query;
-pub mod root;
-mod rows;
 mod schema;
 pub mod sql;
-mod state;
-mod steps;
+pub mod storage;
 pub mod table;
 mod text;
-pub mod view;
-mod work;
+mod vector;
+mod version_key;
+mod weighted_cache;
+pub mod work;
 
-pub use durability::Durability;
+pub use blocking_executor::MAX_COMMIT_WORKERS;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
 pub use ipc::Upload;
-pub use one_thread::MOST_OWN_THREADS;
 pub use query::Answer;
+pub use storage::Durability;
 pub use table::Table;
 pub use work::Work;
 

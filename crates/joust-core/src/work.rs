@@ -1,9 +1,20 @@
-//! Long work, as whoever started it sees it.
+//! Long work, as its caller sees it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::index::{OnProgress, Progress};
+/// How far work is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The engine's word for what runs: `train_ivf`, `shuffle` and so on.
+    pub stage: String,
+    pub completed: u64,
+    /// Absent when it can't be told.
+    pub total: Option<u64>,
+}
+
+/// Called from engine threads whenever work has moved on.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Tells how far work is, and whether it may still be dropped. Cheap to clone.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Clean-up of old versions, which other processes may need.
 
-use joust_core::maintain;
+use joust_core::jobs::maintenance;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
@@ -23,7 +23,7 @@ pub struct CleanedUp {
 #[napi]
 pub struct CleanUp {
     versions: Vec<f64>,
-    inner: Option<maintain::CleanUp>,
+    inner: Option<maintenance::CleanUp>,
 }
 
 #[napi]
@@ -69,7 +69,7 @@ impl CleanUp {
 #[napi]
 pub struct GivenUp {
     kept: Vec<f64>,
-    inner: Option<maintain::GivenUp>,
+    inner: Option<maintenance::GivenUp>,
 }
 
 #[napi]

@@ -1,6 +1,6 @@
 //! A branch compared with the main one.
 
-use joust_core::table;
+use joust_core::index;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
@@ -89,9 +89,9 @@ impl Table {
     }
 }
 
-impl From<table::Difference> for BranchDifference {
-    fn from(found: table::Difference) -> Self {
-        let columns = |columns: Vec<table::ColumnFacts>| columns.into_iter().map(Into::into);
+impl From<index::Difference> for BranchDifference {
+    fn from(found: index::Difference) -> Self {
+        let columns = |columns: Vec<index::ColumnFacts>| columns.into_iter().map(Into::into);
         Self {
             parent_branch: found.parent_branch,
             parent_version: found.parent_version as f64,
@@ -121,8 +121,8 @@ impl From<table::Difference> for BranchDifference {
     }
 }
 
-impl From<table::ColumnFacts> for ColumnFacts {
-    fn from(column: table::ColumnFacts) -> Self {
+impl From<index::ColumnFacts> for ColumnFacts {
+    fn from(column: index::ColumnFacts) -> Self {
         Self {
             name: column.name,
             data_type: column.data_type,

@@ -1,6 +1,7 @@
 //! Long work on one table: backfill and compaction.
 
-use joust_core::{Result, Work, backfill, maintain};
+use joust_core::jobs::{backfill, maintenance};
+use joust_core::{Result, Work};
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
@@ -97,8 +98,8 @@ impl BackfillOptions {
 }
 
 impl CompactOptions {
-    fn into_core(self) -> Result<maintain::Compact> {
-        Ok(maintain::Compact {
+    fn into_core(self) -> Result<maintenance::Compact> {
+        Ok(maintenance::Compact {
             target_rows_per_fragment: how_many(
                 "target_rows_per_fragment",
                 self.target_rows_per_fragment,
@@ -183,8 +184,8 @@ impl From<backfill::Backfilled> for BackfillResult {
     }
 }
 
-impl From<maintain::Compacted> for CompactResult {
-    fn from(done: maintain::Compacted) -> Self {
+impl From<maintenance::Compacted> for CompactResult {
+    fn from(done: maintenance::Compacted) -> Self {
         Self {
             source_version: done.source_version as f64,
             published_version: done.published_version.map(|version| version as f64),

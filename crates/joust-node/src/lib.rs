@@ -18,6 +18,7 @@ mod bytes;
 mod clean_up;
 mod clone;
 mod columns;
+mod completions;
 mod difference;
 mod engine;
 mod error;
@@ -33,7 +34,6 @@ mod refs;
 mod rows;
 mod running;
 mod seal;
-mod settle;
 mod sql;
 mod table;
 mod task;
@@ -55,7 +55,7 @@ const THREAD_STACK: usize = 16 << 20;
 /// Threads that read and write files and do what takes long, at least. Each keeps memory of its own for
 /// what it allocates next: the 512 of tokio's default would keep more than many tables need. Half of them
 /// are there for the steps of the works that have the others.
-const LEAST_BLOCKING_THREADS: usize = 2 * joust_core::MOST_OWN_THREADS;
+const LEAST_BLOCKING_THREADS: usize = 2 * joust_core::MAX_COMMIT_WORKERS;
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 
 #[napi_derive::module_init]

@@ -1,6 +1,6 @@
 //! What keeps a table fit to be read.
 
-use joust_core::maintain;
+use joust_core::jobs::maintenance;
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
@@ -56,8 +56,8 @@ impl Table {
     }
 }
 
-impl From<maintain::Upkeep> for Upkeep {
-    fn from(due: maintain::Upkeep) -> Self {
+impl From<maintenance::Upkeep> for Upkeep {
+    fn from(due: maintenance::Upkeep) -> Self {
         Self {
             compact_below: due.compact_below.map(|rows| rows as f64),
             unindexed_rows: due.unindexed_rows as f64,

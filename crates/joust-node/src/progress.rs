@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joust_core::Result as CoreResult;
-use joust_core::index::{self, OnProgress};
+use joust_core::work::{self, OnProgress};
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
@@ -24,7 +24,7 @@ pub fn reporter(function: Function<'_, Progress, ()>) -> napi::Result<OnProgress
         .build_threadsafe_function::<Progress>()
         .weak::<true>()
         .build()?;
-    Ok(Arc::new(move |progress: index::Progress| {
+    Ok(Arc::new(move |progress: work::Progress| {
         let progress = Progress {
             stage: progress.stage,
             completed: progress.completed as f64,

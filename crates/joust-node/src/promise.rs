@@ -9,8 +9,8 @@ use napi::Env;
 use napi::bindgen_prelude::{PromiseRaw, ToNapiValue, spawn};
 use tokio::sync::oneshot;
 
+use crate::completions::{Deferred, End, await_end};
 use crate::error::js_error;
-use crate::settle::{Deferred, End, await_end};
 
 /// Runs `work` and settles a Promise with what `convert` makes of its outcome, on Node's thread.
 ///

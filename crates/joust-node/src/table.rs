@@ -300,8 +300,8 @@ impl From<table::Description> for TableDescription {
     }
 }
 
-impl From<table::Stats> for TableStats {
-    fn from(stats: table::Stats) -> Self {
+impl From<joust_core::index::Stats> for TableStats {
+    fn from(stats: joust_core::index::Stats) -> Self {
         let lengths = stats.lengths;
         Self {
             total_bytes: stats.total_bytes as f64,

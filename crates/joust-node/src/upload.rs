@@ -74,7 +74,7 @@ impl Upload {
 /// What a write of `table` reads: an upload, or the stream where it is here in full.
 pub fn reader(table: &Table, body: Either<&[u8], &Upload>) -> Result<UploadReader> {
     match body {
-        Either::A(bytes) => Ok(table.engine().whole_upload(bytes)),
+        Either::A(bytes) => Ok(table.tables().whole_upload(bytes)),
         Either::B(upload) => upload
             .reader()
             .ok_or_else(|| Error::invalid("the upload has been used already")),

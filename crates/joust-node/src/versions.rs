@@ -22,7 +22,7 @@ pub fn versions() -> Versions {
     Versions {
         engine: env!("CARGO_PKG_VERSION").to_owned(),
         lance: joust_core::lance_version(),
-        stores: joust_core::root::stores()
+        stores: joust_core::storage::root::stores()
             .into_iter()
             .map(str::to_owned)
             .collect(),

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use joust_core::{Result, Work, view};
+use joust_core::jobs::view_refresh;
+use joust_core::{Result, Work};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
 use napi_derive::napi;
@@ -71,7 +72,7 @@ pub struct RefreshResult {
     pub source_versions: Vec<f64>,
 }
 
-impl From<ViewSource> for view::Source {
+impl From<ViewSource> for view_refresh::Source {
     fn from(source: ViewSource) -> Self {
         Self {
             name: source.name,
@@ -83,13 +84,16 @@ impl From<ViewSource> for view::Source {
     }
 }
 
-fn sources(sources: Vec<ViewSource>) -> Vec<view::Source> {
-    sources.into_iter().map(view::Source::from).collect()
+fn sources(sources: Vec<ViewSource>) -> Vec<view_refresh::Source> {
+    sources
+        .into_iter()
+        .map(view_refresh::Source::from)
+        .collect()
 }
 
 impl RefreshOptions {
-    fn into_core(self) -> Result<view::Refresh> {
-        Ok(view::Refresh {
+    fn into_core(self) -> Result<view_refresh::Refresh> {
+        Ok(view_refresh::Refresh {
             sources: sources(self.sources),
             max_rows_per_fragment: how_many("max_rows_per_fragment", self.max_rows_per_fragment)?,
             concurrency: how_many("concurrency", self.concurrency)?,
@@ -106,7 +110,9 @@ impl Engine {
         env: &'env Env,
         sql: String,
     ) -> napi::Result<PromiseRaw<'env, Vec<Vec<String>>>> {
-        promise(env, async move { view::tables(&sql) }, |tables| tables)
+        promise(env, async move { view_refresh::tables(&sql) }, |tables| {
+            tables
+        })
     }
 }
 
@@ -120,7 +126,7 @@ impl Table {
         view: NewView,
     ) -> napi::Result<PromiseRaw<'env, f64>> {
         let table = self.inner.clone();
-        let view = view::NewView {
+        let view = view_refresh::NewView {
             sql: view.sql,
             sources: sources(view.sources),
             schema: view.schema.map(|schema| schema.to_vec()),
@@ -164,8 +170,8 @@ impl Table {
     }
 }
 
-impl From<view::Definition> for ViewDefinition {
-    fn from(definition: view::Definition) -> Self {
+impl From<view_refresh::ViewDefinition> for ViewDefinition {
+    fn from(definition: view_refresh::ViewDefinition) -> Self {
         let tables = definition.tables.into_iter().map(|named| NamedTable {
             name: named.name,
             table: named.table,

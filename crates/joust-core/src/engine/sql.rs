@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Engine, StorageOptions};
+use super::Engine;
 use crate::Result;
 use crate::query::Answer;
 use crate::sql::{self, Information, Listed, Listing, Opener, Output, Resources};
+use crate::storage::StorageOptions;
 use crate::table::ReadOptions;
 
 /// What a name in a statement stands for.
@@ -38,8 +39,8 @@ impl Engine {
             .collect::<Result<_>>()?;
         let resources = Resources {
             memory: self.memory().clone(),
-            deadline: self.query_deadline(),
-            disk: self.view_disk(),
+            deadline: self.tables.query_deadline(),
+            disk: self.tables.view_disk(),
         };
         sql::run(body, sources, output, resources).await
     }
@@ -52,13 +53,15 @@ impl Engine {
                 branch,
                 options,
             } => sql::Source::Table {
-                table: self.branch(&location, storage_options, branch.as_deref()),
+                table: self
+                    .tables
+                    .branch(&location, storage_options, branch.as_deref()),
                 options,
             },
             SqlSource::Information(name) => {
-                let engine = self.clone();
+                let tables = self.tables.clone();
                 let open: Opener = Arc::new(move |listed: &Listed| {
-                    engine.table(&listed.location, listed.storage_options.clone())
+                    tables.table(&listed.location, listed.storage_options.clone())
                 });
                 sql::Source::Information(Information::new(&name, listing.clone(), open)?)
             }

@@ -13,11 +13,12 @@ use lance_table::format::IndexMetadata;
 
 use super::kind::Kind;
 use super::params::build_params;
-use super::progress::{OnProgress, Progress, Reporter};
+use super::progress::Reporter;
 use super::spec::{Resolved, Spec};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::text;
+use crate::work::{OnProgress, Progress};
 
 /// An index that could be built.
 #[derive(Debug, Clone, PartialEq, Eq)]

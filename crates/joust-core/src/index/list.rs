@@ -64,7 +64,7 @@ impl Table {
 
     /// joust's own text indexes, which Lance passes over.
     async fn text_indices(&self, dataset: &Dataset) -> Result<Vec<IndexDescription>> {
-        let entries = text::entries(dataset, self.handle().text()).await?;
+        let entries = text::entries(dataset, self.caches()?.text()).await?;
         let mut by_name: BTreeMap<&str, Vec<&text::Entry>> = BTreeMap::new();
         for entry in entries.iter() {
             by_name.entry(&entry.name).or_default().push(entry);

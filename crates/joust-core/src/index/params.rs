@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::spec::{Resolved, Spec};
 use crate::error::{Error, Result};
-use crate::query::{distance_type, vector_element};
+use crate::schema::vector_column::{distance_type, vector_element};
 
 /// Lance's type and parameters for a spec.
 pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dyn IndexParams>)> {

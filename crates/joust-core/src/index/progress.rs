@@ -1,24 +1,12 @@
-//! Progress of a build.
+//! Progress of Lance's index builds.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use lance_index::progress::IndexBuildProgress;
 use parking_lot::Mutex;
 
-/// How far a build is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// The engine's word for what runs: `train_ivf`, `shuffle` and so on.
-    pub stage: String,
-    pub completed: u64,
-    /// Absent when it can't be told.
-    pub total: Option<u64>,
-}
-
-/// Called from engine threads whenever a build has moved on.
-pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+use crate::work::{OnProgress, Progress};
 
 /// Passes Lance's progress on.
 pub(crate) struct Reporter {

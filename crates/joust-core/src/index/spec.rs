@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::kind::Kind;
 use crate::error::{Code, Error, Result};
-use crate::query::unknown_column;
+use crate::schema::columns::unknown_column;
 use crate::text::{self, TextColumn};
 
 /// The body of a create-index request. The LanceDB SDKs say `metric_type` where the namespace
@@ -149,7 +149,7 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
     };
     let (fits, wanted) = match kind {
         kind if kind.is_vector() => (
-            crate::query::is_vector(data_type),
+            crate::schema::vector_column::is_vector(data_type),
             "a vector column (a fixed-size list of numbers)",
         ),
         Kind::LabelList => (is_list, "a list of single values"),

@@ -24,7 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::json;
 use crate::memory::{Reservation, Use};
 use crate::names::short;
-use crate::view::without_definition;
+use crate::schema::without_definition;
 
 /// Record batches of one schema, in the form that Lance writes from.
 pub type BatchStream = SendableRecordBatchStream;

@@ -3,14 +3,14 @@
 use arrow::array::RecordBatch;
 use arrow::ipc::writer::StreamWriter;
 
-use super::UploadReader;
-use crate::engine::Engine;
+use super::{UploadReader, upload};
+use crate::memory::Memory;
 
 /// An upload that has arrived whole.
-pub(crate) fn sent(to: &Engine, batch: &RecordBatch) -> UploadReader {
+pub(crate) fn sent(memory: &Memory, batch: &RecordBatch) -> UploadReader {
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(batch).unwrap();
-    let (push, read) = to.upload();
+    let (push, read) = upload(memory);
     push.push(&writer.into_inner().unwrap());
     push.finish();
     read

@@ -7,7 +7,7 @@
 //! slowed down and in the end refused (code 21) instead of the process being killed for memory.
 //!
 //! Nobody waits for memory who has a turn of a table: all who wait for that turn would wait too, however
-//! little they need. `table/turn.rs` says how a change of rows comes to both.
+//! little they need. `table/write_admission.rs` says how a change of rows comes to both.
 //!
 //! What is taken:
 //!

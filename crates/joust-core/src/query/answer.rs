@@ -13,14 +13,14 @@ use lance::dataset::ROW_ID;
 use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance::io::RecordBatchStream;
 
-use super::found::Rows;
+use super::fetch::Rows;
+use super::output::QUERY_INDEX;
 use super::request::Query;
 use super::vectors::Vectors;
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
 use crate::memory::Reservation;
-use crate::rows::QUERY_INDEX;
 
 /// An answer up to this size is one part.
 pub(crate) const FIRST_PART: usize = 4 << 20;

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::fmt;
 
 use lance::Dataset;
-use lance_core::datatypes::format_field_path;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::expression::{self, Expression};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::names::short;
+use crate::schema::columns::canonical_column;
+use crate::schema::expression::{self, Expression};
 
 /// Columns that are not part of a table's schema and can be asked for by name.
 const SYSTEM_COLUMNS: &[&str] = &[
@@ -51,7 +51,7 @@ impl Columns {
                     if SYSTEM_COLUMNS.contains(&name.as_str()) {
                         return Ok((name.clone(), name.clone()));
                     }
-                    Ok((name.clone(), canonical(dataset, name)?))
+                    Ok((name.clone(), canonical_column(dataset, name)?))
                 });
                 named.collect::<Result<_>>().map(Some)
             }
@@ -61,7 +61,7 @@ impl Columns {
                         return Ok((alias.clone(), sql.clone()));
                     }
                     // Quoted: the name of a field may be SQL.
-                    if let Ok(path) = canonical(dataset, sql) {
+                    if let Ok(path) = canonical_column(dataset, sql) {
                         return Ok((alias.clone(), path));
                     }
                     Ok((alias.clone(), expression::whole(sql)?))
@@ -77,7 +77,7 @@ impl Columns {
             return Ok(Vec::new());
         };
         let sql = aliases.iter().map(|(_, sql)| sql.as_str());
-        sql.filter(|sql| !SYSTEM_COLUMNS.contains(sql) && canonical(dataset, sql).is_err())
+        sql.filter(|sql| !SYSTEM_COLUMNS.contains(sql) && canonical_column(dataset, sql).is_err())
             .map(Expression::new)
             .collect()
     }
@@ -98,34 +98,6 @@ impl Columns {
             None => Ok(()),
         }
     }
-}
-
-/// The path of a column in the schema's own spelling, quoted where SQL would misread it; the case of
-/// letters does not matter to clients.
-pub fn canonical(dataset: &Dataset, path: &str) -> Result<String> {
-    let fields = dataset
-        .schema()
-        .resolve_case_insensitive(path)
-        .ok_or_else(|| unknown(dataset, path))?;
-    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    Ok(format_field_path(&names))
-}
-
-pub fn unknown(dataset: &Dataset, name: &str) -> Error {
-    let known: Vec<&str> = dataset
-        .schema()
-        .fields
-        .iter()
-        .map(|field| field.name.as_str())
-        .collect();
-    let name = short(name);
-    Error::new(
-        Code::TableColumnNotFound,
-        format!(
-            "there is no column `{name}`; the table has {}",
-            known.join(", ")
-        ),
-    )
 }
 
 impl<'de> Deserialize<'de> for Columns {

@@ -14,7 +14,7 @@ impl Table {
     /// The plan that [`Table::query`] would run; verbose shows the columns of each step too. `body`:
     /// `{query, verbose}`.
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
-        let mut deadline = self.engine().query_deadline();
+        let mut deadline = self.tables().query_deadline();
         deadline.spend(self.explained(body, options)).await
     }
 
@@ -24,7 +24,7 @@ impl Table {
         let dataset = self.queried(&query, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
-        let caches = self.handle().caches();
+        let caches = self.caches()?;
         let own = match self.plan(&dataset, &query, evaluation).await? {
             Planned::Text(search) => Some(search.steps(verbose, caches).await?),
             Planned::Nearest(search) => search.steps(verbose, caches).await?,
@@ -45,7 +45,7 @@ impl Table {
 
     /// Runs a query and tells what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
-        let mut deadline = self.engine().query_deadline();
+        let mut deadline = self.tables().query_deadline();
         deadline.spend(self.analyzed(body, options)).await
     }
 
@@ -56,7 +56,7 @@ impl Table {
         let _memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
-        let caches = self.handle().caches();
+        let caches = self.caches()?;
         let own = match self.plan(&dataset, &query, evaluation).await? {
             Planned::Text(search) => Some(search.analyze(caches).await?),
             Planned::Nearest(search) => search.analyze(caches).await?,

@@ -11,9 +11,9 @@ use joust_text::search::Hit;
 use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use serde::Deserialize;
 
+use super::output::Ranked;
 use crate::error::{Error, Result};
-use crate::nearest::Near;
-use crate::rows::Ranked;
+use crate::vector::Neighbor;
 
 /// What a query says about it; what is absent has a default.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -80,7 +80,7 @@ impl Hybrid {
     }
 
     /// Rows of both lists, each of which is in its own order, the most relevant first.
-    pub fn fuse(&self, found: &[Hit], near: &[Near]) -> Vec<Ranked> {
+    pub fn fuse(&self, found: &[Hit], near: &[Neighbor]) -> Vec<Ranked> {
         let mut rows: HashMap<u64, Ranked> = HashMap::new();
         let text = scaled(found.iter().map(|hit| hit.score));
         for (rank, (hit, scaled)) in found.iter().zip(text).enumerate() {
@@ -160,9 +160,9 @@ mod tests {
             .collect()
     }
 
-    fn near(rows: &[(u64, f32)]) -> Vec<Near> {
+    fn near(rows: &[(u64, f32)]) -> Vec<Neighbor> {
         rows.iter()
-            .map(|&(row, distance)| Near { row, distance })
+            .map(|&(row, distance)| Neighbor { row, distance })
             .collect()
     }
 

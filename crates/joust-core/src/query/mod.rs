@@ -7,9 +7,10 @@
 mod answer;
 mod columns;
 mod explain;
-mod found;
+mod fetch;
 mod hybrid;
 mod nearest;
+mod output;
 mod plan;
 mod probes;
 mod reads;
@@ -21,29 +22,23 @@ mod vector;
 mod vector_search;
 mod vectors;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use datafusion::physical_plan::ExecutionPlan;
 use lance::Dataset;
 
-pub(crate) use crate::schema::expression;
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
-pub(crate) use columns::{canonical as canonical_column, unknown as unknown_column};
 pub(crate) use request::{Identity, decode};
-pub(crate) use vector::{distance_type, element as vector_element, is_vector};
 
 use crate::error::{Error, Result};
 use crate::ipc::Format;
 use crate::memory::Reservation;
-use crate::nearest::gone;
 use crate::planning::planned;
-use crate::rows::tests;
 use crate::schema::Evaluation;
 use crate::table::{ReadOptions, Table};
-use expression::Expression;
+use crate::vector::stale_rows;
 use nearest::NearestRows;
 use reads::Reads;
 use request::Query;
@@ -70,7 +65,7 @@ impl Table {
     /// Runs a query. `body` is the JSON of the namespace interface or of the LanceDB SDKs; where
     /// they differ, the form of a value tells which it is.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        let mut deadline = self.engine().query_deadline();
+        let mut deadline = self.tables().query_deadline();
         let mut answer = deadline.spend(self.answer(body, options)).await?;
         answer.set_deadline(deadline);
         Ok(answer)
@@ -83,7 +78,7 @@ impl Table {
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
-        let caches = self.handle().caches();
+        let caches = self.caches()?;
         match self.plan(&dataset, &query, evaluation).await? {
             Planned::Text(search) => {
                 let rows = Box::pin(search.rows(caches)).await?;
@@ -113,7 +108,7 @@ impl Table {
         memory: Reservation,
     ) -> Result<Answer> {
         let dataset = source.dataset.clone();
-        let bytes = self.engine().memory().budget().sorting();
+        let bytes = self.tables().memory().budget().sorting();
         let sorted = {
             let query = query.clone();
             planned(async move {
@@ -133,7 +128,7 @@ impl Table {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         planned(async move {
             let scanner = plan::scanner(&source, &query).await?;
-            let plan = gone::plan(&scanner, &source.dataset).await;
+            let plan = stale_rows::plan(&scanner, &source.dataset).await;
             plan.map_err(Error::of_input)
         })
         .await
@@ -142,7 +137,7 @@ impl Table {
     fn scanned(&self, dataset: &Arc<Dataset>, evaluation: Option<Evaluation>) -> plan::Source {
         plan::Source {
             dataset: dataset.clone(),
-            read_ahead: self.engine().memory().budget().read_ahead(),
+            read_ahead: self.tables().memory().budget().read_ahead(),
             rows_at_once: evaluation.map(|evaluation| evaluation.rows),
         }
     }
@@ -169,7 +164,7 @@ impl Table {
         query: &Query,
         evaluation: Option<Evaluation>,
     ) -> Result<Planned> {
-        let caches = self.handle().caches();
+        let caches = self.caches()?;
         if let Some(text) = &query.text {
             let source = self.scanned(dataset, evaluation);
             let search = Box::pin(TextSearch::new(&source, query, text, caches));
@@ -196,52 +191,4 @@ enum Planned {
     Nearest(Box<NearestRows>),
     /// Rows in memory that satisfy a filter.
     Reads(Box<Reads>),
-}
-
-/// The expression of a condition, unless it is one of plain comparisons, which make nothing but booleans.
-pub(crate) fn computed_condition(sql: &str) -> Result<Vec<Expression>> {
-    match sql.trim().is_empty() || tests(sql).is_some() {
-        true => Ok(Vec::new()),
-        false => Ok(vec![Expression::new(sql)?]),
-    }
-}
-
-/// Bytes of a condition that may be planned where it is asked.
-const SHORT: usize = 4 << 10;
-
-/// Runs work that plans a condition. A short one of plain comparisons is planned at once: a change of threads
-/// would take longer. All others go to a planning thread.
-pub(crate) async fn planned_condition<T: Send + 'static>(
-    sql: &str,
-    work: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
-    match sql.len() <= SHORT && tests(sql).is_some() {
-        true => work.await,
-        false => planned(work).await,
-    }
-}
-
-/// As [`predicate`], on a planning thread where it may take long.
-pub(crate) async fn planned_predicate(dataset: &Arc<Dataset>, sql: &str) -> Result<String> {
-    let (dataset, own) = (dataset.clone(), sql.to_string());
-    planned_condition(sql, async move { predicate(&dataset, &own) }).await
-}
-
-/// A predicate as Lance may have it, once it has proven to be SQL over the table's columns: what
-/// fails later is not its fault.
-pub(crate) fn predicate(dataset: &Dataset, sql: &str) -> Result<String> {
-    if sql.trim().is_empty() {
-        return Err(Error::invalid(
-            "the predicate is empty; give a SQL condition, or `true` for all rows",
-        ));
-    }
-    let condition = expression::whole(sql)?;
-    let mut scanner = dataset.scan();
-    let checked = scanner
-        .filter(&condition)
-        .and_then(|scanner| scanner.get_expr_filter().map(drop));
-    match checked {
-        Ok(()) => Ok(condition),
-        Err(error) => Err(Error::of_input(error)),
-    }
 }

@@ -7,17 +7,18 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
-use super::expression::Expression;
-use super::found::{Rows, Wanted};
+use super::fetch::{Rows, Wanted};
+use super::output::{Output, Own, QUERY_INDEX, Ranked};
 use super::request::Query;
 use super::vector;
 use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
-use crate::cache::Caches;
+use crate::cache::can_be_kept;
 use crate::error::Result;
-use crate::nearest::{Bounds, Near, Probes, Search, Way, key};
-use crate::rows::{Output, Own, QUERY_INDEX, Ranked, can_be_kept};
-use crate::steps::{Measured, Step};
+use crate::index::Caches;
+use crate::plan_format::{Measured, Step};
+use crate::schema::expression::Expression;
+use crate::vector::{Bounds, Neighbor, Probes, Search, SearchStrategy, key};
 
 /// More rows are a scan's business, which returns them as it reads them.
 const MOST_ROWS: u64 = 10_000;
@@ -33,10 +34,10 @@ pub struct NearestRows {
     limit: usize,
 }
 
-/// A search by vector and the way that it goes.
+/// A search by vector and its strategy.
 pub struct Nearest {
     search: Search,
-    way: Way,
+    strategy: SearchStrategy,
 }
 
 impl Nearest {
@@ -97,18 +98,18 @@ impl Nearest {
             fast: query.fast_search == Some(true),
             filter: filter.map(Expression::new).transpose()?,
         };
-        let way = search.way(caches).await?;
-        Ok(way.map(|way| Self { search, way }))
+        let strategy = search.strategy(caches.vectors()).await?;
+        Ok(strategy.map(|strategy| Self { search, strategy }))
     }
 
     /// The nearest rows to each vector, the nearest first; `None` when Lance has to search after all.
-    pub async fn find(&self, caches: &Arc<Caches>) -> Result<Option<Vec<Vec<Near>>>> {
-        self.search.find(&self.way, caches).await
+    pub async fn find(&self, caches: &Caches) -> Result<Option<Vec<Vec<Neighbor>>>> {
+        self.search.find(&self.strategy, caches.vectors()).await
     }
 
     /// The plan of the search.
     pub fn steps(&self, measured: Option<Measured>) -> Step {
-        self.search.steps(&self.way, measured)
+        self.search.steps(&self.strategy, measured)
     }
 }
 
@@ -145,18 +146,18 @@ impl NearestRows {
     }
 
     /// The rows; `None` when Lance has to search after all.
-    pub async fn rows(&self, caches: &Arc<Caches>) -> Result<Option<Rows>> {
+    pub async fn rows(&self, caches: &Caches) -> Result<Option<Rows>> {
         let Some(near) = self.nearest.find(caches).await? else {
             return Ok(None);
         };
         self.wanted
-            .fetch(self.ranked(&near), caches)
+            .fetch(self.ranked(&near), caches.rows())
             .await
             .map(Some)
     }
 
     /// The rows that are returned, one vector's after another's.
-    fn ranked(&self, near: &[Vec<Near>]) -> Vec<Ranked> {
+    fn ranked(&self, near: &[Vec<Neighbor>]) -> Vec<Ranked> {
         let each = near.iter().zip(0..).flat_map(|(near, query)| {
             let wanted = near.iter().skip(self.offset).take(self.limit);
             wanted.map(move |near| Ranked {
@@ -168,14 +169,14 @@ impl NearestRows {
     }
 
     /// The plan; `None` when it is Lance's.
-    pub async fn steps(&self, verbose: bool, caches: &Arc<Caches>) -> Result<Option<Step>> {
+    pub async fn steps(&self, verbose: bool, caches: &Caches) -> Result<Option<Step>> {
         // Only a search shows whether all that it needs is in memory.
         let near = self.nearest.find(caches).await?;
         Ok(near.map(|_| self.plan(verbose, None, None)))
     }
 
     /// Runs the search: the plan with what its steps took and found.
-    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Option<Step>> {
+    pub async fn analyze(&self, caches: &Caches) -> Result<Option<Step>> {
         let started = Instant::now();
         let Some(near) = self.nearest.find(caches).await? else {
             return Ok(None);
@@ -186,7 +187,12 @@ impl NearestRows {
         };
         let started = Instant::now();
         let found = self.ranked(&near);
-        let rows = self.wanted.fetch(found, caches).await?.count().await?;
+        let rows = self
+            .wanted
+            .fetch(found, caches.rows())
+            .await?
+            .count()
+            .await?;
         let fetched = Measured {
             rows: rows as u64,
             time: started.elapsed(),

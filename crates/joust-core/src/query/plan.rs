@@ -7,13 +7,15 @@ use joust_text::query::Query as TextQuery;
 use lance::Dataset;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
 
+use super::output::QUERY_INDEX;
 use super::request::{Ordering, Query};
 use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
-use super::{columns, expression, text, vector};
+use super::{text, vector};
 use crate::error::{Error, Result};
-use crate::nearest::gone;
-use crate::rows::QUERY_INDEX;
+use crate::schema::columns::canonical_column;
+use crate::schema::expression;
+use crate::vector::stale_rows;
 
 /// Bytes of a batch, however wide the rows are: Lance's own batches have 8,192 rows.
 const BATCH_BYTES: u64 = 4 << 20;
@@ -123,14 +125,14 @@ async fn search_by_text(
         ));
     }
     scanner.full_text_search(text::native(text, query.reach())?)?;
-    gone::tell(scanner, dataset).await?;
+    stale_rows::tell(scanner, dataset).await?;
     Ok(())
 }
 
 /// Refuses a column that the table has not. Paths into a list are the index's to know.
 fn text_column(dataset: &Dataset, path: &str) -> Result<()> {
     let column = path.split('.').next().unwrap_or(path);
-    match columns::canonical(dataset, path) {
+    match canonical_column(dataset, path) {
         Err(error) if dataset.schema().resolve_case_insensitive(column).is_none() => Err(error),
         _ => Ok(()),
     }
@@ -146,7 +148,7 @@ async fn search_by_vector(
     let search = VectorSearch::of(dataset, query, dimension).await?;
     search.set(scanner)?;
     let batch = matches!(query.vector, Vectors::Many(_)) && !search.column.holds_several;
-    if batch && gone::may_be_held(dataset) {
+    if batch && stale_rows::may_be_held(dataset) {
         // It takes what a filter leaves for rows of the table, and a scalar index holds others too.
         scanner.use_scalar_index(false);
     }
@@ -204,7 +206,7 @@ fn ordering(dataset: &Dataset, order: &[Object<Ordering>]) -> Result<Vec<ColumnO
             Ok(ColumnOrdering {
                 ascending: key.ascending,
                 nulls_first: key.nulls_first,
-                column_name: columns::canonical(dataset, &key.column_name)?,
+                column_name: canonical_column(dataset, &key.column_name)?,
             })
         })
         .collect()

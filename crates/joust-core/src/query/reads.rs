@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use lance::Dataset;
 
-use super::expression::Expression;
-use super::found::{Rows, Wanted};
+use super::fetch::{Rows, Wanted};
 use super::nearest::{output, own_field};
+use super::output::Ranked;
 use super::request::Query;
 use super::vectors::Vectors;
-use crate::cache::Caches;
+use crate::cache::{can_have, first_rows, rows_with};
 use crate::error::Result;
-use crate::rows::{Is, Ranked, can_have, first_rows, rows_with, tests};
-use crate::steps::{self, Measured, Step};
+use crate::index::Caches;
+use crate::plan_format::{self, Measured, Step};
+use crate::schema::expression::Expression;
+use crate::schema::predicate::{Is, comparisons};
 
 /// More rows are a scan's business, which returns them as it reads them.
 const MOST_ROWS: u64 = 10_000;
@@ -60,19 +62,19 @@ impl Reads {
         }))
     }
 
-    pub async fn rows(&self, caches: &Arc<Caches>) -> Result<Rows> {
+    pub async fn rows(&self, caches: &Caches) -> Result<Rows> {
         let found = self.rows.iter().map(|row| Ranked {
             row: *row,
             ..Ranked::default()
         });
-        self.wanted.fetch(found.collect(), caches).await
+        self.wanted.fetch(found.collect(), caches.rows()).await
     }
 
     /// The plan.
     pub fn steps(&self, verbose: bool, measured: Option<Measured>) -> Step {
         let output = &self.wanted.output;
         let columns: Vec<&str> = output.taken().collect();
-        let read = steps::read(
+        let read = plan_format::read(
             "LanceRead",
             output.dataset(),
             &columns,
@@ -84,7 +86,7 @@ impl Reads {
     }
 
     /// Reads the rows: the plan with how long that took.
-    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Step> {
+    pub async fn analyze(&self, caches: &Caches) -> Result<Step> {
         let started = Instant::now();
         let rows = self.rows(caches).await?.count().await?;
         let measured = Measured {
@@ -101,15 +103,15 @@ async fn by_value(
     filter: &str,
     caches: &Caches,
 ) -> Result<Option<(Vec<u64>, String)>> {
-    let tests = tests(filter).unwrap_or_default();
-    let [test] = tests.as_slice() else {
+    let comparisons = comparisons(filter).unwrap_or_default();
+    let [comparison] = comparisons.as_slice() else {
         return Ok(None);
     };
-    let Is::OneOf(values) = &test.is else {
+    let Is::OneOf(values) = &comparison.is else {
         return Ok(None);
     };
     let mut fields = dataset.schema().fields.iter();
-    let Some(field) = fields.find(|field| field.name == test.column) else {
+    let Some(field) = fields.find(|field| field.name == comparison.column) else {
         return Ok(None);
     };
     if own_field(dataset, &field.name).is_none()

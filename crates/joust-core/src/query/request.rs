@@ -13,12 +13,12 @@ use lance::Dataset;
 use serde::Deserialize;
 
 use super::columns::Columns;
-use super::computed_condition;
 use super::hybrid::HybridRequest;
 use super::text_search::Highlight;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::schema::Evaluation;
+use crate::schema::predicate::computed_expressions;
 
 /// A decoded query.
 #[derive(Debug, Default, Deserialize)]
@@ -169,7 +169,7 @@ impl Query {
     /// What its expressions make of the rows of a scan; `None` where they are plain comparisons.
     pub fn evaluation(&self, dataset: &Dataset) -> Result<Option<Evaluation>> {
         let mut expressions = self.columns.computed(dataset)?;
-        expressions.extend(computed_condition(self.filter.as_deref().unwrap_or(""))?);
+        expressions.extend(computed_expressions(self.filter.as_deref().unwrap_or(""))?);
         Ok(Evaluation::of_scan(dataset, &expressions))
     }
 

@@ -12,8 +12,8 @@ use super::request::Query;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::json::guarded;
-use crate::nearest::gone;
 use crate::table::rows_in;
+use crate::vector::stale_rows;
 
 /// Batches that a sort's memory has room for: those of many files are merged at the same time.
 const BATCHES: usize = 32;
@@ -54,7 +54,7 @@ pub async fn plan(
         ..LanceExecutionOptions::default()
     };
     if query.order_by.is_none() {
-        let plan = gone::plan(&scanner, dataset)
+        let plan = stale_rows::plan(&scanner, dataset)
             .await
             .map_err(Error::of_input)?;
         return Ok(Sorted { plan, options });
@@ -70,7 +70,7 @@ pub async fn plan(
     if many && !searches {
         scanner.limit(None, None).map_err(Error::of_input)?;
     }
-    let mut plan = gone::plan(&scanner, dataset)
+    let mut plan = stale_rows::plan(&scanner, dataset)
         .await
         .map_err(Error::of_input)?;
     if many && !searches {

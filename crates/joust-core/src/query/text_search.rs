@@ -13,20 +13,20 @@ use lance::Dataset;
 use lance::dataset::scanner::Scanner;
 use serde::Deserialize;
 
-use super::expression::Expression;
-use super::found::{Rows, Wanted};
+use super::fetch::{Rows, Wanted};
 use super::hybrid::{Hybrid, rows};
 use super::nearest::Nearest;
+use super::output::{Key, Output, Own, Ranked};
 use super::plan;
 use super::request::Query;
 use super::vectors::Vectors;
-use crate::cache::Caches;
 use crate::error::{Error, Result};
-use crate::nearest::{Near, gone};
+use crate::index::Caches;
+use crate::plan_format::{Measured, Step};
 use crate::planning::planned;
-use crate::rows::{Key, Output, Own, Ranked};
-use crate::steps::{Measured, Step};
+use crate::schema::expression::Expression;
 use crate::text::{Found, Search, indexed};
+use crate::vector::{Neighbor, stale_rows};
 
 /// Passages that a query asks for; what is absent has a default.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -83,7 +83,7 @@ impl TextSearch {
         source: &plan::Source,
         query: &Query,
         text: &TextQuery,
-        caches: &Arc<Caches>,
+        caches: &Caches,
     ) -> Result<Option<Self>> {
         let dataset = &source.dataset;
         let indexes = indexed(dataset, text, caches.text()).await?;
@@ -153,13 +153,13 @@ impl TextSearch {
         }))
     }
 
-    pub async fn rows(&self, caches: &Arc<Caches>) -> Result<Rows> {
+    pub async fn rows(&self, caches: &Caches) -> Result<Rows> {
         let found = self.ranked(caches).await?;
-        self.wanted.fetch(found, caches).await
+        self.wanted.fetch(found, caches.rows()).await
     }
 
     /// All rows that were found, the best first.
-    async fn ranked(&self, caches: &Arc<Caches>) -> Result<Vec<Ranked>> {
+    async fn ranked(&self, caches: &Caches) -> Result<Vec<Ranked>> {
         let Some((neighbours, hybrid)) = &self.vector else {
             let hits = self.text.hits(caches).await?;
             return Ok(hits.into_iter().map(Ranked::from).collect());
@@ -169,7 +169,7 @@ impl TextSearch {
     }
 
     /// The plan.
-    pub async fn steps(&self, verbose: bool, caches: &Arc<Caches>) -> Result<Step> {
+    pub async fn steps(&self, verbose: bool, caches: &Caches) -> Result<Step> {
         let mut found = self.text.steps().await?;
         if let Some((neighbours, hybrid)) = &self.vector {
             let near = neighbours.steps(caches, None).await?;
@@ -179,7 +179,7 @@ impl TextSearch {
     }
 
     /// Runs the search: the plan with what each of its steps took and found.
-    pub async fn analyze(&self, caches: &Arc<Caches>) -> Result<Step> {
+    pub async fn analyze(&self, caches: &Caches) -> Result<Step> {
         let (hits, mut plan) = self.text.traced(caches).await?;
         let found: Vec<Ranked> = match &self.vector {
             None => hits.into_iter().map(Ranked::from).collect(),
@@ -197,16 +197,21 @@ impl TextSearch {
             }
         };
         let started = Instant::now();
-        let count = self.wanted.fetch(found, caches).await?.count().await?;
+        let count = self
+            .wanted
+            .fetch(found, caches.rows())
+            .await?
+            .count()
+            .await?;
         let fetched = measured(count, started);
         Ok(self.wanted.steps(false, plan, Some(fetched)))
     }
 }
 
 impl Text {
-    async fn hits(&self, caches: &Arc<Caches>) -> Result<Vec<Hit>> {
+    async fn hits(&self, caches: &Caches) -> Result<Vec<Hit>> {
         match self {
-            Self::Own(found) => found.hits(caches).await,
+            Self::Own(found) => found.hits(caches.text()).await,
             Self::Native(scanner) => {
                 let plan = created(scanner.clone()).await?;
                 let found = rows(plan, "_score").await?;
@@ -217,11 +222,11 @@ impl Text {
     }
 
     /// What it finds, and the plan with what was done for it.
-    async fn traced(&self, caches: &Arc<Caches>) -> Result<(Vec<Hit>, Step)> {
+    async fn traced(&self, caches: &Caches) -> Result<(Vec<Hit>, Step)> {
         let started = Instant::now();
         match self {
             Self::Own(found) => {
-                let (hits, traces) = found.traced(caches).await?;
+                let (hits, traces) = found.traced(caches.text()).await?;
                 let done = (measured(hits.len(), started), traces.as_slice());
                 Ok((hits, found.steps(Some(done))))
             }
@@ -245,18 +250,18 @@ impl Text {
 }
 
 impl Neighbours {
-    async fn find(&self, caches: &Arc<Caches>) -> Result<Vec<Near>> {
+    async fn find(&self, caches: &Caches) -> Result<Vec<Neighbor>> {
         if let Some(own) = &self.own
             && let Some(near) = own.find(caches).await?
         {
             return Ok(near.concat());
         }
         let found = rows(self.plan().await?, "_distance").await?;
-        let near = |(row, distance)| Near { row, distance };
+        let near = |(row, distance)| Neighbor { row, distance };
         Ok(found.into_iter().map(near).collect())
     }
 
-    async fn steps(&self, caches: &Arc<Caches>, measured: Option<Measured>) -> Result<Step> {
+    async fn steps(&self, caches: &Caches, measured: Option<Measured>) -> Result<Step> {
         match &self.own {
             Some(own) if own.find(caches).await?.is_some() => Ok(own.steps(measured)),
             _ => Ok(Step::of_plan(self.plan().await?.as_ref()).measured(measured)),
@@ -266,7 +271,7 @@ impl Neighbours {
     async fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
         let (scanner, dataset) = (self.scanner.clone(), self.dataset.clone());
         planned(async move {
-            let plan = gone::plan(&scanner, &dataset).await;
+            let plan = stale_rows::plan(&scanner, &dataset).await;
             plan.map_err(Error::of_input)
         })
         .await

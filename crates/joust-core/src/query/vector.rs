@@ -6,30 +6,21 @@ use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, Int8Array, UInt8A
 use arrow::datatypes::{DataType, Field};
 use lance::Dataset;
 use lance_core::datatypes::{Field as LanceField, format_field_path};
-use lance_linalg::distance::DistanceType;
 
-use super::columns;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
-
-/// A column that can be searched by vector.
-pub struct VectorColumn {
-    pub path: String,
-    pub dimension: usize,
-    /// Each row holds several vectors, and several query vectors are one query.
-    pub holds_several: bool,
-    element: DataType,
-}
+use crate::schema::columns::{canonical_column, unknown_column};
+use crate::schema::vector_column::{VectorColumn, describe};
 
 /// The column that the vectors are compared with: the one that was named, or the only one whose
 /// dimension is theirs.
 pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Result<VectorColumn> {
     if let Some(path) = named {
-        let path = &columns::canonical(dataset, path)?;
+        let path = &canonical_column(dataset, path)?;
         let field = dataset
             .schema()
             .field(path)
-            .ok_or_else(|| columns::unknown(dataset, path))?;
+            .ok_or_else(|| unknown_column(dataset, path))?;
         let column = describe(path, &field.data_type()).ok_or_else(|| {
             Error::invalid(format!(
                 "column `{path}` holds no vectors; a vector column is a fixed-size list of numbers"
@@ -108,41 +99,6 @@ fn vector_columns(fields: &[LanceField]) -> Vec<VectorColumn> {
     found
 }
 
-/// A vector column's facts; `None` when the type is no vector.
-pub fn describe(path: &str, data_type: &DataType) -> Option<VectorColumn> {
-    let (list, holds_several) = match data_type {
-        DataType::List(inner) => (inner.data_type(), true),
-        other => (other, false),
-    };
-    let DataType::FixedSizeList(element, dimension) = list else {
-        return None;
-    };
-    let searchable = matches!(
-        element.data_type(),
-        DataType::Float16
-            | DataType::Float32
-            | DataType::Float64
-            | DataType::UInt8
-            | DataType::Int8
-    );
-    searchable.then(|| VectorColumn {
-        path: path.to_string(),
-        dimension: *dimension as usize,
-        holds_several,
-        element: element.data_type().clone(),
-    })
-}
-
-/// Whether columns of a type can be searched by vector.
-pub fn is_vector(data_type: &DataType) -> bool {
-    describe("", data_type).is_some()
-}
-
-/// The type of a vector's numbers, and how many it has.
-pub fn element(data_type: &DataType) -> Option<(DataType, usize)> {
-    describe("", data_type).map(|column| (column.element, column.dimension))
-}
-
 /// The length that all vectors share; `None` when there is no vector.
 pub fn dimension(vectors: &Vectors) -> Result<Option<usize>> {
     match vectors {
@@ -215,19 +171,6 @@ impl VectorColumn {
                 }
             })
             .collect()
-    }
-}
-
-/// A distance by its name in either interface.
-pub fn distance_type(name: &str) -> Result<DistanceType> {
-    match name.to_ascii_lowercase().as_str() {
-        "l2" | "euclidean" => Ok(DistanceType::L2),
-        "cosine" => Ok(DistanceType::Cosine),
-        "dot" => Ok(DistanceType::Dot),
-        "hamming" => Ok(DistanceType::Hamming),
-        _ => Err(Error::invalid(format!(
-            "`{name}` is no distance type; use l2, cosine, dot or hamming"
-        ))),
     }
 }
 

@@ -9,8 +9,9 @@ use lance_table::format::Fragment;
 
 use super::probes;
 use super::request::Query;
-use super::vector::{self, VectorColumn};
+use super::vector;
 use crate::error::{Error, Result};
+use crate::schema::vector_column::{VectorColumn, distance_type};
 
 /// A search with everything that the query leaves open decided.
 pub struct VectorSearch {
@@ -58,7 +59,7 @@ impl VectorSearch {
             column,
             vectors,
             k,
-            metric: metric.map(vector::distance_type).transpose()?,
+            metric: metric.map(distance_type).transpose()?,
             lower_bound: query.lower_bound,
             upper_bound: query.upper_bound,
             probes: probes::bounds(query)?,

@@ -1,6 +1,12 @@
-//! SQL and types, and what expressions take that are evaluated over a table's rows.
+//! What a table's schema says, and SQL over it.
 
+pub(crate) mod columns;
 mod evaluation;
 pub(crate) mod expression;
+pub(crate) mod predicate;
+pub(crate) mod vector_column;
+mod view_definition;
 
 pub(crate) use evaluation::Evaluation;
+pub use view_definition::{NamedTable, ViewDefinition};
+pub(crate) use view_definition::{check_not_view, without_definition};

@@ -268,7 +268,7 @@ impl Visitor for Limits {
 
 #[cfg(test)]
 mod tests {
-    use crate::view::tables;
+    use crate::jobs::view_refresh::tables;
 
     /// What the query is refused with; empty when it is not.
     fn refusal(sql: &str) -> String {

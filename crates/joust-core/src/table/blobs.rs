@@ -16,7 +16,7 @@ use lance_core::datatypes::BlobKind;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
-use crate::query::{canonical_column, unknown_column};
+use crate::schema::columns::{canonical_column, unknown_column};
 
 /// Rows of one request for whole values.
 const MAX_ROWS: usize = 1_024;

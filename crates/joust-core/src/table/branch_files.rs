@@ -12,9 +12,9 @@ use lance_io::local::to_local_path;
 use lance_io::object_store::ObjectStore;
 use object_store::path::Path;
 
-use crate::durability::Reference;
+use crate::commit::Reference;
 use crate::error::Result;
-use crate::root::{BRANCH_DIRECTORIES, VERSIONS, remove_all};
+use crate::storage::root::{BRANCH_DIRECTORIES, VERSIONS, remove_all};
 
 /// What a branch of this name has of files.
 pub(super) struct BranchFiles {

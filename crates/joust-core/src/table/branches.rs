@@ -52,8 +52,8 @@ impl Table {
         check_reference(names::Reference::Branch, name)?;
         check_valid_branch(name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        let (source, _hold) = self
-            .hold(ReadOptions {
+        let (source, _pin) = self
+            .pin(ReadOptions {
                 version,
                 not_before: Some(SystemTime::now()),
                 ..ReadOptions::default()
@@ -128,8 +128,8 @@ impl Table {
                 format!("the branch `{other}` lies among the files of `{name}`; delete it first"),
             ));
         }
-        let life = self.handle.branches().life(name);
-        let commits = life.without_commits().await;
+        let incarnation = self.handle.branches().incarnation(name);
+        let commits = incarnation.without_commits().await;
         let tags = self.list_tags().await?;
         let is_tagged = |tag: &Tag| tag.branch.as_deref() == Some(name);
         let later = contents.identifier.collect_referenced_versions(&branches);
@@ -142,7 +142,7 @@ impl Table {
         let files = self.branch_files(name).await?;
         let reference = self.handle.reference(name).await?;
         let removed = reference.remove().await?;
-        life.end();
+        incarnation.retire();
         drop(commits);
         self.on_branch(Some(name)).handle.close();
         if !removed {

@@ -4,7 +4,7 @@ use lance::dataset::refs::Ref;
 
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
-use crate::root::store_params;
+use crate::storage::root::store_params;
 
 /// The state of a table to copy; the newest when neither is given.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ impl Table {
             version,
             ..ReadOptions::default()
         };
-        let (held, _hold) = source.hold(options).await?;
+        let (held, _pin) = source.pin(options).await?;
         let reference = Ref::from((source.handle.branch(), Some(held.version_id())));
         let (mut dataset, _version) = source.copy_of_newest().await?;
         let _memory = self.memory_for_copy(&held).await?;

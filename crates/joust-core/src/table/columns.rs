@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::names::check_column;
 use crate::planning::planned;
-use crate::query::{canonical_column, unknown_column};
 use crate::schema::Evaluation;
+use crate::schema::columns::{canonical_column, unknown_column};
 use crate::schema::expression::Expression;
 
 /// A column to add.

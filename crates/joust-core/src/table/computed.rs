@@ -8,9 +8,10 @@ use lance::Dataset;
 use lance_datafusion::planner::Planner;
 
 use crate::error::{Error, Result};
-use crate::query::{expression, unknown_column};
+use crate::schema::columns::unknown_column;
+use crate::schema::expression;
 
-/// Metadata key that marks such a column. It and the other keys are the LanceDB SDKs' own: they read a
+/// Metadata key that stamps such a column. It and the other keys are the LanceDB SDKs' own: they read a
 /// declaration from the schema.
 pub const COMPUTED: &str = "computed_column";
 /// Metadata key of what computes the column; without it the SDKs see no computed column.

@@ -26,7 +26,7 @@ impl Table {
 
     /// Live rows, or those for which a SQL predicate is true. Without a predicate the manifest knows.
     pub async fn count_rows(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
-        let mut deadline = self.engine().query_deadline();
+        let mut deadline = self.tables().query_deadline();
         let counted = deadline.spend(self.counted(predicate, options));
         self.while_there(counted).await
     }
@@ -36,11 +36,11 @@ impl Table {
         let Some(predicate) = predicate else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
-        let computes = crate::query::computed_condition(predicate)?;
+        let computes = crate::schema::predicate::computed_expressions(predicate)?;
         let evaluation = Evaluation::of_scan(&dataset, &computes);
         let _memory = self.memory_for_query(&dataset, false, evaluation).await?;
         let plan = plan(dataset, predicate.to_string(), evaluation);
-        let plan = crate::query::planned_condition(predicate, plan).await?;
+        let plan = crate::schema::predicate::planned_where_long(predicate, plan).await?;
         let counted = execute_plan(plan, LanceExecutionOptions::default());
         let mut counted = counted.map_err(Error::of_input)?;
         let batch = counted.try_next().await.map_err(Error::of_input)?;
@@ -56,7 +56,7 @@ async fn plan(
     predicate: String,
     evaluation: Option<Evaluation>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let predicate = crate::query::predicate(&dataset, &predicate)?;
+    let predicate = crate::schema::predicate::checked(&dataset, &predicate)?;
     let mut scanner = dataset.scan();
     if let Some(evaluation) = evaluation {
         scanner.batch_size(evaluation.rows);

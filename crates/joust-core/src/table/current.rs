@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lance::Dataset;
 
-use crate::durability::OnBranch;
+use crate::commit::OnBranch;
 
 static NEXT_STAMP: AtomicU64 = AtomicU64::new(1);
 
@@ -29,8 +29,10 @@ impl Current {
     }
 
     /// Whether it is of a branch that is deleted.
-    pub fn is_over(&self) -> bool {
-        self.branch.as_ref().is_some_and(|branch| branch.is_over())
+    pub fn is_retired(&self) -> bool {
+        self.branch
+            .as_ref()
+            .is_some_and(|branch| branch.is_retired())
     }
 
     /// Whether both are of the main branch, or of one that was not deleted in between.

@@ -4,8 +4,8 @@ use lance::Dataset;
 use lance::dataset::DeleteBuilder;
 
 use super::Table;
-use super::turn::Begun;
-use crate::durability::Ended;
+use super::write_admission::Begun;
+use crate::commit::CommitOutcome;
 use crate::error::{Error, Result};
 use crate::schema::Evaluation;
 
@@ -23,19 +23,20 @@ impl Table {
     }
 
     async fn delete_rows(&self, predicate: &str) -> Result<Deleted> {
-        let condition = crate::query::computed_condition(predicate)?;
+        let condition = crate::schema::predicate::computed_expressions(predicate)?;
         let computed = |version: &Dataset| Evaluation::of_change(version, &condition, u64::MAX, 0);
         let change = match self.begin_change(0, computed).await? {
             Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
             Begun::Now(change) => change,
         };
-        let predicate = crate::query::planned_predicate(&change.dataset, predicate).await?;
+        let predicate =
+            crate::schema::predicate::checked_where_planned(&change.dataset, predicate).await?;
         let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();
         let ended = self.as_change(|| 0, delete).await;
         let deleted = match ended.map_err(Error::of_input)? {
-            Ended::Told(deleted) => deleted,
-            Ended::Unheard(version) => {
-                let made = self.unheard(version, 0).await?;
+            CommitOutcome::Reported(deleted) => deleted,
+            CommitOutcome::Confirmed(version) => {
+                let made = self.confirmed(version, 0).await?;
                 return self.deleted_earlier(&made).await;
             }
         };

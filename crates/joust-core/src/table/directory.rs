@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use lance::Dataset;
 
-use crate::durability::Identity;
-use crate::root::local_path;
+use crate::storage::FileIdentity;
+use crate::storage::root::local_path;
 
 /// Longer than a tick of any supported file system.
 const TICK: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct Seen {
     changed: SystemTime,
     /// Tells a directory from another one of the same name.
-    identity: Identity,
+    identity: FileIdentity,
     /// The change was older than a tick when it was looked at: any later one shows.
     settled: bool,
 }
@@ -62,7 +62,7 @@ impl VersionsDirectory {
             .is_ok_and(|age| age > TICK);
         Some(Seen {
             changed,
-            identity: Identity::of(&metadata),
+            identity: FileIdentity::of(&metadata),
             settled,
         })
     }

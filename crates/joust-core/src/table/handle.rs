@@ -25,13 +25,11 @@ use parking_lot::Mutex;
 use super::append::Queue;
 use super::current::Current;
 use super::directory::{Seen, VersionsDirectory};
-use super::holds::{Holds, Place};
-use crate::cache::Caches;
-use crate::durability::{Branches, OnBranch, Reference, Turns};
-use crate::engine::StorageOptions;
+use super::version_pins::{Place, VersionPins};
+use crate::commit::{self, Branches, CommitLock, OnBranch, Reference};
 use crate::error::{Code, Result};
-use crate::root::{Links, store};
-use crate::text::TextCaches;
+use crate::storage::root::{Links, store};
+use crate::storage::{Durability, Sessions, StorageOptions};
 
 /// How long a remote table is checked by successor alone.
 const FULL_CHECK: Duration = Duration::from_secs(5);
@@ -50,12 +48,12 @@ struct Open {
 pub struct Handle {
     place: Place,
     storage_options: StorageOptions,
-    caches: Arc<Caches>,
+    sessions: Arc<Sessions>,
     staleness: Duration,
     /// The table's, which all handles on it share.
     branches: Arc<Branches>,
     /// The engine's.
-    holds: Holds,
+    pins: VersionPins,
     /// The engine's.
     links: Arc<Links>,
     /// `None` on a remote store.
@@ -66,10 +64,10 @@ pub struct Handle {
     last_used: AtomicU64,
     /// Appends that wait to be committed together.
     pub(super) appends: Queue,
-    /// Held while rows are changed or removed: such changes would only undo one another's work.
+    /// Pinned while rows are changed or removed: such changes would only undo one another's work.
     pub(crate) changing: tokio::sync::Mutex<()>,
-    /// What commits here takes these turns.
-    pub(crate) turns: Turns,
+    /// Commits of this branch take it.
+    pub(crate) commit_lock: CommitLock,
     /// The end of a pause of commits that another process has asked for.
     pub(super) paused_until: Mutex<Option<Instant>>,
 }
@@ -78,27 +76,27 @@ impl Handle {
     pub(crate) fn new(
         place: Place,
         storage_options: StorageOptions,
-        caches: Arc<Caches>,
+        sessions: Arc<Sessions>,
         staleness: Duration,
         branches: Arc<Branches>,
-        holds: Holds,
+        pins: VersionPins,
         links: Arc<Links>,
     ) -> Self {
         Self {
             directory: VersionsDirectory::of(&place.location, place.branch.as_deref()),
             place,
             storage_options,
-            caches,
+            sessions,
             staleness,
             branches,
-            holds,
+            pins,
             links,
             open: Mutex::new(None),
             refreshing: tokio::sync::Mutex::new(()),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Ordering::Relaxed)),
             appends: Queue::default(),
             changing: tokio::sync::Mutex::default(),
-            turns: Turns::default(),
+            commit_lock: CommitLock::default(),
             paused_until: Mutex::default(),
         }
     }
@@ -121,7 +119,7 @@ impl Handle {
         self.place == other.place && !std::ptr::eq(self, other)
     }
 
-    /// Where it is among what is [held](Holds).
+    /// Where it is among what is [held](VersionPins).
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
@@ -133,7 +131,7 @@ impl Handle {
     /// The store that holds the table, and the table's path in it.
     pub async fn store(&self) -> Result<(Arc<ObjectStore>, Path)> {
         store(
-            &self.caches,
+            &self.sessions,
             &self.place.location,
             self.storage_options.clone(),
         )
@@ -152,13 +150,12 @@ impl Handle {
 
     /// A session for a table that is about to be created here.
     pub fn fresh_session(&self) -> Arc<Session> {
-        self.caches.session()
+        self.sessions.session()
     }
 
     /// How versions of a table that is about to be created here are committed; `None` is Lance's own way.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
-        let durability = self.caches.durability();
-        durability.commit_handler(&self.place.location, None)
+        commit::handler(self.durability(), &self.place.location, None)
     }
 
     /// The table's branches.
@@ -172,14 +169,9 @@ impl Handle {
         Ok(Reference::of(store, &table, branch))
     }
 
-    /// What queries keep.
-    pub(crate) fn caches(&self) -> &Arc<Caches> {
-        &self.caches
-    }
-
-    /// What text searches keep.
-    pub(crate) fn text(&self) -> &TextCaches {
-        self.caches.text()
+    /// What an answered change of the table means.
+    pub(crate) fn durability(&self) -> Durability {
+        self.sessions.durability()
     }
 
     /// Grows with every use of any handle.
@@ -197,7 +189,7 @@ impl Handle {
         let now = CLOCK.fetch_add(1, Ordering::Relaxed);
         self.last_used.store(now, Ordering::Relaxed);
         let mut open = self.open.lock();
-        let open = open.as_mut().filter(|open| !open.current.is_over())?;
+        let open = open.as_mut().filter(|open| !open.current.is_retired())?;
         let newest = match &self.directory {
             Some(directory) => match directory.confirm(&open.current.dataset, open.seen) {
                 Some(seen) => {
@@ -229,7 +221,7 @@ impl Handle {
         // Somebody else may have refreshed while this caller waited for its turn.
         if let Some(open) = self.open.lock().as_ref()
             && open.checked >= asked
-            && !open.current.is_over()
+            && !open.current.is_retired()
         {
             return Ok(open.current.clone());
         }
@@ -267,7 +259,7 @@ impl Handle {
             let open = self.open.lock();
             let open = open.as_ref();
             let same = open.filter(|open| {
-                !Seen::is_other_directory(open.seen, seen) && !open.current.is_over()
+                !Seen::is_other_directory(open.seen, seen) && !open.current.is_retired()
             });
             (
                 open.map(|open| open.current.stamp),
@@ -275,7 +267,7 @@ impl Handle {
             )
         };
         let (current, fully_checked) = match &known {
-            None => (self.load(self.caches.session()).await?, asked),
+            None => (self.load(self.sessions.session()).await?, asked),
             Some((known, fully_checked)) => self.newer_than(known, *fully_checked, asked).await?,
         };
         let mut open = self.open.lock();
@@ -330,7 +322,7 @@ impl Handle {
             known.clone()
         } else {
             // The same address holds another table, or branch, now: start over with caches of its own.
-            self.load(self.caches.session()).await?
+            self.load(self.sessions.session()).await?
         };
         Ok((current, now))
     }
@@ -338,7 +330,7 @@ impl Handle {
     /// A version that was the newest a moment ago, which is read from now on.
     fn opened(&self, dataset: Dataset, branch: Option<Arc<OnBranch>>) -> Current {
         let current = Current::new(dataset, branch);
-        self.holds.read(&self.place, &current.dataset);
+        self.pins.read(&self.place, &current.dataset);
         current
     }
 

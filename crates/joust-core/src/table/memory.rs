@@ -27,7 +27,7 @@ impl Table {
         held: usize,
         is_all: bool,
     ) -> Result<Reservation> {
-        let memory = self.engine().memory();
+        let memory = self.tables().memory();
         let budget = memory.budget();
         let most = budget.writing() + budget.pieces().unwrap_or(0);
         let bytes = if is_all { held.min(most) } else { most };
@@ -39,12 +39,12 @@ impl Table {
 
     /// Whether there is memory for pieces of files that wait to be written.
     pub(super) fn writes_pieces(&self) -> bool {
-        self.engine().memory().budget().pieces().is_some()
+        self.tables().memory().budget().pieces().is_some()
     }
 
     /// How a file of such rows is written with so much: the buffers share it.
     pub(super) fn file_options(&self, rows: &Schema) -> Option<FileWriterOptions> {
-        let bytes = self.engine().memory().budget().writing();
+        let bytes = self.tables().memory().budget().writing();
         // Lance divides by the number of columns.
         (!rows.fields().is_empty()).then(|| FileWriterOptions {
             data_cache_bytes: Some(bytes as u64),
@@ -60,7 +60,7 @@ impl Table {
         sorts: bool,
         computed: Option<Evaluation>,
     ) -> Result<Reservation> {
-        let memory = self.engine().memory();
+        let memory = self.tables().memory();
         let budget = memory.budget();
         let sorting = if sorts { budget.sorting() } else { 0 };
         let most = 2 * budget.read_ahead() + ANSWER + sorting;
@@ -77,7 +77,7 @@ impl Table {
         computed: Option<Evaluation>,
     ) -> Result<Reservation> {
         let bytes = self.bytes_of_change(dataset, computed)?;
-        self.engine().memory().take(Use::Change, bytes).await
+        self.tables().memory().take(Use::Change, bytes).await
     }
 
     /// What an update, a delete, a merge or a change of columns takes. `computed`: what its expressions
@@ -87,7 +87,7 @@ impl Table {
         dataset: &Dataset,
         computed: Option<Evaluation>,
     ) -> Result<usize> {
-        let budget = self.engine().memory().budget();
+        let budget = self.tables().memory().budget();
         let most = 2 * budget.read_ahead() + budget.sorting() + budget.writing();
         let computed = self.bytes_of(computed)?;
         Ok(FIXED + in_memory(dataset, most) + computed)
@@ -98,7 +98,7 @@ impl Table {
         let Some(evaluation) = evaluation else {
             return Ok(0);
         };
-        let room = self.engine().memory().budget().work;
+        let room = self.tables().memory().budget().work;
         if evaluation.least_bytes > room {
             return Err(Error::invalid(format!(
                 "the expressions make values of {} MiB in all of {} rows, which are computed at the same time, and \
@@ -121,7 +121,7 @@ impl Table {
         let made = computed.map_or(ROWS_AT_ONCE, |computed| computed.rows);
         let is_known = packed(dataset, usize::MAX) < usize::MAX;
         let read = match is_known {
-            true => rows_in(dataset, self.engine().memory().budget().sorting()),
+            true => rows_in(dataset, self.tables().memory().budget().sorting()),
             false => ROWS_AT_ONCE,
         };
         let rows = read.min(made);
@@ -136,7 +136,7 @@ impl Table {
         if here.has_direct_local_paths() && there.has_direct_local_paths() {
             return Ok(None);
         }
-        let memory = self.engine().memory();
+        let memory = self.tables().memory();
         let most = TRANSFER
             .saturating_add(pieces())
             .saturating_mul(TRANSFERS)
@@ -157,7 +157,7 @@ impl Table {
         bytes: usize,
         report: impl FnOnce(&str),
     ) -> Reservation {
-        let memory = self.engine().memory();
+        let memory = self.tables().memory();
         let bytes = bytes.max(memory.budget().job());
         if let Some(taken) = memory.try_take(Use::Job, bytes) {
             return taken;

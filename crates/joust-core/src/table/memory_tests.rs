@@ -25,12 +25,12 @@ async fn table() -> (Table, tempfile::TempDir) {
 fn rows(table: &Table) -> UploadReader {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(1..4));
     let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-    sent(table.engine(), &batch)
+    sent(table.tables().memory(), &batch)
 }
 
 /// Takes all memory there is.
 fn all(table: &Table) -> Reservation {
-    let memory = table.engine().memory();
+    let memory = table.tables().memory();
     let taken = memory.usage().taken;
     let taken = taken.uploads + taken.queries + taken.changes + taken.jobs;
     let left = memory.budget().work - taken as usize;
@@ -38,11 +38,11 @@ fn all(table: &Table) -> Reservation {
 }
 
 fn waiting(table: &Table) -> u64 {
-    table.engine().memory().usage().waiting
+    table.tables().memory().usage().waiting
 }
 
 fn changes(table: &Table) -> u64 {
-    table.engine().memory().usage().taken.changes
+    table.tables().memory().usage().taken.changes
 }
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
@@ -185,7 +185,7 @@ async fn a_promotion_waits_for_memory() {
 async fn a_copy_waits_for_memory_where_it_goes_through_it() {
     let (table, place) = table().await;
     let held = all(&table);
-    let engine = table.engine();
+    let engine = table.tables();
     let local = format!("{}/copy.lance", place.path().display());
     let local = engine.table(&local, Default::default());
     let copied = local.clone_from(&table, CloneSource::default()).await;

@@ -15,14 +15,15 @@ use lance_datafusion::planner::Planner;
 use super::Table;
 use super::gather::{Gathered, gather, whole};
 use super::stage::{Watch, refused, with_columns};
-use super::turn::Begun;
 use super::write::{FORMAT, Written};
-use crate::durability::Ended;
+use super::write_admission::Begun;
+use crate::commit::CommitOutcome;
 use crate::error::{Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::planning::planned;
-use crate::query::{expression, unknown_column};
 use crate::schema::Evaluation;
+use crate::schema::columns::unknown_column;
+use crate::schema::expression;
 use crate::schema::expression::Expression;
 
 /// Bytes of a row of an upload that is not here in full, for what conditions make of it.
@@ -175,7 +176,8 @@ impl Table {
         };
         let missing = match &merge.when_not_matched_by_source_delete_filter {
             Some(filter) => {
-                let filter = crate::query::planned_predicate(dataset, filter).await?;
+                let filter =
+                    crate::schema::predicate::checked_where_planned(dataset, filter).await?;
                 WhenNotMatchedBySource::delete_if(dataset, &filter).map_err(Error::of_input)?
             }
             None if merge.when_not_matched_by_source_delete => WhenNotMatchedBySource::Delete,
@@ -231,9 +233,9 @@ impl Table {
             .await
             .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
         let (merged, stats) = match ended {
-            Ended::Told(told) => told,
-            Ended::Unheard(version) => {
-                let made = self.unheard(version, watch.rows()).await?;
+            CommitOutcome::Reported(reported) => reported,
+            CommitOutcome::Confirmed(version) => {
+                let made = self.confirmed(version, watch.rows()).await?;
                 return self.merged_earlier(&made, &merge).await;
             }
         };

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::Table;
 use super::schema_change::Effort;
 use crate::error::{Error, Result};
-use crate::query::unknown_column;
+use crate::schema::columns::unknown_column;
 
 /// A change of one field's metadata.
 #[derive(Debug, Clone)]

@@ -8,39 +8,38 @@ mod branch_files;
 mod branches;
 mod clone;
 mod columns;
-mod committed_parts;
+mod committed_multipart;
 mod computed;
 mod count;
 mod current;
 mod data_type;
 mod delete;
 mod describe;
-mod difference;
 mod directory;
 mod fragment_columns;
 mod functions;
 mod gather;
 pub mod handle;
-mod holds;
+mod idempotency;
 mod live_rows;
 mod memory;
 mod merge;
 mod metadata;
-mod once;
+mod multipart;
 mod outrun;
-mod parts;
 mod promote;
 mod publish;
 mod references;
 mod restore;
 mod schema_change;
 mod stage;
-mod stats;
+mod tables;
 mod tags;
-mod turn;
 mod update;
+mod version_pins;
 mod versions;
 mod write;
+mod write_admission;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -56,35 +55,35 @@ pub(crate) use computed::{COMPUTED, EXPRESSION, KIND, SQL};
 use current::Current;
 pub use delete::Deleted;
 pub use describe::Description;
-pub use difference::{ColumnFacts, Difference, RowDifference};
 pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
-pub(crate) use holds::{Doom, Holds, Place, Removal};
+pub use idempotency::Attempt;
 pub(crate) use live_rows::live_rows;
 pub(crate) use memory::{in_memory, rows_in};
 pub use merge::{Merge, Merged};
 pub use metadata::{FieldUpdate, FieldsUpdated};
-pub use once::Attempt;
-pub(crate) use outrun::Outrun;
-pub use parts::{Part, PartsCommit};
+pub use multipart::{Part, PartsCommit};
 pub use publish::NewVersion;
 pub(crate) use stage::Watch;
-pub use stats::{Lengths, Stats};
+pub(crate) use tables::Limits;
+pub use tables::Tables;
 pub use tags::Tag;
 pub use update::{Update, Updated};
+pub(crate) use version_pins::{Removal, RemovalGuard};
 pub use versions::Version;
 pub use write::Written;
 
-use crate::durability::{Durability, OnBranch};
+use crate::Result;
+use crate::commit::OnBranch;
 use crate::names::unknown_branch;
-use crate::view::check_not_view;
-use crate::{Engine, Result};
+use crate::schema::check_not_view;
+use crate::storage::Durability;
 
 /// A table's address. Cheap to clone; clones share the open dataset.
 #[derive(Clone)]
 pub struct Table {
     handle: Arc<Handle>,
-    engine: Engine,
+    tables: Tables,
     /// The request that changes are made for, where it asked to be made once.
     attempt: Option<Arc<Attempt>>,
     /// The branch that work began on, for work that looks at newer versions before its end.
@@ -113,10 +112,10 @@ impl ReadOptions {
 }
 
 impl Table {
-    pub(crate) fn new(handle: Arc<Handle>, engine: Engine) -> Self {
+    pub(crate) fn new(handle: Arc<Handle>, tables: Tables) -> Self {
         Self {
             handle,
-            engine,
+            tables,
             attempt: None,
             began_on: None,
         }
@@ -124,7 +123,7 @@ impl Table {
 
     /// The same table on a branch; `main` or nothing is the main branch.
     pub fn on_branch(&self, branch: Option<&str>) -> Self {
-        let branch = self.engine.branch(
+        let branch = self.tables.branch(
             self.handle.location(),
             self.handle.storage_options().clone(),
             branch,
@@ -139,8 +138,9 @@ impl Table {
         &self.handle
     }
 
-    pub fn engine(&self) -> &Engine {
-        &self.engine
+    /// The open tables of the engine that this one belongs to.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     pub(crate) async fn dataset(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
@@ -192,16 +192,16 @@ impl Table {
             return work.await;
         };
         // Before the work begins: another branch may have the name when it has ended.
-        let life = self.handle.branches().life(name);
+        let incarnation = self.handle.branches().incarnation(name);
         let error = match work.await {
             Err(error) => error,
             done => return done,
         };
-        let goes_on = async {
+        let still_exists = async {
             let reference = self.handle.reference(name).await?;
-            life.goes_on(&reference).await
+            incarnation.still_exists(&reference).await
         };
-        Err(match goes_on.await {
+        Err(match still_exists.await {
             Ok(false) => unknown_branch(name),
             _ => error,
         })
@@ -215,7 +215,7 @@ impl Table {
 
     /// What an answered change of it means.
     fn durability(&self) -> Durability {
-        self.handle.caches().durability()
+        self.handle.durability()
     }
 
     /// A copy of the newest version for a change that commits to it, and the version itself: it is to be kept

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::holds::Place;
+use super::version_pins::Place;
 
 /// The branches that have a change which loses, with how many there are. Clones share them.
 #[derive(Clone, Default)]

@@ -30,7 +30,7 @@ impl Table {
             ));
         }
         let _memory = main.memory_for_change(&source, None).await?;
-        let read_ahead = self.engine().memory().budget().read_ahead() as u64;
+        let read_ahead = self.tables().memory().budget().read_ahead() as u64;
         if !same_rows(&target, &source, read_ahead).await? {
             return Err(Error::new(
                 Code::InvalidTableState,

@@ -15,9 +15,9 @@ use lance_table::io::manifest::read_manifest;
 use object_store::path::Path;
 
 use super::{Table, Version};
-use crate::durability::OnBranch;
+use crate::commit::OnBranch;
 use crate::error::{Code, Error, Result};
-use crate::view::check_not_view;
+use crate::schema::check_not_view;
 
 /// Bytes of a manifest that are taken in.
 const MAX_MANIFEST: u64 = 512 << 20;

@@ -7,7 +7,7 @@ impl Table {
     /// Makes an old version's state the newest version; the version that this made.
     pub async fn restore(&self, version: u64) -> Result<u64> {
         self.changeable().await?;
-        let (old, _hold) = self.hold(ReadOptions::at(version)).await?;
+        let (old, _pin) = self.pin(ReadOptions::at(version)).await?;
         let mut dataset = old.as_ref().clone();
         dataset.restore().await?;
         Ok(self.committed(dataset))

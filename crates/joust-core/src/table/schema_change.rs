@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::Table;
 use super::memory::ROWS_AT_ONCE;
-use super::turn::Begun;
+use super::write_admission::Begun;
 use crate::error::{Code, Error, Result};
 use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
@@ -79,7 +79,7 @@ impl Table {
             }
             let lost_first = *lost_first.get_or_insert_with(Instant::now);
             if losing.is_none() && lost_first.elapsed() > ALONE {
-                losing = Some(self.engine().outrun().add(self.handle.place()));
+                losing = Some(self.tables().outrun().add(self.handle.place()));
             }
             made = self.build_alone(&build).await;
             if made.as_ref().is_err_and(is_outrun) {
@@ -119,13 +119,13 @@ impl Table {
                 }
             }
         };
-        self.handle.turns.pause(pause).await;
+        self.handle.commit_lock.pause(pause).await;
     }
 
     /// Builds a change on the newest version while nothing else of this process is committed.
     async fn build_alone<'a>(&self, build: &impl Fn(Arc<Dataset>) -> Built<'a>) -> Result<Dataset> {
         let built = async { build(self.changeable().await?).await };
-        self.handle.turns.commit(built).await
+        self.handle.commit_lock.commit(built).await
     }
 }
 

@@ -16,11 +16,12 @@ use parking_lot::Mutex;
 use super::Table;
 use super::gather::{Gathered, gather, whole};
 use super::write::FORMAT;
-use crate::durability::{OwnFiles, Settling, settle};
+use crate::commit::start_fsync;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader, ahead, decode};
 use crate::names::check_column;
-use crate::root::store_params;
+use crate::storage::root::store_params;
+use crate::storage::{LocalWriter, fsync::PendingFsync};
 
 impl Table {
     /// Writes rows for a commit to a version, and waits until the disk has them where the commit would; the
@@ -35,14 +36,14 @@ impl Table {
         let params = onto(version, mode);
         let files = match self.writes_pieces() {
             true => {
-                let files = OwnFiles::of(version.clone(), self.durability()).await?;
+                let files = LocalWriter::of(version.clone(), self.durability()).await?;
                 files.version
             }
             false => version.clone(),
         };
         let (rows, num_rows) = self.stage_as(params, files.into(), rows).await?;
-        if let Some(settling) = self.settle(&rows, version).await? {
-            settling.end().await?;
+        if let Some(pending) = self.start_fsync(&rows, version).await? {
+            pending.end().await?;
         }
         Ok((rows, num_rows))
     }
@@ -93,16 +94,16 @@ impl Table {
     }
 
     /// Begins to bring the files of new rows to the disk, where a commit has to wait for that.
-    pub(super) async fn settle(
+    pub(super) async fn start_fsync(
         &self,
         rows: &Transaction,
         version: &Dataset,
-    ) -> Result<Option<Settling>> {
+    ) -> Result<Option<PendingFsync>> {
         if !self.durability().syncs(self.handle.location()) {
             return Ok(None);
         }
         let (_, base) = self.handle.files().await?;
-        Ok(Some(settle(&base, rows, version.manifest())))
+        Ok(Some(start_fsync(&base, rows, version.manifest())))
     }
 }
 

@@ -76,7 +76,7 @@ impl Table {
     pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
         check_reference(Reference::Tag, name)?;
         let _turn = self.handle.branches().changing.lock().await;
-        let (_, _hold) = self.hold(ReadOptions::at(version)).await?;
+        let (_, _pin) = self.pin(ReadOptions::at(version)).await?;
         let dataset = self.newest().await?;
         let tags = dataset.tags();
         let created = tags.create(name, (self.handle.branch(), Some(version)));
@@ -98,7 +98,7 @@ impl Table {
         if file.read().await?.is_none() {
             return Err(unknown(name));
         }
-        let (dataset, _hold) = self.hold(ReadOptions::at(version)).await?;
+        let (dataset, _pin) = self.pin(ReadOptions::at(version)).await?;
         let manifest = dataset.manifest_location();
         let manifest_size = match manifest.size {
             Some(size) => size,

@@ -14,15 +14,17 @@ use lance_datafusion::planner::Planner;
 use super::ReadOptions;
 use super::Table;
 use super::schema_change::{LONGEST_PAUSE, PATIENCE, is_outrun};
-use super::turn::Begun;
-use crate::durability::{Ended, to_the_end};
+use super::write_admission::Begun;
+use crate::commit::{CommitOutcome, to_outcome};
 use crate::error::{Code, Error, Result};
 use crate::json;
 use crate::names::short;
 use crate::planning::planned;
-use crate::query::{canonical_column, computed_condition, expression};
 use crate::schema::Evaluation;
+use crate::schema::columns::canonical_column;
+use crate::schema::expression;
 use crate::schema::expression::Expression;
+use crate::schema::predicate::computed_expressions;
 
 /// Bytes of values for which it does not matter how many rows get them.
 const LITTLE: usize = 8 << 20;
@@ -55,7 +57,7 @@ impl Table {
     }
 
     async fn update_rows(&self, update: Update) -> Result<Updated> {
-        let condition = computed_condition(update.predicate.as_deref().unwrap_or_default())?;
+        let condition = computed_expressions(update.predicate.as_deref().unwrap_or_default())?;
         let values = update.set.iter().map(|(_, value)| Expression::new(value));
         let values: Vec<_> = values.collect::<Result<_>>()?;
         let rows = self.rows_to_set(&update, &values).await?;
@@ -74,8 +76,10 @@ impl Table {
         let before = change.dataset.version_id();
         let attempts = self.attempts(change.dataset.clone(), &update);
         let updated = match self.as_attempt(|| 0, attempts).await? {
-            Ended::Told(updated) => updated,
-            Ended::Unheard(version) => return Ok(self.unheard(version, 0).await?.updated()),
+            CommitOutcome::Reported(updated) => updated,
+            CommitOutcome::Confirmed(version) => {
+                return Ok(self.confirmed(version, 0).await?.updated());
+            }
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
@@ -107,13 +111,13 @@ impl Table {
         &self,
         mut version: Arc<Dataset>,
         update: &Update,
-    ) -> Result<Ended<UpdateResult>> {
+    ) -> Result<CommitOutcome<UpdateResult>> {
         let mut lost_first = None;
         let mut pause = Duration::from_millis(1);
         loop {
             let job = planned(plan(version.clone(), update.clone())).await?;
             let is_checked = check_json(&version, update).await?;
-            let error = match to_the_end(job.execute()).await {
+            let error = match to_outcome(job.execute()).await {
                 Ok(ended) => return Ok(ended),
                 Err(error) => Error::of_input(error),
             };
@@ -133,7 +137,7 @@ async fn plan(dataset: Arc<Dataset>, update: Update) -> Result<UpdateJob> {
     check_independent(&dataset, &set)?;
     let mut builder = UpdateBuilder::new(dataset.clone());
     if let Some(predicate) = &update.predicate {
-        let predicate = crate::query::predicate(&dataset, predicate)?;
+        let predicate = crate::schema::predicate::checked(&dataset, predicate)?;
         builder = builder.update_where(&predicate).map_err(Error::of_input)?;
     }
     if !json_values(&dataset, &set).is_empty() {
@@ -157,7 +161,7 @@ async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<bool> {
     let plan = planned(async move {
         let mut scanner = dataset.scan();
         if let Some(predicate) = &predicate {
-            let predicate = crate::query::predicate(&dataset, predicate)?;
+            let predicate = crate::schema::predicate::checked(&dataset, predicate)?;
             scanner.filter(&predicate).map_err(Error::of_input)?;
         }
         scanner

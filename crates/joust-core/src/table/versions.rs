@@ -7,7 +7,7 @@ use lance::Dataset;
 use lance_table::io::commit::ManifestNamingScheme;
 use object_store::ObjectMeta;
 
-use super::{Doom, Table};
+use super::{Removal, Table};
 use crate::error::{Code, Error, Result};
 
 /// A version as a listing shows it.
@@ -56,20 +56,20 @@ impl Table {
     /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is
     /// open); how many. The newest version and tagged ones can't be removed: then nothing is.
     pub async fn delete_versions(&self, ranges: &[(u64, Option<u64>)]) -> Result<u64> {
-        let removal = self.removal(Doom::Certain);
-        let doomed = self.deletable(ranges).await?;
-        let free = removal.doom(doomed.iter().map(|version| version.version));
-        if let Some(held) = doomed.iter().find(|own| !free.contains(&own.version)) {
+        let removal = self.begin_removal(Removal::Decided);
+        let selected = self.deletable(ranges).await?;
+        let free = removal.select(selected.iter().map(|version| version.version));
+        if let Some(pinned) = selected.iter().find(|own| !free.contains(&own.version)) {
             return Err(Error::new(
                 Code::ConcurrentModification,
                 format!(
                     "version {} is just being restored, copied or given a tag or branch; try again",
-                    held.version
+                    pinned.version
                 ),
             ));
         }
         let (store, _) = self.handle.store().await?;
-        for version in &doomed {
+        for version in &selected {
             store
                 .delete(
                     &object_store::path::Path::parse(&version.manifest_path)
@@ -77,13 +77,13 @@ impl Table {
                 )
                 .await?;
         }
-        Ok(doomed.len() as u64)
+        Ok(selected.len() as u64)
     }
 
     /// What `delete_versions` would remove; fails where it would.
     pub async fn deletable(&self, ranges: &[(u64, Option<u64>)]) -> Result<Vec<Version>> {
         let dataset = self.newest().await?;
-        let doomed: Vec<Version> = self
+        let selected: Vec<Version> = self
             .list_versions()
             .await?
             .into_iter()
@@ -93,14 +93,14 @@ impl Table {
                 })
             })
             .collect();
-        self.check_unused(&dataset, &doomed).await?;
-        Ok(doomed)
+        self.check_unused(&dataset, &selected).await?;
+        Ok(selected)
     }
 
-    async fn check_unused(&self, dataset: &Dataset, doomed: &[Version]) -> Result<()> {
+    async fn check_unused(&self, dataset: &Dataset, selected: &[Version]) -> Result<()> {
         let newest = dataset.version_id();
-        let holds = |wanted: u64| doomed.iter().any(|version| version.version == wanted);
-        if holds(newest) {
+        let is_selected = |wanted: u64| selected.iter().any(|version| version.version == wanted);
+        if is_selected(newest) {
             return Err(Error::new(
                 Code::InvalidTableState,
                 format!(
@@ -109,7 +109,7 @@ impl Table {
             ));
         }
         let mut named = self.named().await?.into_iter();
-        match named.find(|(version, _)| holds(*version)) {
+        match named.find(|(version, _)| is_selected(*version)) {
             Some((_, why)) => Err(Error::new(Code::InvalidTableState, why)),
             None => Ok(()),
         }

@@ -9,11 +9,11 @@ use lance_file::version::LanceFileVersion;
 
 use super::Table;
 use super::stage::{refused, with_columns};
-use crate::durability::settled;
+use crate::commit::after_fsync;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader};
-use crate::root::store_params;
-use crate::view::check_not_view;
+use crate::schema::check_not_view;
+use crate::storage::root::store_params;
 
 /// The newest file format that is stable.
 pub(super) const FORMAT: LanceFileVersion = LanceFileVersion::V2_2;
@@ -92,7 +92,7 @@ impl Table {
             let rows = with_columns(upload).await?;
             let staged = self.stage(&version, WriteMode::Overwrite, rows).await?;
             let commit = self.commit_rows(commit_to(version), staged);
-            settled(Vec::new(), commit).await
+            after_fsync(Vec::new(), commit).await
         };
         self.while_there(replaced).await
     }

@@ -15,8 +15,8 @@ use super::entry::{Details, FORMAT};
 use super::files::{Scratch, publish, withdraw};
 use super::fill::{Making, Rows};
 use crate::error::{Code, Error, Result};
-use crate::index::{OnProgress, Progress};
 use crate::table::Table;
+use crate::work::{OnProgress, Progress};
 
 /// Memory for terms and postings until they are written out, at most: a quarter of a job's.
 const MEMORY: usize = 128 << 20;
@@ -138,8 +138,8 @@ pub async fn commit(
     }
     let (mut newest, _version) = table.copy_of_newest().await?;
     let commit = newest.commit_existing_index_segments(target.name, &target.column.field, segments);
-    let turns = &table.handle().turns;
-    turns.commit(commit).await.map_err(rearranged)?;
+    let lock = &table.handle().commit_lock;
+    lock.commit(commit).await.map_err(rearranged)?;
     unpublished.segments.clear();
     Ok(table.committed(newest))
 }
@@ -206,7 +206,7 @@ pub struct Source<'a> {
 
 /// Bytes for terms and postings.
 pub fn memory(table: &Table) -> usize {
-    (table.engine().memory().budget().job() / 4).clamp(LEAST_MEMORY, MEMORY)
+    (table.tables().memory().budget().job() / 4).clamp(LEAST_MEMORY, MEMORY)
 }
 
 /// A segment of some fragments.

@@ -8,13 +8,14 @@ use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
 use super::build::{Made, Source, Target, commit, memory, segment_of};
+use super::caches::TextCaches;
 use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::{Scratch, blocking, open};
 use super::visible;
 use crate::error::{Code, Error, Result};
-use crate::index::{OnProgress, Progress};
 use crate::table::Table;
+use crate::work::{OnProgress, Progress};
 
 /// Segments of about one size that are merged.
 const ALIKE: usize = 4;
@@ -27,10 +28,15 @@ const SMALL: u64 = 10_000;
 const ATTEMPTS: usize = 5;
 
 /// Brings an index up to date with the table; the version that this made, if there was anything to do.
-pub async fn catch_up(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+pub async fn catch_up(
+    table: &Table,
+    name: &str,
+    caches: &TextCaches,
+    on_progress: &OnProgress,
+) -> Result<Option<u64>> {
     let mut made = None;
     for _ in 0..ATTEMPTS {
-        match round(table, name, on_progress).await {
+        match round(table, name, caches, on_progress).await {
             Err(error) if error.code() == Code::ConcurrentModification => {}
             Err(error) => return Err(error),
             Ok(None) => return Ok(made),
@@ -41,18 +47,28 @@ pub async fn catch_up(table: &Table, name: &str, on_progress: &OnProgress) -> Re
 }
 
 /// The tail first, then what the segments need: one merge may make another of the next size due.
-async fn round(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
-    match add_tail(table, name, on_progress).await? {
-        None => rewrite(table, name, on_progress).await,
+async fn round(
+    table: &Table,
+    name: &str,
+    caches: &TextCaches,
+    on_progress: &OnProgress,
+) -> Result<Option<u64>> {
+    match add_tail(table, name, caches, on_progress).await? {
+        None => rewrite(table, name, caches, on_progress).await,
         version => Ok(version),
     }
 }
 
 /// Makes a segment of the rows that are in none.
-async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+async fn add_tail(
+    table: &Table,
+    name: &str,
+    caches: &TextCaches,
+    on_progress: &OnProgress,
+) -> Result<Option<u64>> {
     let table = &table.begun().await?;
     let dataset = table.newest().await?;
-    let index = own(table, &dataset, name).await?;
+    let index = own(&dataset, name, caches).await?;
     let mut covered = RoaringBitmap::new();
     for entry in &index {
         covered |= &entry.fragments;
@@ -98,10 +114,15 @@ async fn add_tail(table: &Table, name: &str, on_progress: &OnProgress) -> Result
 }
 
 /// Merges segments of about one size, if there are enough, or those that are mostly dead.
-async fn rewrite(table: &Table, name: &str, on_progress: &OnProgress) -> Result<Option<u64>> {
+async fn rewrite(
+    table: &Table,
+    name: &str,
+    caches: &TextCaches,
+    on_progress: &OnProgress,
+) -> Result<Option<u64>> {
     let table = &table.begun().await?;
     let dataset = table.newest().await?;
-    let index = own(table, &dataset, name).await?;
+    let index = own(&dataset, name, caches).await?;
     let chosen = match alike(&index) {
         few if few.is_empty() => mostly_dead(&dataset, &index),
         many => many,
@@ -119,7 +140,7 @@ async fn rewrite(table: &Table, name: &str, on_progress: &OnProgress) -> Result<
     let mut fragments = RoaringBitmap::new();
     for entry in &chosen {
         fragments |= &entry.fragments;
-        let Some(segment) = open(&dataset, entry, table.handle().text()).await? else {
+        let Some(segment) = open(&dataset, entry, caches).await? else {
             continue;
         };
         let keep = visible::rows(&dataset, entry.fragments.clone()).await?;
@@ -153,8 +174,8 @@ async fn rewrite(table: &Table, name: &str, on_progress: &OnProgress) -> Result<
     Ok(Some(version))
 }
 
-async fn own(table: &Table, dataset: &Dataset, name: &str) -> Result<Vec<Entry>> {
-    let all = entries(dataset, table.handle().text()).await?;
+async fn own(dataset: &Dataset, name: &str, caches: &TextCaches) -> Result<Vec<Entry>> {
+    let all = entries(dataset, caches).await?;
     let own: Vec<Entry> = all
         .iter()
         .filter(|entry| entry.name == name)

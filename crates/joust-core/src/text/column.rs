@@ -6,7 +6,7 @@ use lance_core::datatypes::{Field, format_field_path, parse_field_path};
 
 use super::entry::Entry;
 use crate::error::Result;
-use crate::query::{canonical_column, unknown_column};
+use crate::schema::columns::{canonical_column, unknown_column};
 
 /// A column as it is searched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -8,8 +8,8 @@ use joust_text::search::Step as Trace;
 
 use super::search::Found;
 use super::view::Indexed;
+use crate::plan_format::{self, Measured, Step};
 use crate::schema::expression::Expression;
-use crate::steps::{self, Measured, Step};
 
 impl Found {
     /// The plan of the search; `done`: what it found, and what was done in each part of each index.
@@ -24,7 +24,7 @@ impl Found {
         let filter = self.search.filter.as_ref().map(Expression::sql);
         let before = filter.filter(|_| self.search.prefilter).map(|filter| {
             let all = self.dataset.fragments().len();
-            steps::read("LanceRead", &self.dataset, &[], all, Some(filter))
+            plan_format::read("LanceRead", &self.dataset, &[], all, Some(filter))
         });
         let search = Step::new(format!("TextMatch: rows={reach}"))
             .reads([asked(&self.query)])
@@ -33,7 +33,7 @@ impl Found {
             .reads(indexes);
         match filter.filter(|_| !self.search.prefilter) {
             Some(filter) => {
-                let filter = steps::filter_of(&self.dataset, filter);
+                let filter = plan_format::filter_of(&self.dataset, filter);
                 let after = Step::new(format!("FilterExec: {filter}"));
                 after.measured(measured).reads([search])
             }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::caches::TextCaches;
 use crate::error::{Error, Result};
-use crate::state::State;
+use crate::version_key::VersionKey;
 
 /// The type of the entries. Other tools know no such type and leave the entry alone; it ends in the
 /// name of none that they do know.
@@ -73,7 +73,7 @@ pub async fn entries(dataset: &Dataset, caches: &TextCaches) -> Result<Arc<Vec<E
             .sum();
         Ok((Arc::new(found), weight))
     };
-    caches.entries.get(&State::of(dataset), read).await
+    caches.entries.get(&VersionKey::of(dataset), read).await
 }
 
 /// Every entry of a version, those included that Lance hides because it does not know their type.

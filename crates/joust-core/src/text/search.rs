@@ -16,9 +16,8 @@ use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::blocking;
 use super::view::Indexed;
-use crate::cache::Caches;
+use crate::cache::filtered;
 use crate::error::{Error, Result};
-use crate::rows::filtered;
 use crate::schema::expression::Expression;
 
 /// What limits a search besides the query's own words.
@@ -198,12 +197,12 @@ impl Found {
     }
 
     /// The best rows.
-    pub async fn hits(&self, caches: &Caches) -> Result<Vec<Hit>> {
+    pub async fn hits(&self, caches: &TextCaches) -> Result<Vec<Hit>> {
         self.observed(caches, |_| {}).await
     }
 
     /// The best rows, and what was done to find them, part by part.
-    pub async fn traced(&self, caches: &Caches) -> Result<(Vec<Hit>, Vec<Step>)> {
+    pub async fn traced(&self, caches: &TextCaches) -> Result<(Vec<Hit>, Vec<Step>)> {
         let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
         let sink = steps.clone();
         let hits = self.observed(caches, move |step| sink.lock().push(step));
@@ -214,7 +213,7 @@ impl Found {
 
     async fn observed(
         &self,
-        caches: &Caches,
+        caches: &TextCaches,
         observe: impl Fn(Step) + Send + Sync + 'static,
     ) -> Result<Vec<Hit>> {
         let filter = self.search.filter.as_ref();
@@ -237,7 +236,11 @@ impl Found {
     }
 
     /// What a filter leaves of each column.
-    async fn restrictions(&self, filter: &Expression, caches: &Caches) -> Result<Vec<Restriction>> {
+    async fn restrictions(
+        &self,
+        filter: &Expression,
+        caches: &TextCaches,
+    ) -> Result<Vec<Restriction>> {
         let mut restrictions = Vec::new();
         if !filter.is_immutable() {
             // The same rows for all columns.
@@ -257,7 +260,7 @@ impl Found {
                 let weight = view.documents() as usize / 8 + filter.sql().len();
                 Ok((Arc::new(restriction), weight))
             };
-            let restriction = caches.text().restrictions.get(&key, make).await?;
+            let restriction = caches.restrictions.get(&key, make).await?;
             restrictions.push(restriction.as_ref().clone());
         }
         Ok(restrictions)

@@ -13,7 +13,7 @@ use super::entry::Entry;
 use super::files::{blocking, open};
 use super::{tail, visible};
 use crate::error::Result;
-use crate::state::State;
+use crate::version_key::VersionKey;
 
 /// The segments of one index, and the column they are on.
 pub struct Indexed {
@@ -43,7 +43,7 @@ impl Indexed {
 
     pub fn state(&self, dataset: &Dataset, with_tail: bool) -> ColumnState {
         ColumnState {
-            state: State::of(dataset),
+            state: VersionKey::of(dataset),
             field: self.field,
             index: self.name.clone(),
             with_tail,

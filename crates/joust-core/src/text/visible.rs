@@ -7,8 +7,8 @@ use lance::index::prefilter::DatasetPreFilter;
 use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
+use crate::cache::identity;
 use crate::error::Result;
-use crate::rows::identity;
 
 /// The state of some fragments, exactly: the same state has the same rows alive.
 pub type Fragments = Arc<str>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use joust_core::maintain::Compact;
+use joust_core::jobs::maintenance::Compact;
 use joust_core::table::ReadOptions;
 use joust_core::{Engine, EngineOptions, Table, Work, ipc};
 use tokio::runtime::Handle;

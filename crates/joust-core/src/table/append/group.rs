@@ -20,9 +20,9 @@ use lance::dataset::{InsertBuilder, WriteMode};
 
 use super::publish::{Group, Publishing, Staged, refuse};
 use super::queue::{Rows, Waiting};
-use crate::durability::OwnFiles;
 use crate::error::{Error, Result};
 use crate::names::unknown_branch;
+use crate::storage::LocalWriter;
 use crate::table::Table;
 use crate::table::current::Current;
 use crate::table::stage::{onto, refused};
@@ -154,7 +154,7 @@ fn by_schema(group: Vec<Waiting>, staged: &mut Vec<Staged>) -> Vec<(SchemaRef, V
             } => staged.push(Staged {
                 transaction: transaction.as_ref().clone(),
                 version: version.clone(),
-                settling: None,
+                pending_fsync: None,
                 uploads: vec![waiting],
             }),
         }
@@ -193,19 +193,17 @@ async fn settle(
     staged: &mut Vec<Staged>,
 ) {
     let may_go_on = is_short(&uploads) && staged.is_empty();
-    let settling = async {
-        match table.settle(&transaction, version).await? {
-            Some(settling) if !may_go_on => {
-                settling.end().await.map(|()| None).map_err(Error::from)
-            }
-            settling => Ok(settling),
+    let pending = async {
+        match table.start_fsync(&transaction, version).await? {
+            Some(pending) if !may_go_on => pending.end().await.map(|()| None).map_err(Error::from),
+            pending => Ok(pending),
         }
     };
-    match settling.await {
-        Ok(settling) => staged.push(Staged {
+    match pending.await {
+        Ok(pending) => staged.push(Staged {
             transaction,
             version: version.clone(),
-            settling,
+            pending_fsync: pending,
             uploads,
         }),
         Err(error) => refuse(uploads, &error),
@@ -236,7 +234,7 @@ async fn write(
     // Nobody has taken memory for the pieces of a long one.
     let version = match is_short(uploads) {
         true => {
-            let files = OwnFiles::of(newest.clone(), table.durability()).await?;
+            let files = LocalWriter::of(newest.clone(), table.durability()).await?;
             files.version
         }
         false => newest.clone(),

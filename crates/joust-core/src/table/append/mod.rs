@@ -25,10 +25,10 @@ pub(super) use queue::Queue;
 use super::Table;
 use super::gather::{Gathered, gather, whole};
 use super::write::Written;
+use crate::blocking_executor::spawn_on_worker;
 use crate::error::{Error, Result};
 use crate::ipc::{BatchStream, UploadReader, decode};
 use crate::memory::Use;
-use crate::one_thread::on_one_thread;
 use group::Committer;
 use queue::{Answer, Rows, Waiting};
 
@@ -101,7 +101,7 @@ impl Table {
                 schema,
                 batches,
                 bytes,
-                _memory: self.engine().memory().take(Use::Upload, bytes).await?,
+                _memory: self.tables().memory().take(Use::Upload, bytes).await?,
             }),
             Gathered::Long(batches, _) => Arrived::Long(batches),
         })
@@ -141,7 +141,7 @@ impl Table {
     }
 
     fn enqueue(&self, rows: Rows, answer: Answer) {
-        let waiting = Waiting::new(rows, |rows| self.mark(move || rows), answer);
+        let waiting = Waiting::new(rows, |rows| self.stamp(move || rows), answer);
         if self.handle.appends.push(waiting) {
             self.spawn(group::commit_all(Committer::new(self.clone())));
         }
@@ -153,7 +153,7 @@ impl Table {
         W: Future<Output: Send> + Send + 'static,
     {
         match self.handle.is_local() {
-            true => on_one_thread(work),
+            true => spawn_on_worker(work),
             // Most of its time it waits, for a network.
             false => tokio::spawn(work),
         }

@@ -11,10 +11,11 @@ use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
 use super::queue::{Rows, Waiting};
-use crate::durability::{OwnFiles, Settling, columns_changed, marked, settled, written_for};
+use crate::commit::{after_fsync, columns_changed, stamped, written_for};
 use crate::error::{Code, Error};
+use crate::storage::{LocalWriter, fsync::PendingFsync};
 use crate::table::Table;
-use crate::table::parts::{is_version_gone, version_gone};
+use crate::table::multipart::{is_version_gone, version_gone};
 use crate::table::stage::refused;
 
 /// Files that hold the rows of some uploads and that no version names yet.
@@ -23,7 +24,7 @@ pub(super) struct Staged {
     /// The version that they were written for.
     pub version: Arc<Dataset>,
     /// Its files on their way to the disk; `None` where nobody has to wait for that.
-    pub settling: Option<Settling>,
+    pub pending_fsync: Option<PendingFsync>,
     pub uploads: Vec<Waiting>,
 }
 
@@ -118,16 +119,16 @@ async fn commit(
 ) -> lance::Result<Arc<Dataset>> {
     let transactions = staged.iter().map(|one| one.transaction.clone()).collect();
     let uploads = staged.iter().flat_map(|one| &one.uploads);
-    let marks = uploads.filter_map(|upload| upload.mark.clone()).collect();
-    let files = OwnFiles::of(version, table.durability()).await?;
+    let stamps = uploads.filter_map(|upload| upload.stamp.clone()).collect();
+    let files = LocalWriter::of(version, table.durability()).await?;
     let commit = CommitBuilder::new(files.version.clone())
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
-    let settling = staged.iter().filter_map(|one| one.settling.clone());
+    let pending = staged.iter().filter_map(|one| one.pending_fsync.clone());
     let versions = staged.iter().map(|one| one.version.clone()).collect();
-    let commit = written_for(versions, marked(marks, commit));
-    let commit = settled(settling.collect(), commit);
-    let committed = table.handle.turns.commit(commit).await?.dataset;
+    let commit = written_for(versions, stamped(stamps, commit));
+    let commit = after_fsync(pending.collect(), commit);
+    let committed = table.handle.commit_lock.commit(commit).await?.dataset;
     let committed = files.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
@@ -153,8 +154,8 @@ fn columns_are_others() -> Error {
 /// Whether the disk has not taken the files of some: then nothing was committed for that reason, and those
 /// alone fail.
 async fn is_broken(staged: &[Staged]) -> bool {
-    for settling in staged.iter().filter_map(|one| one.settling.as_ref()) {
-        if settling.end().await.is_err() {
+    for pending in staged.iter().filter_map(|one| one.pending_fsync.as_ref()) {
+        if pending.end().await.is_err() {
             return true;
         }
     }

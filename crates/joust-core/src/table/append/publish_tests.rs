@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::super::group::{Committer, commit_all};
 use super::super::queue::Rows;
 use super::*;
-use crate::durability::settle;
+use crate::commit::start_fsync;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::Result;
 use crate::ipc::sent;
@@ -42,7 +42,7 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
     let staged = Staged {
         transaction,
         version: version.clone(),
-        settling: None,
+        pending_fsync: None,
         uploads: vec![waiting],
     };
     (staged, answer)
@@ -57,7 +57,7 @@ async fn rows_that_the_disk_does_not_take_fail_alone() {
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
     let version = table.changeable().await.unwrap();
     let (mut lost, lost_answer) = staged(&version).await;
-    lost.settling = Some(settle(
+    lost.pending_fsync = Some(start_fsync(
         &"nowhere".into(),
         &lost.transaction,
         version.manifest(),
@@ -78,7 +78,7 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
     let place = tempfile::tempdir().unwrap();
     let location = place.path().join("t.lance").display().to_string();
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
-    let upload = sent(table.engine(), &row()[0]);
+    let upload = sent(table.tables().memory(), &row()[0]);
     table.create(upload, false).await.unwrap();
     let column = NewColumn::Expression {
         name: "m".into(),
@@ -92,7 +92,7 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
         schema: row()[0].schema(),
         batches: row(),
         bytes: 8,
-        _memory: table.engine().memory().take(Use::Upload, 8).await.unwrap(),
+        _memory: table.tables().memory().take(Use::Upload, 8).await.unwrap(),
     };
     let (waiting, memory_answer) = Waiting::heard(rows);
     memory.uploads = vec![waiting];

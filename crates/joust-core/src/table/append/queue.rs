@@ -11,7 +11,7 @@ use lance::dataset::transaction::Transaction;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::durability::{Mark, OnBranch};
+use crate::commit::{OnBranch, RequestStamp};
 use crate::error::{Code, Error, Result};
 use crate::memory::Reservation;
 use crate::table::Written;
@@ -89,20 +89,24 @@ impl Drop for Answer {
 pub(super) struct Waiting {
     pub rows: Rows,
     /// What its commit tells of it.
-    pub mark: Option<Mark>,
+    pub stamp: Option<RequestStamp>,
     bytes: usize,
     answer: Answer,
 }
 
 impl Waiting {
-    /// `mark`: makes the mark of an upload of so many rows.
-    pub fn new(rows: Rows, mark: impl FnOnce(u64) -> Option<Mark>, answer: Answer) -> Self {
+    /// `stamp`: makes the stamp of an upload of so many rows.
+    pub fn new(
+        rows: Rows,
+        stamp: impl FnOnce(u64) -> Option<RequestStamp>,
+        answer: Answer,
+    ) -> Self {
         let bytes = match rows {
             Rows::Gathered { bytes, .. } => bytes,
             Rows::Staged { .. } => 0,
         };
         Self {
-            mark: mark(rows.count()),
+            stamp: stamp(rows.count()),
             rows,
             bytes,
             answer,

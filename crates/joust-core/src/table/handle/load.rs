@@ -7,7 +7,7 @@ use lance::dataset::builder::DatasetBuilder;
 use lance::session::Session;
 
 use super::Handle;
-use crate::durability::OnBranch;
+use crate::commit::{self, OnBranch};
 use crate::error::{Code, Error, Result};
 use crate::names::{self, is_reference, unknown_branch};
 use crate::table::ReadOptions;
@@ -18,8 +18,8 @@ impl Handle {
     pub(super) async fn load(&self, session: Arc<Session>) -> Result<Current> {
         let found = self.load_newest(session.clone()).await?;
         match self
-            .holds
-            .is_doomed(&self.place, found.dataset.version_id())
+            .pins
+            .is_being_removed(&self.place, found.dataset.version_id())
         {
             // Newer ones have come meanwhile, and a clean-up: none removes the newest.
             true => self.load_newest(session).await,
@@ -40,11 +40,12 @@ impl Handle {
                 Some(OnBranch::open(&self.branches, name, reference).await?)
             }
         };
-        let durability = self.caches.durability();
         let mut builder = DatasetBuilder::from_uri(&self.place.location)
             .with_session(session)
             .with_storage_options(self.storage_options.clone());
-        if let Some(handler) = durability.commit_handler(&self.place.location, branch.clone()) {
+        if let Some(handler) =
+            commit::handler(self.durability(), &self.place.location, branch.clone())
+        {
             builder = builder.with_commit_handler(handler);
         }
         if let Some(name) = &self.place.branch {
@@ -93,12 +94,12 @@ impl Handle {
         if version == 0 || version > newest.version_id() {
             return Err(missing());
         }
-        let hold = self.holds.hold(&self.place, version);
-        let _hold = hold.map_err(|doom| doom.error(version))?;
+        let pin = self.pins.pin(&self.place, version);
+        let _pin = pin.map_err(|removal| removal.error(version))?;
         match Box::pin(newest.checkout_version(version)).await {
             Ok(dataset) => {
                 let dataset = Arc::new(dataset);
-                self.holds.read(&self.place, &dataset);
+                self.pins.read(&self.place, &dataset);
                 Ok(dataset)
             }
             Err(lance::Error::VersionNotFound { .. } | lance::Error::DatasetNotFound { .. }) => {

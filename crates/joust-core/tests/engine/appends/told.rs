@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use futures::future::join_all;
 use joust_core::table::Written;
-use joust_core::{Code, Durability, Engine, EngineOptions, MOST_OWN_THREADS, Result};
+use joust_core::{Code, Durability, Engine, EngineOptions, MAX_COMMIT_WORKERS, Result};
 use tokio::sync::oneshot;
 
 use super::{count, ten};
@@ -90,11 +90,11 @@ async fn who_does_not_wait_is_told_why_nothing_was_written() {
 fn many_tables_share_few_threads() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(MOST_OWN_THREADS + 1)
+        .max_blocking_threads(MAX_COMMIT_WORKERS + 1)
         .build();
     runtime.unwrap().block_on(async {
         let place = Place::with(Durability::Synced);
-        let tables = (0..3 * MOST_OWN_THREADS).map(|n| place.table(&n.to_string()));
+        let tables = (0..3 * MAX_COMMIT_WORKERS).map(|n| place.table(&n.to_string()));
         let writes = tables.map(|table| async move {
             table.create(upload_numbers(0..1), false).await.unwrap();
             let rounds = (0..4).map(|_| {

@@ -1,0 +1,69 @@
+//! What a client is told of a version whose name did not reach the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use lance::Dataset;
+use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
+use lance_table::io::commit::CommitHandler;
+
+use super::super::layer::Layered;
+use super::super::manifest::LocalCommit;
+use super::super::outcome::{OutcomeLayer, to_outcome};
+use super::super::request_stamp::{RequestStamp, StampLayer, stamped};
+use crate::error::{Code, Error};
+use crate::storage::fsync::to_disk;
+
+/// The names of manifests are in the one directory that does not reach the disk.
+fn broken(path: &Path) -> std::io::Result<()> {
+    match path.ends_with("_versions") {
+        true => Err(std::io::Error::from_raw_os_error(5)),
+        false => to_disk(path),
+    }
+}
+
+async fn write(
+    uri: &str,
+    mode: WriteMode,
+    handler: Arc<dyn CommitHandler>,
+) -> lance::Result<Dataset> {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
+    let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let params = WriteParams {
+        mode,
+        commit_handler: Some(handler),
+        ..WriteParams::default()
+    };
+    let insert = InsertBuilder::new(uri).with_params(&params);
+    insert.execute(vec![rows]).await
+}
+
+#[tokio::test]
+async fn it_is_told_as_unknown_and_neither_as_done_nor_as_failed() {
+    let place = tempfile::tempdir().unwrap();
+    let uri = format!("{}/t.lance", place.path().display());
+    let handler = |sync| {
+        let local = Arc::new(LocalCommit::new(Some(sync)));
+        Arc::new(Layered(StampLayer(Arc::new(Layered(OutcomeLayer(local))))))
+    };
+    write(&uri, WriteMode::Create, handler(to_disk))
+        .await
+        .unwrap();
+    let append = || write(&uri, WriteMode::Append, handler(broken));
+    let stamp = RequestStamp::new("r", || 1);
+    let failures = [
+        append().await.map(drop),
+        stamped(vec![stamp], append()).await.map(drop),
+        to_outcome(append()).await.map(drop),
+    ];
+    for failure in failures {
+        let error = Error::of_input(failure.unwrap_err());
+        assert_eq!(error.code(), Code::ServiceUnavailable, "{error}");
+        assert!(error.message().contains("look at the table"), "{error}");
+    }
+    // Others may have gone on from it: it stays.
+    let newest = Dataset::open(&uri).await.unwrap();
+    assert_eq!(newest.version_id(), 4);
+    assert_eq!(newest.count_rows(None).await.unwrap(), 4);
+}

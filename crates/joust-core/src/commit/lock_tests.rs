@@ -1,0 +1,98 @@
+//! A change that has lost against another commit is the next one.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use lance::Dataset;
+use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
+use lance_table::io::commit::ConditionalPutCommitHandler;
+use tokio::task::JoinHandle;
+
+use super::super::layer::Layered;
+use super::*;
+
+/// Commits of somebody who is always faster: the first try meets a version that is there, and during the
+/// second another one is to be made.
+#[derive(Debug)]
+struct Rivalled {
+    uri: String,
+    lock: Arc<CommitLock>,
+    tries: AtomicU32,
+    rival: Arc<Mutex<Option<JoinHandle<u64>>>>,
+}
+
+#[async_trait]
+impl CommitLayer for Rivalled {
+    fn inner(&self) -> &dyn CommitHandler {
+        &ConditionalPutCommitHandler
+    }
+
+    async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
+        let uri = self.uri.clone();
+        match self.tries.fetch_add(1, Ordering::Relaxed) {
+            0 => {
+                append(&uri, WriteMode::Append, plain()).await;
+            }
+            1 => {
+                let lock = self.lock.clone();
+                *self.rival.lock() = Some(tokio::spawn(async move {
+                    let rival = append(&uri, WriteMode::Append, plain());
+                    lock.commit(rival).await.version_id()
+                }));
+                // Time enough for it to be first, if it may.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            _ => {}
+        }
+        commit.by(self.inner()).await
+    }
+}
+
+fn plain() -> Arc<dyn CommitHandler> {
+    Arc::new(ConditionalPutCommitHandler)
+}
+
+async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> Dataset {
+    let params = WriteParams {
+        mode,
+        commit_handler: Some(handler),
+        enable_v2_manifest_paths: true,
+        ..WriteParams::default()
+    };
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
+    let row = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let builder = InsertBuilder::new(uri).with_params(&params);
+    builder.execute(vec![row]).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_change_that_has_lost_is_the_next_to_commit() {
+    let place = tempfile::tempdir().unwrap();
+    let uri = format!("{}/t.lance", place.path().display());
+    append(&uri, WriteMode::Create, plain()).await;
+    let (lock, rival) = (Arc::new(CommitLock::default()), Arc::default());
+    let handler = Layered(LockLayer(Arc::new(Layered(Rivalled {
+        uri: uri.clone(),
+        lock: lock.clone(),
+        tries: AtomicU32::new(0),
+        rival: Arc::clone(&rival),
+    }))));
+    let change = append(&uri, WriteMode::Append, Arc::new(handler));
+    assert_eq!(lock.change(change).await.version_id(), 3);
+    let rival = rival.lock().take().unwrap();
+    assert_eq!(rival.await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_commit_that_ends_a_change_does_not_wait_for_it() {
+    let lock = CommitLock::default();
+    let kept = lock.lock.clone().lock_owned().await;
+    let ended = lock.change(async {
+        CHANGE.with(|turn| *turn.kept.lock() = Some(kept));
+        lock.commit(async { 7 }).await
+    });
+    assert_eq!(ended.await, 7);
+    // What the change kept is given back.
+    assert_eq!(lock.commit(async { 8 }).await, 8);
+}

@@ -1,0 +1,121 @@
+//! Lance gives up an update in the middle of its second commit.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use lance::Dataset;
+use lance::dataset::{InsertBuilder, UpdateBuilder, WriteParams};
+use lance_table::io::commit::ConditionalPutCommitHandler;
+
+use super::super::layer::Layered;
+use super::*;
+
+/// Time for an update to be tried, and again.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Another update is faster than the first commit. The second one takes longer than Lance waits.
+#[derive(Debug)]
+struct Slow {
+    uri: String,
+    tries: AtomicU32,
+    /// Another update is faster than the second one too.
+    loses: bool,
+}
+
+#[async_trait]
+impl CommitLayer for Slow {
+    fn inner(&self) -> &dyn CommitHandler {
+        &ConditionalPutCommitHandler
+    }
+
+    async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
+        match self.tries.fetch_add(1, Ordering::Relaxed) {
+            0 => rival(&self.uri).await,
+            1 => {
+                tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
+                if self.loses {
+                    rival(&self.uri).await;
+                }
+            }
+            _ => {}
+        }
+        commit.by(self.inner()).await
+    }
+}
+
+async fn rival(uri: &str) {
+    update(Dataset::open(uri).await.unwrap(), "100")
+        .await
+        .unwrap();
+}
+
+async fn update(dataset: Dataset, value: &str) -> lance::Result<u64> {
+    let update = UpdateBuilder::new(Arc::new(dataset))
+        .update_where("n > 0")?
+        .set("n", value)?
+        .retry_timeout(PATIENCE)
+        .build()?;
+    Ok(update.execute().await?.rows_updated)
+}
+
+/// An update that Lance gives up, and the table at that place afterwards.
+async fn given_up(
+    place: &tempfile::TempDir,
+    loses: bool,
+) -> (lance::Result<CommitOutcome<u64>>, Dataset) {
+    let uri = format!("{}/t.lance", place.path().display());
+    let slow = Arc::new(Layered(Slow {
+        uri: uri.clone(),
+        tries: AtomicU32::new(1_000),
+        loses,
+    }));
+    let params = WriteParams {
+        commit_handler: Some(Arc::new(Layered(OutcomeLayer(slow.clone())))),
+        enable_v2_manifest_paths: true,
+        ..WriteParams::default()
+    };
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
+    let row = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let builder = InsertBuilder::new(uri.as_str()).with_params(&params);
+    let dataset = builder.execute(vec![row]).await.unwrap();
+    slow.0.tries.store(0, Ordering::Relaxed);
+    let ended = to_outcome(update(dataset, "7")).await;
+    (ended, Dataset::open(&uri).await.unwrap())
+}
+
+async fn rows(dataset: &Dataset, filter: &str) -> usize {
+    dataset.count_rows(Some(filter.into())).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_commit_that_nobody_waited_for_is_found() {
+    let place = tempfile::tempdir().unwrap();
+    let (ended, dataset) = given_up(&place, false).await;
+    assert!(
+        matches!(ended, Ok(CommitOutcome::Confirmed(3))),
+        "{ended:?}"
+    );
+    assert_eq!(dataset.version_id(), 3);
+    assert_eq!(rows(&dataset, "n = 7").await, 1);
+}
+
+#[tokio::test]
+async fn a_commit_that_nobody_waited_for_and_that_lost_has_failed() {
+    let place = tempfile::tempdir().unwrap();
+    let (ended, dataset) = given_up(&place, true).await;
+    assert!(
+        matches!(ended, Err(lance::Error::TooMuchWriteContention { .. })),
+        "{ended:?}"
+    );
+    assert_eq!(dataset.version_id(), 3);
+    assert_eq!(rows(&dataset, "n = 7").await, 0);
+}
+
+#[tokio::test]
+async fn a_change_that_ends_is_told_as_it_is() {
+    let told = to_outcome(async { Ok(5) }).await;
+    assert!(matches!(told, Ok(CommitOutcome::Reported(5))));
+    let failed = to_outcome::<()>(async { Err(lance::Error::invalid_input("no")) }).await;
+    assert!(matches!(failed, Err(lance::Error::InvalidInput { .. })));
+}

@@ -1,0 +1,117 @@
+//! A store that fails after it has written: the commit counts, once.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use lance::Dataset;
+use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
+
+use super::super::layer::Layered;
+use super::*;
+
+/// Commits, and then says that it has not.
+#[derive(Debug)]
+struct FailsAfterwards {
+    as_conflict: bool,
+}
+
+#[async_trait]
+impl CommitLayer for FailsAfterwards {
+    fn inner(&self) -> &dyn CommitHandler {
+        &ConditionalPutCommitHandler
+    }
+
+    async fn run(&self, commit: Commit<'_>) -> std::result::Result<ManifestLocation, CommitError> {
+        commit.by(self.inner()).await?;
+        Err(match self.as_conflict {
+            true => CommitError::CommitConflict,
+            false => CommitError::OtherError(lance::Error::io("the connection was reset")),
+        })
+    }
+}
+
+fn one_row() -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> Dataset {
+    let params = WriteParams {
+        mode,
+        commit_handler: Some(handler),
+        enable_v2_manifest_paths: true,
+        ..WriteParams::default()
+    };
+    let stamp = RequestStamp::new("r", || 1);
+    let builder = InsertBuilder::new(uri).with_params(&params);
+    stamped(vec![stamp], builder.execute(vec![one_row()]))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_commit_that_seemed_to_fail_is_known_again() {
+    for as_conflict in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        let uri = format!("{}/t.lance", place.path().display());
+        let whole = Arc::new(Layered(StampLayer(Arc::new(ConditionalPutCommitHandler))));
+        append(&uri, WriteMode::Create, whole).await;
+        let failing = Arc::new(Layered(StampLayer(Arc::new(Layered(FailsAfterwards {
+            as_conflict,
+        })))));
+        let after = append(&uri, WriteMode::Append, failing).await;
+        assert_eq!(after.version_id(), 2, "conflict: {as_conflict}");
+        assert_eq!(after.count_rows(None).await.unwrap(), 2);
+        let newest = Dataset::open(&uri).await.unwrap();
+        assert_eq!(newest.version_id(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_mark_is_found_in_the_version_that_has_it_and_not_before_its_time() {
+    let place = tempfile::tempdir().unwrap();
+    let uri = format!("{}/t.lance", place.path().display());
+    let handler = || Arc::new(Layered(StampLayer(Arc::new(ConditionalPutCommitHandler))));
+    append(&uri, WriteMode::Create, handler()).await;
+    let mut dataset = append(&uri, WriteMode::Append, handler()).await;
+    // A commit that nobody asked to know again.
+    dataset.delete("n > 1").await.unwrap();
+    let (store, base) = ObjectStore::from_uri(&uri).await.unwrap();
+    let now = SystemTime::now();
+    let found = find(&store, &base, "r", now).await.unwrap().unwrap();
+    assert_eq!((found.version, found.rows), (2, 1));
+    assert!(find(&store, &base, "other", now).await.unwrap().is_none());
+    let much_later = now + CLOCK_SKEW + CLOCK_SKEW;
+    assert!(
+        find(&store, &base, "r", much_later)
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+/// A branch of a version begins at that version's number.
+#[tokio::test]
+async fn a_list_that_ends_at_a_branchs_first_version_is_complete() {
+    let place = tempfile::tempdir().unwrap();
+    let uri = format!("{}/t.lance", place.path().display());
+    let handler = || Arc::new(Layered(StampLayer(Arc::new(ConditionalPutCommitHandler))));
+    append(&uri, WriteMode::Create, handler()).await;
+    let mut table = append(&uri, WriteMode::Append, handler()).await;
+    let mut branch = table.create_branch("b", 2, None).await.unwrap();
+    let (store, base) = ObjectStore::from_uri(&format!("{uri}/tree/b"))
+        .await
+        .unwrap();
+    let look = async || find(&store, &base, "other", SystemTime::now()).await;
+    assert_eq!(branch.version_id(), 2);
+    assert!(look().await.unwrap().is_none());
+    branch.delete("n > 1").await.unwrap();
+    assert!(look().await.unwrap().is_none());
+    let first = branch
+        .manifest_location()
+        .naming_scheme
+        .manifest_path(&base, 2);
+    store.delete(&first).await.unwrap();
+    let gone = look().await.err().unwrap();
+    assert_eq!(gone.code(), Code::ConcurrentModification);
+}

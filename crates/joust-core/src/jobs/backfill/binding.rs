@@ -1,0 +1,199 @@
+//! What a column is computed from, as its field's metadata declares it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Schema as ArrowSchema};
+use datafusion::physical_plan::PhysicalExpr;
+use lance::Dataset;
+use lance_core::datatypes::{Field, Schema};
+use lance_datafusion::planner::Planner;
+
+use super::Backfill;
+use crate::error::{Code, Error, Result};
+use crate::planning::planned;
+use crate::schema::Evaluation;
+use crate::schema::columns::unknown_column;
+use crate::schema::expression::Expression;
+use crate::schema::predicate;
+use crate::table::{COMPUTED, EXPRESSION, KIND, SQL, VIRTUAL, VIRTUAL_NAME};
+
+/// A column and how its values come about.
+pub struct Binding {
+    /// The column alone, as the table has it.
+    pub target: Schema,
+    pub data_type: DataType,
+    pub nullable: bool,
+    /// SQL, as declared.
+    pub expression: String,
+    /// What is read: the column itself and what its value and the condition read.
+    pub inputs: Schema,
+    pub value: Arc<dyn PhysicalExpr>,
+    pub condition: Option<Arc<dyn PhysicalExpr>>,
+    /// What both make of rows; `None` where that is next to nothing.
+    pub evaluation: Option<Evaluation>,
+}
+
+impl Binding {
+    /// As [`of`](Self::of), on a planning thread.
+    pub async fn planned(dataset: &Arc<Dataset>, backfill: &Backfill) -> Result<Self> {
+        let (dataset, backfill) = (dataset.clone(), backfill.clone());
+        planned(async move { Self::of(&dataset, &backfill) }).await
+    }
+
+    /// Plans the expressions against a version of the table. A column that a function outside of the
+    /// engine computes is code 0.
+    fn of(dataset: &Dataset, backfill: &Backfill) -> Result<Self> {
+        let field = find(dataset, &backfill.column)?;
+        let sql = declared(field)?;
+        let value = Expression::new(&sql)?;
+        let mut computes = vec![value.clone()];
+        if let Some(sql) = backfill
+            .predicate
+            .as_deref()
+            .filter(|sql| !sql.trim().is_empty())
+        {
+            computes.push(Expression::new(sql)?);
+        }
+        let condition = match backfill.predicate.as_deref() {
+            Some(sql) => Some(predicate::checked(dataset, sql)?),
+            None => None,
+        };
+        let inputs = inputs(dataset, field, value.sql(), condition.as_deref())?;
+        let planner = Planner::new(Arc::new(ArrowSchema::from(&inputs)));
+        let value = planner
+            .parse_expr(value.sql())
+            .and_then(|expr| planner.optimize_expr(expr))
+            .and_then(|expr| planner.create_physical_expr(&expr))
+            .map_err(Error::of_input)?;
+        let condition = condition
+            .map(|sql| {
+                planner
+                    .parse_filter(&sql)
+                    .and_then(|expr| planner.optimize_expr(expr))
+                    .and_then(|expr| planner.create_physical_expr(&expr))
+                    .map_err(Error::of_input)
+            })
+            .transpose()?;
+        Ok(Self {
+            target: dataset.schema().project(&[&field.name])?,
+            data_type: field.data_type(),
+            nullable: field.nullable,
+            expression: sql,
+            inputs,
+            value,
+            condition,
+            evaluation: Evaluation::of_scan(dataset, &computes),
+        })
+    }
+
+    /// The column's name.
+    pub fn name(&self) -> &str {
+        self.target.fields.first().map_or("", |field| &field.name)
+    }
+
+    /// Whether two bindings give the same values and write the same column.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.expression == other.expression
+            && self.target.fields == other.target.fields
+            && self.inputs.fields == other.inputs.fields
+    }
+}
+
+/// The column, wherever it is: only those of the top level can be computed.
+pub fn find<'a>(dataset: &'a Dataset, path: &str) -> Result<&'a Field> {
+    let fields = dataset
+        .schema()
+        .resolve_case_insensitive(path)
+        .ok_or_else(|| unknown_column(dataset, path))?;
+    match fields.as_slice() {
+        [field] => dataset
+            .schema()
+            .field(&field.name)
+            .ok_or_else(|| unknown_column(dataset, path)),
+        _ => Err(not_computed(path)),
+    }
+}
+
+/// Refuses a column that nothing is declared to compute.
+pub fn check_computed(field: &Field) -> Result<()> {
+    let is_declared = is_set(field, COMPUTED) && field.metadata.contains_key(KIND);
+    if is_declared || is_set(field, VIRTUAL) {
+        return Ok(());
+    }
+    Err(not_computed(&field.name))
+}
+
+fn declared(field: &Field) -> Result<String> {
+    if let Some(kind) = field.metadata.get(KIND)
+        && is_set(field, COMPUTED)
+    {
+        return match field.metadata.get(EXPRESSION) {
+            Some(sql) if kind == SQL => Ok(sql.clone()),
+            _ => Err(Error::new(
+                Code::Unsupported,
+                format!(
+                    "column `{}` is a computed column of the kind `{kind}`, and this server computes \
+                     SQL expressions only",
+                    field.name
+                ),
+            )),
+        };
+    }
+    if !is_set(field, VIRTUAL) {
+        return Err(not_computed(&field.name));
+    }
+    let function = field.metadata.get(VIRTUAL_NAME).map_or("?", String::as_str);
+    Err(Error::new(
+        Code::Unsupported,
+        format!(
+            "column `{}` is computed by the Python function `{function}`, and this server has no \
+             executor for Python functions",
+            field.name
+        ),
+    ))
+}
+
+fn is_set(field: &Field, key: &str) -> bool {
+    field.metadata.get(key).is_some_and(|value| value == "true")
+}
+
+fn not_computed(path: &str) -> Error {
+    Error::invalid(format!(
+        "column `{path}` is not a computed column: a backfill needs a column that was added with \
+         computed or virtual_column"
+    ))
+}
+
+/// The columns that are read, in the table's order.
+fn inputs(
+    dataset: &Dataset,
+    target: &Field,
+    value: &str,
+    condition: Option<&str>,
+) -> Result<Schema> {
+    let schema = dataset.schema();
+    let planner = Planner::new(Arc::new(ArrowSchema::from(schema)));
+    let mut names = vec![target.name.clone()];
+    let mut read = planner
+        .parse_expr(value)
+        .map(|expr| Planner::column_names_in_expr(&expr))
+        .map_err(Error::of_input)?;
+    if let Some(condition) = condition {
+        let expr = planner.parse_filter(condition).map_err(Error::of_input)?;
+        read.extend(Planner::column_names_in_expr(&expr));
+    }
+    for path in read {
+        let root = schema
+            .resolve_case_insensitive(&path)
+            .and_then(|fields| fields.first().map(|field| field.name.clone()))
+            .ok_or_else(|| unknown_column(dataset, &path))?;
+        names.push(root);
+    }
+    let wanted: Vec<&str> = schema
+        .fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .filter(|name| names.iter().any(|wanted| wanted == name))
+        .collect();
+    Ok(schema.project(&wanted)?)
+}

@@ -1,0 +1,240 @@
+//! A whole backfill: stage every fragment, commit them together, again when others wrote meanwhile.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt};
+use lance::Dataset;
+use lance::dataset::CommitBuilder;
+use lance::dataset::fragment::FileFragment;
+use lance::dataset::transaction::{Operation, TransactionBuilder};
+
+use super::binding::{Binding, check_computed, find};
+use super::evaluate::Tally;
+use super::stage::{Basis, Staging, stage};
+use super::{Backfill, Backfilled, PlannedBackfill};
+use crate::error::{Code, Error, Result};
+use crate::table::{ReadOptions, Table};
+use crate::work::Work;
+
+/// Commits that may lose against other writers before the backfill gives up.
+const ATTEMPTS: usize = 20;
+/// Fragments that are computed at the same time unless the request says otherwise, and at most.
+const CONCURRENCY: usize = 2;
+const MOST_CONCURRENCY: usize = 16;
+
+impl Table {
+    /// Checks a backfill without computing anything: the column, what it is computed from, the
+    /// condition and the version. A column that a function computes passes: only its backfill fails.
+    pub async fn plan_backfill(&self, backfill: &Backfill) -> Result<PlannedBackfill> {
+        let newest = self.newest().await?;
+        let field = find(&newest, &backfill.column)?;
+        check_computed(field)?;
+        if let Some(condition) = &backfill.predicate {
+            crate::schema::predicate::checked_where_planned(&newest, condition).await?;
+        }
+        self.source(backfill, &newest).await?;
+        match Binding::planned(&newest, backfill).await {
+            Ok(_) => {}
+            Err(error) if error.code() == Code::Unsupported => {}
+            Err(error) => return Err(error),
+        }
+        Ok(PlannedBackfill {
+            column: field.name.clone(),
+        })
+    }
+
+    /// Computes a column's values and publishes them in one version. Rows whose value can't be computed
+    /// are null and are told apart in the result. Dropping the future leaves the table as it was.
+    pub async fn backfill(&self, backfill: &Backfill, work: &Work) -> Result<Backfilled> {
+        let _memory = self
+            .memory_for_job(0, |stage| work.report(stage, 0, None))
+            .await;
+        let table = self.begun().await?;
+        let mut newest = table.newest().await?;
+        let source = self.source(backfill, &newest).await?;
+        let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
+        let mut staging = Staging::new(&newest).await?;
+        for _ in 0..ATTEMPTS {
+            let now = Binding::planned(&newest, backfill).await?;
+            if !now.is_same(&binding) {
+                staging.retain(|_, _| false);
+            }
+            binding = Arc::new(now);
+            let wanted = Wanted {
+                newest: &newest,
+                source: source.as_deref(),
+                binding: &binding,
+                backfill,
+            };
+            stage_all(&mut staging, &wanted, work).await?;
+            // From here on a version may refer to the files, whether or not anybody hears of it.
+            staging.committing = true;
+            work.set_committing(true);
+            let published = publish(&newest, &staging);
+            match self.handle().commit_lock.commit(published).await {
+                Ok(published) => {
+                    return Ok(self.finished(source.as_deref(), &newest, published, staging));
+                }
+                Err(error) if error.code() == Code::ConcurrentModification => {
+                    staging.committing = false;
+                    work.set_committing(false);
+                    newest = table.newest().await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(
+            Code::ConcurrentModification,
+            "other writers changed the table all the time; try again when they are done",
+        ))
+    }
+
+    /// The version to read from, when it is not the newest.
+    async fn source(&self, backfill: &Backfill, newest: &Dataset) -> Result<Option<Arc<Dataset>>> {
+        let Some(version) = backfill.read_version else {
+            return Ok(None);
+        };
+        let options = ReadOptions {
+            version: Some(version),
+            ..ReadOptions::default()
+        };
+        let source = self.dataset(options).await?;
+        Ok(Some(source).filter(|source| source.version_id() != newest.version_id()))
+    }
+
+    fn finished(
+        &self,
+        source: Option<&Dataset>,
+        newest: &Dataset,
+        published: Option<Dataset>,
+        mut staging: Staging,
+    ) -> Backfilled {
+        let mut tally = Tally::default();
+        let ids: Vec<u64> = staging.files.keys().copied().collect();
+        for staged in staging.files.values() {
+            tally.add(staged.tally.clone());
+        }
+        let failed = staging.files.iter();
+        let failed_fragments = failed
+            .filter(|(_, staged)| staged.tally.failed > 0)
+            .map(|(id, staged)| (*id, staged.tally.failed))
+            .collect();
+        let after = published.as_ref().unwrap_or(newest);
+        let remaining = after
+            .get_fragments()
+            .iter()
+            .filter(|fragment| !ids.contains(&(fragment.id() as u64)))
+            .map(live_rows)
+            .sum();
+        // Files that say what the table holds already are not part of the version.
+        staging.retain(|_, staged| is_touched(&staged.tally));
+        Backfilled {
+            rows_assigned: tally.assigned,
+            rows_failed: tally.failed,
+            rows_remaining: remaining,
+            source_version: source.unwrap_or(newest).version_id(),
+            published_version: published.map(|dataset| self.committed(dataset)),
+            failed_fragments,
+            failures: tally.failures,
+        }
+    }
+}
+
+/// What a round of a backfill works on.
+struct Wanted<'a> {
+    newest: &'a Arc<Dataset>,
+    /// A version to read from, where it is not the newest.
+    source: Option<&'a Dataset>,
+    binding: &'a Arc<Binding>,
+    backfill: &'a Backfill,
+}
+
+impl Wanted<'_> {
+    /// The fragments to fill. Of an older version those that hold the same values still.
+    fn fragments(&self) -> Vec<FileFragment> {
+        let target = self.binding.target.field_ids();
+        let mut ids = self.binding.inputs.field_ids();
+        ids.retain(|id| !target.contains(id));
+        let most = self.backfill.max_fragments.unwrap_or(usize::MAX);
+        let fragments = self.newest.get_fragments().into_iter().take(most);
+        fragments
+            .filter(|fragment| {
+                self.source.is_none_or(|source| {
+                    let old = source.get_fragment(fragment.id());
+                    old.is_some_and(|old| {
+                        Basis::of(old.metadata(), &ids) == Basis::of(fragment.metadata(), &ids)
+                    })
+                })
+            })
+            .collect()
+    }
+}
+
+/// Stages the fragments that are not staged yet, and drops what others have changed meanwhile.
+async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &Work) -> Result<()> {
+    let fragments = wanted.fragments();
+    let ids = wanted.binding.inputs.field_ids();
+    let bases: HashMap<u64, Basis> = fragments
+        .iter()
+        .map(|fragment| (fragment.id() as u64, Basis::of(fragment.metadata(), &ids)))
+        .collect();
+    staging.retain(|id, staged| bases.get(&id) == Some(&staged.basis));
+    let missing: Vec<FileFragment> = fragments
+        .into_iter()
+        .filter(|fragment| !staging.files.contains_key(&(fragment.id() as u64)))
+        .collect();
+    let on_rows = counter(&missing, work.clone());
+    let concurrency = wanted.backfill.concurrency.unwrap_or(CONCURRENCY);
+    let mut staged = futures::stream::iter(missing)
+        .map(|fragment| {
+            let (dataset, binding) = (wanted.newest.clone(), wanted.binding.clone());
+            stage(dataset, fragment, binding, on_rows.clone())
+        })
+        .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
+    while let Some(staged) = staged.try_next().await? {
+        staging.files.insert(staged.group.0, staged);
+    }
+    Ok(())
+}
+
+fn counter(fragments: &[FileFragment], work: Work) -> Arc<dyn Fn(u64) + Send + Sync> {
+    let total = fragments
+        .iter()
+        .map(|fragment| fragment.fast_physical_rows().unwrap_or(0) as u64)
+        .sum();
+    let completed = AtomicU64::new(0);
+    Arc::new(move |rows| {
+        let before = completed.fetch_add(rows, Ordering::Relaxed);
+        work.report("backfill", before + rows, Some(total));
+    })
+}
+
+/// Commits what is staged; `None` when that changes nothing.
+async fn publish(newest: &Arc<Dataset>, staging: &Staging) -> Result<Option<Dataset>> {
+    let replacements: Vec<_> = staging
+        .files
+        .values()
+        .filter(|staged| is_touched(&staged.tally))
+        .map(|staged| staged.group.clone())
+        .collect();
+    if replacements.is_empty() {
+        return Ok(None);
+    }
+    let operation = Operation::DataReplacement { replacements };
+    let transaction = TransactionBuilder::new(newest.version_id(), operation).build();
+    let committed = CommitBuilder::new(newest.clone())
+        .with_skip_auto_cleanup(true)
+        .execute(transaction)
+        .await?;
+    Ok(Some(committed))
+}
+
+fn is_touched(tally: &Tally) -> bool {
+    tally.changed > 0
+}
+
+fn live_rows(fragment: &FileFragment) -> u64 {
+    fragment.fast_logical_rows().unwrap_or(0) as u64
+}

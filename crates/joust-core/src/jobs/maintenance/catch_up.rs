@@ -1,0 +1,93 @@
+//! Catch-up: indexes cover the rows that came after they were built.
+
+use std::sync::Arc;
+
+use lance::index::DatasetIndexExt;
+use lance_index::optimize::OptimizeOptions;
+
+use super::former_texts;
+use crate::error::{Code, Error, Result};
+use crate::index::{IndexDescription, Kind, Reporter};
+use crate::table::{ReadOptions, Table};
+use crate::text;
+use crate::work::OnProgress;
+
+/// Rounds that may lose against other writers.
+const ATTEMPTS: usize = 5;
+/// Parts of an index that searches may have to visit; then they are made one.
+const MOST_SEGMENTS: u64 = 8;
+
+/// Indexes that were brought up to date.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaughtUp {
+    pub indexes: Vec<String>,
+    /// `None` when there was nothing to do.
+    pub published_version: Option<u64>,
+}
+
+impl Table {
+    /// Adds the rows that they lack to all indexes, as parts of their own or, where there are many of
+    /// those, by merging them into one.
+    pub async fn catch_up(&self, on_progress: OnProgress) -> Result<CaughtUp> {
+        let mut done = CaughtUp::default();
+        let behind = self.list_indices(ReadOptions::default()).await?;
+        let mut memory = None;
+        for index in &behind {
+            if memory.is_none() && index.num_unindexed_rows > 0 {
+                memory = Some(self.memory_for_job(0, |_| {}).await);
+            }
+            if index.index_type == Kind::Text.name() {
+                if let Some(version) =
+                    text::catch_up(self, &index.name, self.caches()?.text(), &on_progress).await?
+                {
+                    done.published_version = Some(version);
+                    done.indexes.push(index.name.clone());
+                }
+                continue;
+            }
+            if index.num_unindexed_rows == 0 {
+                continue;
+            }
+            if let Some(version) = self.optimize(index, &on_progress).await? {
+                done.published_version = Some(version);
+                done.indexes.push(index.name.clone());
+            }
+        }
+        Ok(done)
+    }
+
+    async fn optimize(
+        &self,
+        index: &IndexDescription,
+        on_progress: &OnProgress,
+    ) -> Result<Option<u64>> {
+        for _ in 0..ATTEMPTS {
+            let (mut dataset, _version) = self.copy_of_newest().await?;
+            let before = dataset.version_id();
+            let is_text = index.index_type == Kind::Inverted.name();
+            let in_one = index.num_segments >= MOST_SEGMENTS
+                || is_text && former_texts::are_held(&dataset, &index.name).await?;
+            let options = match in_one {
+                true => OptimizeOptions::merge(index.num_segments as usize),
+                false => OptimizeOptions::append(),
+            };
+            let options = &options
+                .index_names(vec![index.name.clone()])
+                .progress(Arc::new(Reporter::new(on_progress.clone())));
+            let optimized = self
+                .handle()
+                .commit_lock
+                .change(dataset.optimize_indices(options));
+            match optimized.await.map_err(Error::from) {
+                Err(error) if error.code() == Code::ConcurrentModification => {}
+                Err(error) => return Err(error),
+                Ok(()) if dataset.version_id() == before => return Ok(None),
+                Ok(()) => return Ok(Some(self.committed(dataset))),
+            }
+        }
+        Err(Error::new(
+            Code::ConcurrentModification,
+            "other writers changed the table all the time; try again when they are done",
+        ))
+    }
+}

@@ -1,0 +1,233 @@
+//! Compaction: few large fragments in the place of many small ones, without rows that were deleted.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt};
+use lance::Dataset;
+use lance::dataset::index::DatasetIndexRemapperOptions;
+use lance::dataset::optimize::{
+    CompactionMetrics, CompactionOptions, CompactionPlan, RewriteResult, commit_compaction,
+    plan_compaction,
+};
+use lance_table::format::Fragment;
+
+use crate::error::{Code, Error, Result};
+use crate::table::{Table, live_rows};
+use crate::work::Work;
+
+/// Rounds that may lose against other writers before the compaction gives up.
+const ATTEMPTS: usize = 5;
+const CONCURRENCY: usize = 1;
+const MOST_CONCURRENCY: usize = 16;
+/// Updates and deletes wait while so much is rewritten that has lost against them before.
+const PRIORITY_BYTES: u64 = 64 << 20;
+/// Bytes that may be read ahead of a rewrite, at most: a quarter of a job's.
+const READ_AHEAD_BYTES: usize = 256 << 20;
+
+/// How to compact; what is absent is Lance's default.
+#[derive(Debug, Clone, Default)]
+pub struct Compact {
+    /// Fragments with fewer rows are put together until they have about so many.
+    pub target_rows_per_fragment: Option<usize>,
+    /// Fragments with at least so many rows stay as they are, unless too many of their rows are deleted.
+    /// Of the others all that are neighbours are put together, up to the target.
+    pub below: Option<u64>,
+    /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
+    pub deletion_threshold: Option<f32>,
+    /// Groups of fragments that are rewritten at the same time.
+    pub concurrency: Option<usize>,
+}
+
+/// A compaction that is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compacted {
+    pub source_version: u64,
+    /// `None` when there was nothing to do.
+    pub published_version: Option<u64>,
+    pub fragments_removed: u64,
+    pub fragments_added: u64,
+    pub files_removed: u64,
+    pub files_added: u64,
+}
+
+impl Table {
+    /// Compacts the table in one commit. Groups of fragments that others change meanwhile are left as
+    /// they are. Dropping the future leaves all as it was, unless the commit is under way.
+    pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
+        let table = self.begun().await?;
+        let memory = self
+            .memory_for_job(0, |stage| work.report(stage, 0, None))
+            .await;
+        let read_ahead = (memory.bytes() / 4).min(READ_AHEAD_BYTES) as u64;
+        let mut options = options(compact, read_ahead);
+        let changing = &self.handle().changing;
+        let mut has_priority = false;
+        for _ in 0..ATTEMPTS {
+            let turn = match has_priority {
+                true => Some(changing.lock().await),
+                false => None,
+            };
+            let source = table.newest().await?;
+            let source_version = source.version_id();
+            if let Some(below) = compact.below {
+                options.excluded_fragment_ids = excluded(&source, below, &options).await?;
+            }
+            let plan = plan_compaction(&source, &options).await?;
+            if plan.num_tasks() == 0 {
+                return Ok(Compacted {
+                    source_version,
+                    ..Compacted::default()
+                });
+            }
+            let rewritten = rewrite(&source, &plan, compact.concurrency, work).await?;
+            // Nobody changes rows between the last look at the groups and their commit.
+            let turn = match turn {
+                Some(turn) => turn,
+                None => changing.lock().await,
+            };
+            let committed = table.commit_unchanged(rewritten, &plan, work).await?;
+            drop(turn);
+            if let Some((version, metrics)) = committed {
+                return Ok(Compacted {
+                    source_version,
+                    published_version: Some(version),
+                    fragments_removed: metrics.fragments_removed as u64,
+                    fragments_added: metrics.fragments_added as u64,
+                    files_removed: metrics.files_removed as u64,
+                    files_added: metrics.files_added as u64,
+                });
+            }
+            // Where updates never pause they would undo the rewrite for ever.
+            has_priority = bytes(&plan).is_some_and(|bytes| bytes <= PRIORITY_BYTES);
+            // Smaller groups are rewritten sooner, and less is changed meanwhile.
+            if let Some(below) = compact.below {
+                let below = usize::try_from(below).unwrap_or(usize::MAX);
+                options.target_rows_per_fragment = options.target_rows_per_fragment.min(below);
+            }
+        }
+        Err(Error::new(
+            Code::ConcurrentModification,
+            "other writers changed the table all the time; try again when they are done",
+        ))
+    }
+
+    /// Commits the groups that are still as they were read. `None`: there is none, or another process
+    /// was faster.
+    async fn commit_unchanged(
+        &self,
+        rewritten: Vec<RewriteResult>,
+        plan: &CompactionPlan,
+        work: &Work,
+    ) -> Result<Option<(u64, CompactionMetrics)>> {
+        let (mut dataset, _version) = self.copy_of_newest().await?;
+        let (unchanged, late): (Vec<_>, Vec<_>) = rewritten
+            .into_iter()
+            .partition(|group| is_unchanged(&dataset, group));
+        let late: Vec<Fragment> = late
+            .into_iter()
+            .flat_map(|group| group.new_fragments)
+            .collect();
+        // What stays goes with old versions.
+        let _ = self.remove_files(&late).await;
+        if unchanged.is_empty() {
+            return Ok(None);
+        }
+        let remap = Arc::new(DatasetIndexRemapperOptions::default());
+        work.set_committing(true);
+        let commit = commit_compaction(&mut dataset, unchanged, remap, plan.options());
+        let committed = self.handle().commit_lock.commit(commit).await;
+        work.set_committing(false);
+        match committed.map_err(Error::from) {
+            Err(error) if error.code() == Code::ConcurrentModification => Ok(None),
+            Err(error) => Err(error),
+            Ok(metrics) => Ok(Some((self.committed(dataset), metrics))),
+        }
+    }
+}
+
+async fn rewrite(
+    source: &Dataset,
+    plan: &CompactionPlan,
+    concurrency: Option<usize>,
+    work: &Work,
+) -> Result<Vec<RewriteResult>> {
+    let total = plan.num_tasks() as u64;
+    let done = AtomicU64::new(0);
+    let concurrency = concurrency.unwrap_or(CONCURRENCY);
+    futures::stream::iter(plan.compaction_tasks())
+        .map(|task| {
+            let done = &done;
+            async move {
+                let result = task.execute(source).await?;
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                work.report("compact", done, Some(total));
+                Ok::<_, Error>(result)
+            }
+        })
+        .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY))
+        .try_collect()
+        .await
+}
+
+/// Whether the fragments that a group was made of hold the same rows in a version.
+fn is_unchanged(dataset: &Dataset, group: &RewriteResult) -> bool {
+    let fragments = &dataset.manifest().fragments;
+    let files = |fragment: &Fragment| -> Vec<String> {
+        let files = fragment.files.iter();
+        files.map(|file| file.path.clone()).collect()
+    };
+    group.original_fragments.iter().all(|read| {
+        fragments
+            .binary_search_by_key(&read.id, |own| own.id)
+            .is_ok_and(|place| {
+                let own = &fragments[place];
+                own.deletion_file == read.deletion_file
+                    && own.overlays == read.overlays
+                    && files(own) == files(read)
+            })
+    })
+}
+
+/// The fragments that have enough rows, few of them deleted, and few overlays.
+async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> Result<Vec<u32>> {
+    let mut excluded = Vec::new();
+    for fragment in source.get_fragments() {
+        let rows = live_rows(&fragment).await?;
+        let metadata = fragment.metadata();
+        let all = metadata.physical_rows.map_or(rows, |all| all as u64);
+        let deleted = (all - rows) as f32 / all.max(1) as f32;
+        let overlays = options.max_overlays_per_fragment;
+        if rows >= below
+            && deleted <= options.materialize_deletions_threshold
+            && overlays.is_none_or(|most| metadata.overlays.len() <= most)
+        {
+            excluded.push(fragment.id() as u32);
+        }
+    }
+    Ok(excluded)
+}
+
+/// Bytes of the files that will be rewritten, when they are known.
+fn bytes(plan: &CompactionPlan) -> Option<u64> {
+    let fragments = plan.compaction_tasks().flat_map(|own| own.task.fragments);
+    fragments
+        .flat_map(|fragment| fragment.files)
+        .map(|file| file.file_size_bytes.get().map(NonZero::get))
+        .sum()
+}
+
+fn options(compact: &Compact, read_ahead: u64) -> CompactionOptions {
+    let mut options = CompactionOptions {
+        io_buffer_size: Some(read_ahead),
+        ..CompactionOptions::default()
+    };
+    if let Some(rows) = compact.target_rows_per_fragment {
+        options.target_rows_per_fragment = rows;
+    }
+    if let Some(part) = compact.deletion_threshold {
+        options.materialize_deletions_threshold = part;
+    }
+    options
+}

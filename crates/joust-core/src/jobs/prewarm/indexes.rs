@@ -1,0 +1,44 @@
+//! Indexes, loaded as far as they fit.
+
+use std::sync::Arc;
+
+use lance::Dataset;
+use lance::index::DatasetIndexExt;
+
+use crate::error::Result;
+use crate::index::not_found;
+use crate::table::Table;
+use crate::text;
+
+impl Table {
+    /// Loads an index into the caches. Code 6 when there is none.
+    pub async fn prewarm_index(&self, name: &str) -> Result<()> {
+        let dataset = self.newest().await?;
+        self.load_index(&dataset, name).await?;
+        Ok(())
+    }
+
+    /// False for an index of a kind that can't be loaded ahead.
+    pub(super) async fn load_index(&self, dataset: &Arc<Dataset>, name: &str) -> Result<bool> {
+        let caches = self.caches()?;
+        if text::prewarm(dataset, name, caches.text()).await? {
+            return Ok(true);
+        }
+        let segments = dataset.load_indices_by_name(name).await?;
+        let Some(first) = segments.first() else {
+            return Err(not_found(name));
+        };
+        match dataset.prewarm_index(name).await {
+            Err(lance::Error::NotSupported { .. }) => return Ok(false),
+            loaded => loaded?,
+        }
+        // Searches keep it open beside Lance's parts of it.
+        let field = first.fields.first().filter(|_| caches.rows().is_on());
+        if let Some(field) = field
+            && let Ok(column) = dataset.schema().field_path(*field)
+        {
+            caches.vectors().index(dataset, &column, *field).await?;
+        }
+        Ok(true)
+    }
+}

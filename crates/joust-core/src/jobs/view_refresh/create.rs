@@ -1,0 +1,71 @@
+//! Create a view: an empty table that knows its query.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::stream;
+use lance::Dataset;
+
+use super::{NamedTable, NewView, Source, ViewDefinition, query, schema};
+use crate::error::{Code, Error, Result};
+use crate::planning::planned;
+use crate::sql::session;
+use crate::table::Table;
+
+impl Table {
+    /// Creates a view without rows at this address; the version that this made. The query is planned to
+    /// its end, so that what it could never do is refused here. An existing table is code 5.
+    pub async fn create_view(&self, view: &NewView) -> Result<u64> {
+        match self.newest().await {
+            Ok(_) => {
+                return Err(Error::new(
+                    Code::TableAlreadyExists,
+                    "the table already exists",
+                ));
+            }
+            Err(error) if error.code() == Code::TableNotFound => {}
+            Err(error) => return Err(error),
+        }
+        let mut tables = Vec::with_capacity(view.sources.len());
+        for source in &view.sources {
+            tables.push((source.name.clone(), source.open(self.tables()).await?));
+        }
+        let plan = planned(fields(view.sql.clone(), tables, view.schema.clone()));
+        let fields = self.tables().query_deadline().spend(plan).await?;
+        let metadata = definition(view).metadata()?;
+        let schema = Arc::new(fields.with_metadata(metadata));
+        let rows = Box::pin(RecordBatchStreamAdapter::new(schema, stream::empty()));
+        let staged = self.stage_new(rows).await?;
+        Ok(self.commit_new(staged).await?.version)
+    }
+
+    /// What the view at this address is made of; code 19 when it is none.
+    pub async fn view(&self) -> Result<ViewDefinition> {
+        ViewDefinition::of(self.newest().await?.as_ref())
+    }
+}
+
+fn definition(view: &NewView) -> ViewDefinition {
+    let named = |source: &Source| NamedTable {
+        name: source.name.clone(),
+        table: source.table.clone(),
+    };
+    ViewDefinition {
+        sql: view.sql.clone(),
+        tables: view.sources.iter().map(named).collect(),
+    }
+}
+
+/// Plans a view's query to its end: the view's fields.
+async fn fields(
+    sql: String,
+    tables: Vec<(Vec<String>, Arc<Dataset>)>,
+    declared: Option<Vec<u8>>,
+) -> Result<Schema> {
+    let context = session::for_planning()?;
+    let plan = query::plan(&context, &sql, &tables).await?;
+    let fields = schema::stored(plan.schema().as_arrow(), declared.as_deref())?;
+    plan.create_physical_plan().await.map_err(Error::of_input)?;
+    Ok(fields)
+}

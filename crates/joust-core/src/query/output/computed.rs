@@ -1,0 +1,82 @@
+//! Expressions over a text's score, which the table does not know.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::physical_plan::PhysicalExpr;
+use lance::Dataset;
+use lance_datafusion::planner::Planner;
+
+use super::SCORE;
+use crate::error::{Error, Result};
+
+/// An expression over the score and columns of the table, by their names in it.
+pub struct Computed {
+    expression: Arc<dyn PhysicalExpr>,
+    inputs: Vec<(Field, usize)>,
+}
+
+impl Computed {
+    /// `take` takes a column from the table and tells its place among those that are.
+    pub fn new(
+        dataset: &Dataset,
+        sql: &str,
+        mut take: impl FnMut(String) -> usize,
+    ) -> Result<Self> {
+        let table = Schema::from(dataset.schema());
+        let own = table.fields().iter();
+        let mut fields: Vec<Field> = own
+            .filter(|field| field.name() != SCORE)
+            .map(|field| (**field).clone())
+            .collect();
+        fields.push(score_field());
+        let all = Arc::new(Schema::new(fields));
+        let planner = Planner::new(all.clone());
+        let expression = planner
+            .parse_expr(sql)
+            .and_then(|expression| planner.optimize_expr(expression))
+            .map_err(Error::of_input)?;
+        let mut inputs = Vec::new();
+        let mut used = vec![score_field()];
+        for path in Planner::column_names_in_expr(&expression) {
+            let name = path.split('.').next().unwrap_or_default();
+            let known = all
+                .field_with_name(&path)
+                .or_else(|_| all.field_with_name(name));
+            let Ok(field) = known.cloned() else { continue };
+            if used.iter().any(|own| own.name() == field.name()) {
+                continue;
+            }
+            let sql = lance_core::datatypes::format_field_path(&[field.name().as_str()]);
+            inputs.push((field.clone(), take(sql)));
+            used.push(field);
+        }
+        let planner = Planner::new(Arc::new(Schema::new(used)));
+        let expression = planner
+            .create_physical_expr(&expression)
+            .map_err(Error::of_input)?;
+        Ok(Self { expression, inputs })
+    }
+
+    pub fn evaluate(&self, taken: &[ArrayRef], score: &ArrayRef) -> Result<ArrayRef> {
+        let mut fields = vec![score_field()];
+        let mut columns = vec![score.clone()];
+        for (field, index) in &self.inputs {
+            let column = taken[*index].clone();
+            fields.push(field.clone().with_data_type(column.data_type().clone()));
+            columns.push(column);
+        }
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+        let computed = self
+            .expression
+            .evaluate(&batch)
+            .and_then(|value| value.into_array(batch.num_rows()))
+            .map_err(|error| Error::of_input(lance::Error::from(error)))?;
+        Ok(computed)
+    }
+}
+
+fn score_field() -> Field {
+    Field::new(SCORE, DataType::Float32, true)
+}

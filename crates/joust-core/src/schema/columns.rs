@@ -1,0 +1,36 @@
+//! Columns by their names.
+
+use lance::Dataset;
+use lance_core::datatypes::format_field_path;
+
+use crate::error::{Code, Error, Result};
+use crate::names::short;
+
+/// The path of a column in the schema's own spelling, quoted where SQL would misread it; the case of
+/// letters does not matter to clients.
+pub fn canonical_column(dataset: &Dataset, path: &str) -> Result<String> {
+    let fields = dataset
+        .schema()
+        .resolve_case_insensitive(path)
+        .ok_or_else(|| unknown_column(dataset, path))?;
+    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    Ok(format_field_path(&names))
+}
+
+/// Lists the columns of the table.
+pub fn unknown_column(dataset: &Dataset, name: &str) -> Error {
+    let known: Vec<&str> = dataset
+        .schema()
+        .fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .collect();
+    let name = short(name);
+    Error::new(
+        Code::TableColumnNotFound,
+        format!(
+            "there is no column `{name}`; the table has {}",
+            known.join(", ")
+        ),
+    )
+}

@@ -1,0 +1,98 @@
+//! A view's definition in the metadata of its own schema, where other Lance tools look for it.
+
+use std::collections::HashMap;
+
+use arrow::datatypes::Schema;
+use lance::Dataset;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Code, Error, Result};
+
+/// Key of the definition: `{"format": 1, "kind": "query", "query": SQL}`.
+const DEFINITION: &str = "mv.definition";
+/// Key of the tables that the SQL's names stand for, a JSON list.
+const TABLES: &str = "joust.view.tables";
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    format: u32,
+    kind: String,
+    query: String,
+}
+
+/// What a view is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewDefinition {
+    pub sql: String,
+    pub tables: Vec<NamedTable>,
+}
+
+/// A table name in a view's SQL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedTable {
+    /// As the query has it, in parts.
+    pub name: Vec<String>,
+    /// The identifier it stands for.
+    pub table: Vec<String>,
+}
+
+impl ViewDefinition {
+    /// The definition as schema metadata.
+    pub fn metadata(&self) -> Result<HashMap<String, String>> {
+        let stored = Stored {
+            format: FORMAT,
+            kind: "query".to_string(),
+            query: self.sql.clone(),
+        };
+        let text = |value: serde_json::Result<String>| {
+            value.map_err(|error| Error::internal("the definition can't be stored", error))
+        };
+        Ok(HashMap::from([
+            (DEFINITION.into(), text(serde_json::to_string(&stored))?),
+            (TABLES.into(), text(serde_json::to_string(&self.tables))?),
+        ]))
+    }
+
+    /// The definition of a view; code 19 for a table that is none, or none of this server's making.
+    pub fn of(dataset: &Dataset) -> Result<Self> {
+        let metadata = &dataset.schema().metadata;
+        let refused = |message: &str| Error::new(Code::InvalidTableState, message);
+        let (Some(definition), Some(tables)) = (metadata.get(DEFINITION), metadata.get(TABLES))
+        else {
+            return Err(refused(match metadata.contains_key(DEFINITION) {
+                true => "the view was made by another tool: refresh it there",
+                false => "the table is not a materialized view: only views can be refreshed",
+            }));
+        };
+        let stored: Option<Stored> = serde_json::from_str(definition).ok();
+        let stored = stored
+            .filter(|stored| stored.format <= FORMAT)
+            .ok_or_else(|| refused("the view's definition is in a format that is not known"))?;
+        Ok(Self {
+            sql: stored.query,
+            tables: serde_json::from_str(tables)
+                .map_err(|_| refused("the view's list of tables can't be read"))?,
+        })
+    }
+}
+
+/// A schema without a view's definition: rows that were read from a view bring it along, and make no
+/// view of the table that they are written to.
+pub fn without_definition(mut schema: Schema) -> Schema {
+    schema.metadata.remove(DEFINITION);
+    schema.metadata.remove(TABLES);
+    schema
+}
+
+/// Refuses a change of a view by anything but its refresh.
+pub fn check_not_view(dataset: &Dataset) -> Result<()> {
+    if !dataset.schema().metadata.contains_key(TABLES) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::InvalidTableState,
+        "the table is a materialized view, which only its refresh changes: change the tables that it \
+         reads, or drop it",
+    ))
+}

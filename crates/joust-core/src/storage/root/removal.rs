@@ -1,0 +1,245 @@
+//! Removes tables: what Lance and joust made for them, and nothing else that is beside it.
+
+use std::fs::{read_dir, remove_dir, remove_dir_all, remove_file, symlink_metadata};
+use std::io::ErrorKind;
+use std::path::Path as LocalPath;
+
+use futures::future::try_join_all;
+use lance_io::object_store::ObjectStore;
+use object_store::path::Path;
+
+use super::links::{Links, Passed, is_absence};
+use super::{Sessions, StorageOptions, local_path, store};
+use crate::blocking_executor::step;
+use crate::error::Result;
+
+/// Where manifests are.
+pub(crate) const VERSIONS: &str = "_versions";
+/// Lance's directories of a branch, the main one among them.
+pub(crate) const BRANCH_DIRECTORIES: &[&str] = &[
+    VERSIONS,
+    "data",
+    "_deletions",
+    "_indices",
+    "_transactions",
+    "_blobs",
+    "_fri",
+    "_mem_wal",
+];
+/// What else a table's directory holds: tags and branches, payloads of functions, and the marks that Lance's
+/// directory namespace leaves.
+const TABLE_ENTRIES: &[&str] = &[
+    "_refs",
+    "tree",
+    "_udfs",
+    ".lance-reserved",
+    ".lance-deregistered",
+];
+/// A file that appears while a directory is emptied keeps it from going.
+const TRIES: usize = 3;
+
+fn is_own(name: &str) -> bool {
+    BRANCH_DIRECTORIES.contains(&name) || TABLE_ENTRIES.contains(&name)
+}
+
+/// Removes a table's own entries, then its directory if nothing is left in it; succeeds when there is
+/// nothing. A link at the location is removed and not followed, and behind a link above it nothing is
+/// removed. The names of what stays.
+pub(crate) async fn remove(
+    sessions: &Sessions,
+    links: &Links,
+    location: &str,
+    storage_options: StorageOptions,
+) -> Result<Vec<String>> {
+    let (store, base) = store(sessions, location, storage_options).await?;
+    let Some(place) = local_path(location) else {
+        return remove_remote(&store, &base).await;
+    };
+    let (place, passed) = (place.to_path_buf(), links.passed(place)?);
+    let left = step(move || match passed {
+        Some(Passed::Above) => names(&place),
+        _ => remove_local(&place),
+    });
+    let left = left.await?;
+    // Of the directory too, where it stays.
+    let durability = sessions.durability();
+    durability.removed(location, &base.join(VERSIONS)).await?;
+    Ok(left)
+}
+
+/// What is in a directory; nothing where there is none.
+fn names(directory: &LocalPath) -> std::io::Result<Vec<String>> {
+    let entries = match read_dir(directory) {
+        Err(error) if is_absence(&error) => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    names.collect()
+}
+
+fn remove_local(place: &LocalPath) -> std::io::Result<Vec<String>> {
+    for attempt in 1..=TRIES {
+        match symlink_metadata(place) {
+            Err(error) if is_absence(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+            Ok(metadata) if metadata.is_symlink() => {
+                remove_link(place)?;
+                return Ok(Vec::new());
+            }
+            Ok(metadata) if !metadata.is_dir() => {
+                let name = place.file_name().unwrap_or_default();
+                return Ok(vec![name.to_string_lossy().into_owned()]);
+            }
+            Ok(_) => {}
+        }
+        match empty(place) {
+            Ok(left) if left.is_empty() => match remove_dir(place) {
+                Ok(()) => return Ok(left),
+                Err(error) if is_absence(&error) => return Ok(left),
+                Err(error) if attempt == TRIES => return Err(error),
+                Err(_) => {}
+            },
+            Ok(left) => return Ok(left),
+            Err(error) if attempt == TRIES => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Removes a table's own entries; the names of the others.
+fn empty(directory: &LocalPath) -> std::io::Result<Vec<String>> {
+    let (mut own, left): (Vec<_>, Vec<_>) =
+        names(directory)?.into_iter().partition(|name| is_own(name));
+    // Without versions no reader takes the rest for a table meanwhile.
+    own.sort_by_key(|name| name != VERSIONS);
+    for name in own {
+        let entry = directory.join(name);
+        let removed = match symlink_metadata(&entry) {
+            Ok(metadata) if metadata.is_dir() => remove_dir_all(&entry),
+            Ok(metadata) if metadata.is_symlink() => remove_link(&entry),
+            Ok(_) => remove_file(&entry),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(left)
+}
+
+/// On Windows a link to a directory is removed as a directory is.
+fn remove_link(link: &LocalPath) -> std::io::Result<()> {
+    match remove_file(link) {
+        Err(_) if cfg!(windows) => remove_dir(link),
+        removed => removed,
+    }
+}
+
+async fn remove_remote(store: &ObjectStore, base: &Path) -> Result<Vec<String>> {
+    let listed = match store.list_with_delimiter(Some(base)).await {
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        listed => listed?,
+    };
+    let objects = listed.objects.into_iter().map(|object| object.location);
+    let (mut own, left): (Vec<_>, Vec<_>) = listed
+        .common_prefixes
+        .into_iter()
+        .map(|directory| (directory, true))
+        .chain(objects.map(|object| (object, false)))
+        .partition(|(path, _)| path.filename().is_some_and(is_own));
+    let remove = async |(path, is_directory): &(Path, bool)| match is_directory {
+        true => remove_all(store, path).await,
+        false => match store.delete(path).await {
+            Err(error) if !error.is_not_found() => Err(error.into()),
+            _ => Ok(()),
+        },
+    };
+    // Without versions no reader takes the rest for a table meanwhile.
+    own.sort_by_key(|(path, _)| path.filename() != Some(VERSIONS));
+    if let Some((first, rest)) = own.split_first() {
+        remove(first).await?;
+        try_join_all(rest.iter().map(remove)).await?;
+    }
+    let left = left.iter().filter_map(|(path, _)| path.filename());
+    Ok(left.map(str::to_string).collect())
+}
+
+/// Removes everything under a path; succeeds when there is nothing.
+pub(crate) async fn remove_all(store: &ObjectStore, path: &Path) -> Result<()> {
+    for attempt in 1..=TRIES {
+        match store.remove_dir_all(path.clone()).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) if attempt == TRIES => return Err(error.into()),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::{create_dir_all, write};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_loses_the_tables_entries_and_keeps_all_others() {
+        let place = tempfile::tempdir().unwrap();
+        let table = place.path().join("t.lance");
+        for name in BRANCH_DIRECTORIES.iter().chain(TABLE_ENTRIES) {
+            create_dir_all(table.join(name)).unwrap();
+            write(table.join(name).join("file"), b"").unwrap();
+        }
+        write(table.join("notes.txt"), b"mine").unwrap();
+        create_dir_all(table.join("nested.lance/_versions")).unwrap();
+        let mut left = remove_local(&table).unwrap();
+        left.sort();
+        assert_eq!(left, ["nested.lance", "notes.txt"]);
+        let mut there = names(&table).unwrap();
+        there.sort();
+        assert_eq!(there, left);
+        assert!(table.join("nested.lance/_versions").is_dir());
+    }
+
+    #[test]
+    fn a_table_without_other_entries_leaves_no_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let table = place.path().join("t.lance");
+        create_dir_all(table.join("_versions")).unwrap();
+        write(table.join(".lance-reserved"), b"").unwrap();
+        assert!(remove_local(&table).unwrap().is_empty());
+        assert!(!table.exists());
+        assert!(remove_local(&table).unwrap().is_empty());
+    }
+
+    #[test]
+    fn links_are_removed_and_what_they_lead_to_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let real = place.path().join("real");
+        create_dir_all(real.join("data")).unwrap();
+        write(real.join("data/rows.lance"), b"").unwrap();
+        let table = place.path().join("t.lance");
+        create_dir_all(table.join("_versions")).unwrap();
+        symlink(real.join("data"), table.join("data")).unwrap();
+        assert!(remove_local(&table).unwrap().is_empty());
+        let link = place.path().join("link.lance");
+        symlink(&real, &link).unwrap();
+        assert!(remove_local(&link).unwrap().is_empty());
+        assert!(!table.exists());
+        assert!(link.symlink_metadata().is_err());
+        assert!(real.join("data/rows.lance").is_file());
+    }
+
+    #[test]
+    fn a_file_at_the_location_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("t.lance");
+        write(&file, b"mine").unwrap();
+        assert_eq!(remove_local(&file).unwrap(), ["t.lance"]);
+        assert!(file.is_file());
+    }
+}

@@ -1,0 +1,88 @@
+//! Whether the commit of a write in several parts was made.
+//!
+//! The commit's transaction has the write's id, and tells as long as its version is there. Once that is
+//! cleaned up, what is known are the data files of the parts: no other commit names them, so a version that
+//! does came after it.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+use super::multipart::read;
+use super::{ReadOptions, Table};
+use crate::error::{Code, Error, Result};
+
+impl Table {
+    /// The version that the commit of a write made, if it was made; `began`: the version that the write's
+    /// parts were written against; `parts`: the [contents](super::Part::contents) of each. Where the version
+    /// is cleaned up it is the oldest that has the rows.
+    ///
+    /// Code 14 when versions that would tell are cleaned up and no other one has files of the write.
+    pub async fn committed_parts(
+        &self,
+        id: &str,
+        began: u64,
+        parts: &[Vec<u8>],
+    ) -> Result<Option<u64>> {
+        let dataset = self.newest().await?;
+        let since = began + 1..=dataset.version_id();
+        let mut is_certain = true;
+        for version in since.clone().rev() {
+            match dataset.read_transaction_by_version(version).await {
+                Ok(Some(transaction)) if transaction.uuid == id => return Ok(Some(version)),
+                Ok(_) => {}
+                Err(error) if is_gone(&error) => is_certain = false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if is_certain {
+            return Ok(None);
+        }
+        match self.first_with(parts, since).await? {
+            None => Err(nobody_knows()),
+            version => Ok(version),
+        }
+    }
+
+    /// The oldest of these versions that names a data file of the parts.
+    async fn first_with(
+        &self,
+        parts: &[Vec<u8>],
+        among: RangeInclusive<u64>,
+    ) -> Result<Option<u64>> {
+        let mut files = HashSet::new();
+        for part in parts {
+            let (_, fragments) = read(part)?;
+            let written = fragments.into_iter().flat_map(|fragment| fragment.files);
+            files.extend(written.map(|file| file.path));
+        }
+        let versions = self.list_versions().await?.into_iter();
+        for version in versions.map(|found| found.version) {
+            if !among.contains(&version) {
+                continue;
+            }
+            let dataset = match self.dataset(ReadOptions::at(version)).await {
+                // Cleaned up a moment ago.
+                Err(error) if error.code() == Code::TableVersionNotFound => continue,
+                found => found?,
+            };
+            let mut fragments = dataset.manifest().fragments.iter();
+            if fragments.any(|own| own.files.iter().any(|file| files.contains(&file.path))) {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_gone(error: &lance::Error) -> bool {
+    use lance::Error as L;
+    matches!(error, L::VersionNotFound { .. } | L::DatasetNotFound { .. }) || error.is_not_found()
+}
+
+fn nobody_knows() -> Error {
+    Error::new(
+        Code::ConcurrentModification,
+        "the versions that would tell whether the write took effect are cleaned up, and none of the others \
+         has files of it: look at the table, and send what is missing in a new upload",
+    )
+}

@@ -1,0 +1,290 @@
+//! The open tables of an engine, and what they share.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::outrun::Outrun;
+use super::version_pins::{Place, VersionPins};
+use super::{Handle, Table};
+use crate::commit::Branches;
+use crate::deadline::Deadline;
+use crate::ipc::{self, Upload, UploadReader};
+use crate::lease::Lease;
+use crate::memory::Memory;
+use crate::storage::root::Links;
+use crate::storage::{Sessions, StorageOptions};
+
+/// Locations whose table incarnation is remembered.
+const MOST_INCARNATIONS: usize = 100_000;
+
+/// Limits on open tables and on work on them.
+pub(crate) struct Limits {
+    /// How long a handle on a remote store may answer without asking the store for a newer version.
+    pub staleness: Duration,
+    /// Tables that stay open; the least recently used are closed beyond that.
+    pub open_tables: usize,
+    /// How long the engine works for a query; `None`: without a limit.
+    pub query_timeout: Option<Duration>,
+    /// The same for the refresh of a view, without the time that it waits for memory.
+    pub view_timeout: Option<Duration>,
+    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
+    pub view_disk_bytes: u64,
+}
+
+/// Opens tables. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Tables {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    limits: Limits,
+    sessions: Arc<Sessions>,
+    memory: Memory,
+    /// Shared state of the layers above, which this layer does not look into.
+    attachment: Box<dyn Any + Send + Sync>,
+    handles: Mutex<HashMap<Address, Arc<Handle>>>,
+    /// By location.
+    branches: Mutex<HashMap<String, Weak<Branches>>>,
+    /// Which table incarnation has its files at a location, as far as callers have said.
+    incarnations: Mutex<HashMap<String, String>>,
+    /// Here and not in the handles: a table may have several handles one after the other.
+    pins: VersionPins,
+    outrun: Outrun,
+    links: Arc<Links>,
+    lease: Lease,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Address {
+    location: String,
+    branch: Option<String>,
+    storage_options: Vec<(String, String)>,
+}
+
+impl Tables {
+    pub(crate) fn new(
+        limits: Limits,
+        sessions: Sessions,
+        memory: Memory,
+        links: Links,
+        attachment: impl Any + Send + Sync,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                limits,
+                sessions: Arc::new(sessions),
+                memory,
+                attachment: Box::new(attachment),
+                handles: Mutex::default(),
+                branches: Mutex::default(),
+                incarnations: Mutex::default(),
+                pins: VersionPins::default(),
+                outrun: Outrun::default(),
+                links: Arc::new(links),
+                lease: Lease::default(),
+            }),
+        }
+    }
+
+    /// The table at a location (a path or URI), whether or not it exists. Touches no storage.
+    pub fn table(&self, location: &str, storage_options: StorageOptions) -> Table {
+        self.branch(location, storage_options, None)
+    }
+
+    /// As [`Self::table`], for one of several tables that exist at a location one after the other.
+    /// `incarnation` identifies it: what is cached of another one there is dropped first.
+    pub fn table_of(
+        &self,
+        incarnation: &str,
+        location: &str,
+        storage_options: StorageOptions,
+    ) -> Table {
+        let mut incarnations = self.shared.incarnations.lock();
+        if incarnations
+            .get(location)
+            .is_none_or(|known| known != incarnation)
+        {
+            // A table whose entry is dropped here is opened once more than necessary.
+            if incarnations.len() >= MOST_INCARNATIONS {
+                incarnations.clear();
+            }
+            incarnations.insert(location.to_string(), incarnation.to_string());
+            self.shared.close(location);
+        }
+        drop(incarnations);
+        self.table(location, storage_options)
+    }
+
+    /// A branch of the table at a location; `None` is the main branch.
+    pub(crate) fn branch(
+        &self,
+        location: &str,
+        storage_options: StorageOptions,
+        branch: Option<&str>,
+    ) -> Table {
+        let branch = branch.filter(|branch| !matches!(*branch, "" | "main"));
+        let mut key: Vec<_> = storage_options.clone().into_iter().collect();
+        key.sort_unstable();
+        let address = Address {
+            location: location.to_string(),
+            branch: branch.map(str::to_string),
+            storage_options: key,
+        };
+        let mut handles = self.shared.handles.lock();
+        let handle = handles.entry(address).or_insert_with(|| {
+            Arc::new(Handle::new(
+                Place {
+                    location: location.to_string(),
+                    branch: branch.map(str::to_string),
+                },
+                storage_options,
+                self.shared.sessions.clone(),
+                self.shared.limits.staleness,
+                self.shared.branches(location),
+                self.shared.pins.clone(),
+                self.shared.links.clone(),
+            ))
+        });
+        let handle = handle.clone();
+        self.shared.close_idle(&mut handles, &handle);
+        Table::new(handle, self.clone())
+    }
+
+    /// The state that the layers above have attached, if it is of that type.
+    pub(crate) fn attachment<T: Any>(&self) -> Option<&T> {
+        self.shared.attachment.downcast_ref()
+    }
+
+    /// Requests and jobs reserve their memory here.
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.shared.sessions
+    }
+
+    pub(crate) fn links(&self) -> &Links {
+        &self.shared.links
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.shared.lease
+    }
+
+    /// For the work of a query.
+    pub(crate) fn query_deadline(&self) -> Deadline {
+        Deadline::new(self.shared.limits.query_timeout, "query-timeout")
+    }
+
+    /// For the work of a view's refresh.
+    pub(crate) fn view_deadline(&self) -> Deadline {
+        Deadline::new(self.shared.limits.view_timeout, "view-timeout")
+    }
+
+    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
+    pub(crate) fn view_disk(&self) -> u64 {
+        self.shared.limits.view_disk_bytes
+    }
+
+    /// Pins on old versions, and removals of versions.
+    pub(crate) fn pins(&self) -> &VersionPins {
+        &self.shared.pins
+    }
+
+    /// Changes that lose to other processes.
+    pub(crate) fn outrun(&self) -> &Outrun {
+        &self.shared.outrun
+    }
+
+    /// The branches with a change that loses to other processes: the incarnation of the table, as
+    /// [`table_of`](Self::table_of) was given it, and the branch.
+    pub(crate) fn outrun_branches(&self) -> Vec<(String, Option<String>)> {
+        let places = self.shared.outrun.places();
+        let incarnations = self.shared.incarnations.lock();
+        let known = places
+            .into_iter()
+            .filter_map(|place| Some((incarnations.get(&place.location)?.clone(), place.branch)));
+        known.collect()
+    }
+
+    /// The two ends of an upload: see [`ipc::upload`].
+    pub fn upload(&self) -> (Upload, UploadReader) {
+        ipc::upload(self.memory())
+    }
+
+    /// An upload whose body is complete.
+    pub fn whole_upload(&self, body: &[u8]) -> UploadReader {
+        let (upload, reader) = self.upload();
+        // The result tells whether more may be pushed: nothing more is.
+        upload.push(body);
+        upload.finish();
+        reader
+    }
+
+    /// Closes the other handles on a table's branch, with other storage options: one may be open at an old
+    /// version that nothing reads.
+    pub(crate) fn close_others(&self, own: &Handle) {
+        let handles = self.shared.handles.lock();
+        let others = handles.values().filter(|other| other.is_beside(own));
+        others.for_each(|other| other.close());
+    }
+
+    /// Closes a table and all its branches, and drops what is cached of the files there.
+    pub(crate) fn close_table(&self, location: &str) {
+        self.shared.incarnations.lock().remove(location);
+        self.shared.close(location);
+    }
+}
+
+impl Shared {
+    /// The branches of the table at a location, shared by all handles on it.
+    fn branches(&self, location: &str) -> Arc<Branches> {
+        let mut known = self.branches.lock();
+        if let Some(branches) = known.get(location).and_then(Weak::upgrade) {
+            return branches;
+        }
+        // Only when the map would grow: most entries are of tables that are open.
+        if known.len() == known.capacity() {
+            known.retain(|_, branches| branches.strong_count() > 0);
+        }
+        let branches = Arc::default();
+        known.insert(location.to_string(), Arc::downgrade(&branches));
+        branches
+    }
+
+    fn close(&self, location: &str) {
+        self.handles.lock().retain(|address, handle| {
+            let other = address.location != location;
+            if !other {
+                handle.close();
+            }
+            other
+        });
+    }
+
+    /// Closes the least recently used tables when too many are open: a tenth at a time, so that the cost is
+    /// spread over many calls.
+    fn close_idle(&self, handles: &mut HashMap<Address, Arc<Handle>>, keep: &Arc<Handle>) {
+        let limit = self.limits.open_tables.max(1);
+        if handles.len() <= limit + limit / 10 {
+            return;
+        }
+        let mut ages: Vec<u64> = handles.values().map(|handle| handle.last_used()).collect();
+        let surplus = handles.len() - limit;
+        let (_, threshold, _) = ages.select_nth_unstable(surplus);
+        let threshold = *threshold;
+        handles.retain(|_, handle| {
+            let stays = handle.last_used() >= threshold || Arc::ptr_eq(handle, keep);
+            if !stays {
+                handle.close();
+            }
+            stays
+        });
+    }
+}

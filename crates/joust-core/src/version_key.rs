@@ -1,0 +1,24 @@
+//! Which version of which table something was learnt from.
+
+use lance::Dataset;
+
+/// One version of one branch of one table, also after another table took its place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct VersionKey {
+    uri: String,
+    branch: Option<String>,
+    version: u64,
+    committed_nanos: u128,
+}
+
+impl VersionKey {
+    pub fn of(dataset: &Dataset) -> Self {
+        let manifest = dataset.manifest();
+        Self {
+            uri: dataset.uri().to_string(),
+            branch: manifest.branch.clone(),
+            version: manifest.version,
+            committed_nanos: manifest.timestamp_nanos,
+        }
+    }
+}

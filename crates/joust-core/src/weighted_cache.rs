@@ -1,0 +1,237 @@
+//! Things that are made once and kept while there is room.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use crate::error::Result;
+
+/// Values by key, up to a total weight; the least recently used go first. Of several callers that
+/// want the same missing value one makes it and the others wait for it.
+pub struct WeightedCache<K, V> {
+    slots: Mutex<Slots<K, V>>,
+    capacity: usize,
+}
+
+struct Slots<K, V> {
+    by_key: HashMap<K, Slot<V>>,
+    weight: usize,
+    clock: u64,
+}
+
+struct Slot<V> {
+    cell: Arc<OnceCell<V>>,
+    /// 0 while the value is being made.
+    weight: usize,
+    used: u64,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            slots: Mutex::new(Slots {
+                by_key: HashMap::new(),
+                weight: 0,
+                clock: 0,
+            }),
+            capacity,
+        }
+    }
+
+    /// The total weight.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The value of a key; `make` gives it with its weight, which counts besides a fixed one.
+    pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
+        let cell = self.cell(key);
+        if let Some(value) = cell.get() {
+            return Ok(value.clone());
+        }
+        // Boxed, so that who finds the value carries nothing of what making it takes.
+        Box::pin(async {
+            let making = Making {
+                memo: self,
+                key,
+                cell,
+            };
+            let mut made = None;
+            let value = making
+                .cell
+                .get_or_try_init(|| async {
+                    let (value, weight) = make().await?;
+                    made = Some(weight);
+                    Ok::<_, crate::Error>(value)
+                })
+                .await?
+                .clone();
+            if let Some(weight) = made {
+                self.weigh(key, &making.cell, weight);
+            }
+            Ok(value)
+        })
+        .await
+    }
+
+    /// The value, if it is there.
+    pub fn peek(&self, key: &K) -> Option<V> {
+        let mut slots = self.slots.lock();
+        slots.clock += 1;
+        let now = slots.clock;
+        let slot = slots.by_key.get_mut(key)?;
+        slot.used = now;
+        slot.cell.get().cloned()
+    }
+
+    fn cell(&self, key: &K) -> Arc<OnceCell<V>> {
+        let mut slots = self.slots.lock();
+        slots.clock += 1;
+        let now = slots.clock;
+        if let Some(slot) = slots.by_key.get_mut(key) {
+            slot.used = now;
+            return slot.cell.clone();
+        }
+        let cell = Arc::new(OnceCell::new());
+        let slot = Slot {
+            cell: cell.clone(),
+            weight: 0,
+            used: now,
+        };
+        slots.by_key.insert(key.clone(), slot);
+        cell
+    }
+
+    fn weigh(&self, key: &K, cell: &Arc<OnceCell<V>>, weight: usize) {
+        /// What an entry takes besides its value.
+        const FIXED: usize = 256;
+        let mut slots = self.slots.lock();
+        // The slot may have been evicted, and another made, while the value was being made.
+        let Some(slot) = slots
+            .by_key
+            .get_mut(key)
+            .filter(|slot| Arc::ptr_eq(&slot.cell, cell))
+        else {
+            return;
+        };
+        slot.weight = weight + FIXED;
+        slots.weight += weight + FIXED;
+        while slots.weight > self.capacity && slots.by_key.len() > 1 {
+            let oldest = slots
+                .by_key
+                .iter()
+                .filter(|(_, slot)| slot.weight > 0)
+                .min_by_key(|(_, slot)| slot.used)
+                .map(|(key, _)| key.clone());
+            let Some(slot) = oldest.and_then(|key| slots.by_key.remove(&key)) else {
+                return;
+            };
+            slots.weight -= slot.weight;
+        }
+    }
+}
+
+/// Somebody who makes a value, or waits for it.
+struct Making<'a, K: Eq + Hash, V> {
+    memo: &'a WeightedCache<K, V>,
+    key: &'a K,
+    cell: Arc<OnceCell<V>>,
+}
+
+impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
+    /// What could not be made takes no place: nothing would ever evict it.
+    fn drop(&mut self) {
+        let cell = std::mem::take(&mut self.cell);
+        let mut slots = self.memo.slots.lock();
+        let Some(slot) = slots.by_key.get(self.key) else {
+            return;
+        };
+        let is_its_own = Arc::ptr_eq(&slot.cell, &cell);
+        // While the slots are locked, so that the last of several sees that it is the last.
+        drop(cell);
+        if is_its_own && !slot.cell.initialized() && Arc::strong_count(&slot.cell) == 1 {
+            slots.by_key.remove(self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn block<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+
+    #[test]
+    fn a_value_is_made_once() {
+        let memo = WeightedCache::new(10_000);
+        let made = AtomicUsize::new(0);
+        let get = || {
+            memo.get(&1, async || {
+                made.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                Ok(("one", 0))
+            })
+        };
+        let (a, b) = block(async { tokio::join!(get(), get()) });
+        assert_eq!((a.unwrap(), b.unwrap()), ("one", "one"));
+        assert_eq!(made.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_failure_is_not_kept() {
+        let memo: WeightedCache<u8, u8> = WeightedCache::new(10_000);
+        let failed = block(memo.get(&1, async || Err(crate::Error::invalid("no"))));
+        assert!(failed.is_err());
+        assert_eq!(block(memo.get(&1, async || { Ok((7, 0)) })).unwrap(), 7);
+    }
+
+    #[test]
+    fn what_fails_or_is_given_up_takes_no_place() {
+        let memo: WeightedCache<u8, u8> = WeightedCache::new(10_000);
+        let fail = async || {
+            tokio::task::yield_now().await;
+            Err(crate::Error::invalid("no"))
+        };
+        let (a, b) = block(async { tokio::join!(memo.get(&1, fail), memo.get(&1, fail)) });
+        assert!(a.is_err() && b.is_err());
+        block(async {
+            let given_up = memo.get(&2, std::future::pending);
+            assert!(given_up.now_or_never().is_none());
+            let (given_up, made) = tokio::join!(
+                async { memo.get(&3, std::future::pending).now_or_never() },
+                memo.get(&3, async || Ok((7, 0)))
+            );
+            assert!(given_up.is_none());
+            assert_eq!(made.unwrap(), 7);
+        });
+        let slots = memo.slots.lock();
+        assert_eq!(slots.by_key.keys().collect::<Vec<_>>(), [&3]);
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let memo = WeightedCache::new(3_000);
+        for key in [1, 2] {
+            block(memo.get(&key, async || Ok((key, 1_000)))).unwrap();
+        }
+        assert_eq!(memo.peek(&1), Some(1));
+        block(memo.get(&3, async || Ok((3, 1_000)))).unwrap();
+        assert_eq!(
+            (memo.peek(&1), memo.peek(&2), memo.peek(&3)),
+            (Some(1), None, Some(3))
+        );
+    }
+}
