@@ -46,7 +46,7 @@ export async function maintainRoot(
       await jobs.stop();
     };
     process.once("SIGINT", () => {
-      // Unfinished jobs return to the queue.
+      // Jobs that have not ended return to the queue.
       void stop()
         .then(() => store.close())
         .finally(() => process.exit(INTERRUPTED));
@@ -170,6 +170,6 @@ function removed({
   const parts: string[] = [];
   if (versions_removed > 0)
     parts.push(`removed ${versions_removed} old versions, ${bytes_removed} bytes`);
-  if (versions_in_use) parts.push(`kept ${versions_in_use} old versions that are in use`);
+  if (versions_in_use) parts.push(`retained ${versions_in_use} old versions that are in use`);
   return parts;
 }

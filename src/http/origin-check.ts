@@ -11,7 +11,7 @@ export interface OriginCheckSettings {
 }
 
 /**
- * Checks where a request to a server without keys comes from.
+ * Checks the origin of requests to a server without keys.
  *
  * Such a server accepts every request on its host, also from the browser of a user who visits another
  * web site. A page of that site can make the browser send requests to the server, and can point its

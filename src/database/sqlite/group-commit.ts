@@ -18,7 +18,7 @@ const MAX_RETRY_PAUSE = 10;
 /**
  * Group commit: writes that arrive together share one transaction and one fsync.
  *
- * Each write of a larger group has a savepoint, so that it fails alone. The promises of the callers settle after the
+ * Each write of a larger group has a savepoint, so that it fails alone. The promises of the callers complete after the
  * commit.
  */
 export class GroupCommit {
@@ -27,7 +27,7 @@ export class GroupCommit {
 
   constructor(
     private readonly db: Kysely<CatalogSchema>,
-    /** Called after each commit, before the promises of its writers settle. */
+    /** Called after each commit, before the promises of its writers complete. */
     private readonly committed: () => void,
   ) {}
 
@@ -51,9 +51,9 @@ export class GroupCommit {
     const deadline = performance.now() + LOCK_TIMEOUT;
     for (;;) {
       try {
-        const settlers = await this.#try(group);
+        const completions = await this.#try(group);
         this.committed();
-        for (const settle of settlers) settle();
+        for (const complete of completions) complete();
         return;
       } catch (error) {
         // Safe to repeat: SQLITE_BUSY occurs before the first change, or the transaction is rolled back.
@@ -74,9 +74,9 @@ export class GroupCommit {
         const value = await first.work(transaction);
         return [() => first.resolve(value)];
       }
-      const settlers: (() => void)[] = [];
-      for (const entry of group) settlers.push(await attempt(entry, transaction));
-      return settlers;
+      const completions: (() => void)[] = [];
+      for (const entry of group) completions.push(await attempt(entry, transaction));
+      return completions;
     });
   }
 }

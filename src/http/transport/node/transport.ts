@@ -30,7 +30,7 @@ const options: ServerOptions = {
 export class NodeTransport implements Transport {
   readonly #server: Server;
   readonly #tls: TlsFiles | undefined;
-  /** Open connections, each with its unfinished replies. */
+  /** Open connections, each with the replies that it still has to send. */
   readonly #sockets = new Map<Socket, ServerResponse[]>();
 
   constructor(handle: RequestHandler, tls?: TlsFiles) {
