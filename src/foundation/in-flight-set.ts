@@ -10,7 +10,7 @@ export const notInFlight = -1;
  * The set of the requests in flight.
  *
  * A `Set` allocates a new hash table after enough inserts and deletes, and the former table references its
- * entrys and the new table. Once V8 has promoted a table to the old generation, the table keeps all later
+ * entries and the new table. Once V8 has promoted a table to the old generation, the table keeps all later
  * ones alive until a major collection, even if it is garbage. So V8 promoted nearly every request, which
  * costs several times as much as collecting it in the young generation.
  */

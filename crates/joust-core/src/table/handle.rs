@@ -64,7 +64,7 @@ pub struct Handle {
     last_used: AtomicU64,
     /// Appends that wait to be committed together.
     pub(super) appends: Queue,
-    /// Pinned while rows are changed or removed: such changes would only undo one another's work.
+    /// Locked while rows are changed or removed: such changes would only undo one another's work.
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// Commits of this branch take it.
     pub(crate) commit_lock: CommitLock,
