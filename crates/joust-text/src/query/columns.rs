@@ -1,10 +1,10 @@
-//! Which columns a query searches.
+//! The columns of a query.
 
 use super::{Fuzziness, Phrase, Query};
 use crate::error::Result;
 
 impl Query {
-    /// The columns that are named, each once, in the order in which they appear.
+    /// The named columns, without duplicates, in the order of their first use.
     pub fn columns(&self) -> Vec<&str> {
         let mut found = Vec::new();
         self.visit(&mut |column| {
@@ -17,14 +17,14 @@ impl Query {
         found
     }
 
-    /// Whether some part leaves it open what to search.
+    /// Whether a part of the query does not name its column.
     pub fn has_open_column(&self) -> bool {
         let mut open = false;
         self.visit(&mut |column| open |= column.is_none());
         open
     }
 
-    /// Whether some word stands for others.
+    /// Whether a match is fuzzy.
     pub fn is_fuzzy(&self) -> bool {
         match self {
             Self::Match(query) => query.fuzziness != Fuzziness::Exact,
@@ -70,8 +70,8 @@ impl Query {
         }
     }
 
-    /// The same query with every column decided: `named` gives a column's one true spelling, and what
-    /// is left open searches all of `defaults`, a row counting with its best column.
+    /// The same query with every column resolved. `named` returns the canonical spelling of a column. A part without a
+    /// column searches all of `defaults`, and a row takes the score of its best column.
     pub fn resolve<E>(
         self,
         defaults: &[String],

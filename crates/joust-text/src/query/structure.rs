@@ -1,5 +1,5 @@
-//! Reads a structured query: an object with one key, `match`, `phrase`, `boost`, `multi_match`,
-//! `combined_fields` or `boolean`.
+//! Decodes a structured query: an object with one key, `match`, `phrase`, `boost`, `multi_match`, `combined_fields` or
+//! `boolean`.
 
 use super::form::{Column, ManyColumns, MultiMatch, Structure, Weight};
 use super::limits::Budget;
@@ -7,7 +7,7 @@ use super::{CombinedFields, Fuzziness, Match, Phrase, Query, form};
 use crate::error::Result;
 use crate::object::Object;
 
-/// The best of several; one alone is itself.
+/// The disjunction of several queries; a single one is returned unchanged.
 pub fn best(mut queries: Vec<Query>) -> Query {
     match queries.len() {
         1 => queries.remove(0),
@@ -15,10 +15,10 @@ pub fn best(mut queries: Vec<Query>) -> Query {
     }
 }
 
-/// Reads a structure within the limits of its query.
+/// Decodes a structure within the limits of its query.
 pub struct Structures<'a> {
     pub budget: &'a mut Budget,
-    /// What a match means whose `fuzziness` is null.
+    /// The meaning of a match with `fuzziness` null.
     pub null_fuzziness: Fuzziness,
 }
 

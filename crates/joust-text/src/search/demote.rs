@@ -1,4 +1,5 @@
-//! Rows of one query, scored lower where another finds them too: what tantivy lacks for `boost`.
+//! Boosting query: rows of one query, with a lower score where another query matches them, too. tantivy has no such
+//! query for `boost`.
 
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};

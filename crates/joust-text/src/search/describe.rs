@@ -1,12 +1,12 @@
-//! A plan in words.
+//! Describes a plan as text.
 
 use std::fmt::Write;
 
 use super::{Leaf, Plan, Tree};
 
 impl Plan {
-    /// The plan in words: terms after analysis, one line `Name: what` for each step, indented by two
-    /// spaces a level.
+    /// The plan as text: terms after analysis, one line `Name: details` for each step, indented by two spaces per
+    /// level.
     pub fn describe(&self) -> String {
         let mut out = String::new();
         describe(

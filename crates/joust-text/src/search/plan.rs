@@ -1,4 +1,4 @@
-//! What a query means for some columns.
+//! Resolves a query for some columns.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::error::Result;
 use crate::query::{Limits, Query};
 use crate::view::{Restriction, View};
 
-/// A query made ready for the views of its columns.
+/// A query that is resolved for the views of its columns.
 pub struct Plan {
     pub(super) columns: Vec<(String, Arc<View>)>,
     pub(super) tree: Tree<(usize, Tree<Leaf>)>,
 }
 
 impl Plan {
-    /// `query` names only columns that `columns` has.
+    /// `query` names only columns of `columns`.
     pub fn new(
         query: &Query,
         columns: Vec<(String, Arc<View>)>,
@@ -35,7 +35,7 @@ impl Plan {
         Ok(Self { columns, tree })
     }
 
-    /// The best `reach` rows, best first. `restrictions` belong to the columns, in their order.
+    /// The top `reach` rows, best first. `restrictions` belong to the columns, in their order.
     pub fn search(
         &self,
         reach: usize,
@@ -45,7 +45,7 @@ impl Plan {
         self.search_observed(reach, restrictions, interrupt, &|_| {})
     }
 
-    /// The same, and tells what it does.
+    /// As [`search`](Self::search), and reports each step to `observe`.
     pub fn search_observed(
         &self,
         reach: usize,
@@ -64,7 +64,7 @@ impl Plan {
         let mut hits = match &self.tree {
             Tree::Nothing => Vec::new(),
             Tree::Leaf(leaf) => top(leaf)?,
-            // A row among the best of all is among the best of the column that it has its score from.
+            // A row of the overall top rows is among the top rows of the column that gives its score.
             Tree::Best(queries)
                 if let Some(leaves) = queries.iter().map(leaf).collect::<Option<Vec<_>>>() =>
             {
@@ -82,7 +82,7 @@ impl Plan {
                 }
             })?,
         };
-        // Only the wanted rows are put in order.
+        // Sorts only the rows that are returned.
         if reach < hits.len() && reach > 0 {
             hits.select_nth_unstable_by(reach - 1, Hit::rank);
         }
@@ -98,7 +98,7 @@ impl Plan {
             .map(|(name, view)| (name.as_str(), view.as_ref()))
     }
 
-    /// Hands on what is looked for in a column, where it can make a row be found.
+    /// Passes everything that can match in a column to `sink`.
     pub fn sought<'a>(&'a self, column: &str, sink: &mut dyn FnMut(Sought<'a>)) {
         let is_it = |index: &usize| self.columns[*index].0 == column;
         self.tree.found(&mut |end| match end {
@@ -114,7 +114,7 @@ impl Plan {
         });
     }
 
-    /// How many entries of the indexes a search may have to read, at most.
+    /// The most index entries that a search may read.
     pub fn work(&self) -> Result<u64> {
         let mut work = 0;
         for (name, view) in &self.columns {
@@ -132,11 +132,11 @@ impl Plan {
     }
 }
 
-/// What makes a row be found.
+/// What can match a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sought<'a> {
     Term(&'a str),
-    /// Terms at their places, and how far from them they may be.
+    /// Terms at their positions, and the slop.
     Phrase(&'a [(usize, String)], u32),
 }
 

@@ -1,11 +1,11 @@
-//! The shape that all plans have.
+//! The shape of all plans.
 
 use super::combined::Combined;
 
-/// Queries within queries, with `L` at the ends.
+/// Nested queries with `L` as leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree<L> {
-    /// Finds no row.
+    /// Matches no row.
     Nothing,
     Leaf(L),
     /// See [`Query::Boolean`](crate::query::Query::Boolean).
@@ -14,32 +14,32 @@ pub enum Tree<L> {
         should: Vec<Tree<L>>,
         must_not: Vec<Tree<L>>,
     },
-    /// Each row has the best score of any.
+    /// Each row takes the best score of any query.
     Best(Vec<Tree<L>>),
-    /// Rows of `positive`; those of `negative` lose `factor` times its score.
+    /// Rows of `positive`; a row that `negative` matches loses `factor` times the score of `negative`.
     Demote {
         positive: Box<Tree<L>>,
         negative: Box<Tree<L>>,
         factor: f32,
     },
-    /// Several columns as one text; only where columns are put together.
+    /// Several columns as one text; only in a plan over several columns.
     Combined(Combined),
 }
 
-/// What has no parts.
+/// A node without children.
 pub enum End<'a, L> {
     Leaf(&'a L),
     Combined(&'a Combined),
 }
 
-/// What the index of one column is asked.
+/// A leaf: the query of one column's index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     Term {
         text: String,
         weight: f32,
     },
-    /// Terms at their places in the phrase.
+    /// Terms at their positions in the phrase.
     Phrase {
         terms: Vec<(usize, String)>,
         slop: u32,
@@ -47,8 +47,7 @@ pub enum Leaf {
     },
 }
 
-/// The constructors leave out what can't make a difference, so that a plan is no deeper than it has
-/// to be.
+/// The constructors drop nodes that do not change the result, so that a plan is no deeper than necessary.
 impl<L> Tree<L> {
     pub fn any(should: Vec<Self>) -> Self {
         Self::boolean(Vec::new(), should, Vec::new())
@@ -127,7 +126,7 @@ impl<L> Tree<L> {
         }
     }
 
-    /// Every end of the tree whose rows can be found, which those to be left out can't.
+    /// Every leaf that can match rows, without the leaves that exclude rows.
     pub fn found<'a>(&'a self, sink: &mut dyn FnMut(End<'a, L>)) {
         match self {
             Self::Nothing => {}
@@ -148,7 +147,7 @@ fn only<L>(queries: Vec<Tree<L>>) -> Tree<L> {
     queries.into_iter().next().unwrap_or(Tree::Nothing)
 }
 
-/// A tree over ends that each belong to a column, with the largest subtrees of one column as its ends.
+/// Groups a tree over leaves of columns: the largest subtrees of one column become the new leaves.
 pub fn by_column<L>(tree: Tree<(usize, L)>) -> Tree<(usize, Tree<L>)> {
     match tree {
         Tree::Nothing => Tree::Nothing,
@@ -195,8 +194,8 @@ pub fn by_column<L>(tree: Tree<(usize, L)>) -> Tree<(usize, Tree<L>)> {
     }
 }
 
-/// Puts a query to those of its column. What can score below zero stays by itself: tantivy takes
-/// nothing less for a best score.
+/// Adds a query to the group of its column. A query that can score below zero stays separate: tantivy takes nothing
+/// below zero as a best score.
 fn merge_best<L>(groups: &mut Vec<Tree<(usize, Tree<L>)>>, query: Tree<(usize, Tree<L>)>) {
     let Tree::Leaf((column, query)) = query else {
         groups.push(query);
