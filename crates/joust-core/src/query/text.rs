@@ -28,7 +28,7 @@ fn convert(query: &Query) -> Result<native::FtsQuery> {
             Some(*negative_boost),
         )
         .into(),
-        Query::Best(queries) => best(queries)?,
+        Query::DisjunctionMax(queries) => best(queries)?,
         Query::CombinedFields(query) => combined(query)?.into(),
         Query::Boolean {
             must,

@@ -112,7 +112,7 @@ fn asked(query: &Query) -> Step {
             negative_boost,
         } => Step::new(format!("BoostQuery: negative_boost={negative_boost}"))
             .reads([asked(positive), asked(negative)]),
-        Query::Best(queries) => Step::new("MultiMatchQuery").reads(all(queries)),
+        Query::DisjunctionMax(queries) => Step::new("MultiMatchQuery").reads(all(queries)),
         Query::CombinedFields(query) => Step::new(format!(
             "CombinedFieldsQuery: columns=[{}], query=[{}]",
             query.columns.join(", "),

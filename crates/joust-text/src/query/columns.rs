@@ -29,7 +29,7 @@ impl Query {
         match self {
             Self::Match(query) => query.fuzziness != Fuzziness::Exact,
             Self::Phrase(_) | Self::CombinedFields(_) => false,
-            Self::Best(queries) => queries.iter().any(Self::is_fuzzy),
+            Self::DisjunctionMax(queries) => queries.iter().any(Self::is_fuzzy),
             Self::Boost {
                 positive, negative, ..
             } => positive.is_fuzzy() || negative.is_fuzzy(),
@@ -51,7 +51,7 @@ impl Query {
             Self::CombinedFields(query) => {
                 query.columns.iter().for_each(|column| sink(Some(column)));
             }
-            Self::Best(queries) => queries.iter().for_each(|query| query.visit(sink)),
+            Self::DisjunctionMax(queries) => queries.iter().for_each(|query| query.visit(sink)),
             Self::Boost {
                 positive, negative, ..
             } => {
@@ -114,7 +114,7 @@ impl Query {
                 }
                 Self::CombinedFields(query)
             }
-            Self::Best(queries) => Self::Best(all(queries)?),
+            Self::DisjunctionMax(queries) => Self::DisjunctionMax(all(queries)?),
             Self::Boolean {
                 must,
                 should,
@@ -140,7 +140,7 @@ impl Query {
 fn over(columns: &[String], one: impl Fn(String) -> Query) -> Query {
     match columns {
         [column] => one(column.clone()),
-        _ => Query::Best(columns.iter().cloned().map(one).collect()),
+        _ => Query::DisjunctionMax(columns.iter().cloned().map(one).collect()),
     }
 }
 

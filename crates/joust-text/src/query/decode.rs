@@ -6,16 +6,16 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::form::{Form, Words};
 use super::limits::Budget;
-use super::structure::{Structures, best};
+use super::structure::{Structures, disjunction_max};
+use super::wire_format::{FullTextQuery, Words};
 use super::{Fuzziness, Limits, Match, Phrase, Query};
 use crate::error::{Error, Result};
 use crate::object::Object;
 
 /// Decodes the value of `full_text_query`.
 pub fn decode(value: &Value, limits: Limits) -> Result<Query> {
-    let Object(form): Object<Form> = read(value, "")?;
+    let Object(form): Object<FullTextQuery> = read(value, "")?;
     let budget = &mut Budget::new(limits);
     match (form.string_query, form.structured_query, form.query) {
         (Some(Object(words)), None, None) if form.columns.is_none() => string_query(words, budget),
@@ -92,7 +92,7 @@ fn string_query(Words { query, columns }: Words, budget: &mut Budget) -> Result<
     }
     Ok(match queries.is_empty() {
         true => one(None),
-        false => best(queries),
+        false => disjunction_max(queries),
     })
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn several_columns_compete() {
-        let expected = Query::Best(vec![word("x", "a"), word("y", "a")]);
+        let expected = Query::DisjunctionMax(vec![word("x", "a"), word("y", "a")]);
         for value in [
             json!({"query": "a", "columns": ["x", "y"]}),
             json!({"query": {"multi_match": {"query": "a", "columns": ["x", "y"]}}}),

@@ -2,9 +2,9 @@
 
 mod columns;
 mod decode;
-mod form;
 mod limits;
 mod structure;
+mod wire_format;
 
 pub use decode::decode;
 pub use limits::Limits;
@@ -115,7 +115,7 @@ pub enum Query {
         negative_boost: f32,
     },
     /// Rows of any of the queries, each with its best score.
-    Best(Vec<Query>),
+    DisjunctionMax(Vec<Query>),
     CombinedFields(CombinedFields),
     /// Rows that match every `must` and no `must_not`, and, if there is no `must`, at least one `should`. The score is
     /// the sum of the scores of `must` and `should`.

@@ -25,7 +25,7 @@ pub fn top(
     observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
     let view = searched.view;
-    let mut best = Best::new(reach);
+    let mut best = TopRows::new(reach);
     let Some(weight) = weight(view, tree)? else {
         return Ok(Vec::new());
     };
@@ -171,12 +171,12 @@ impl Threshold {
 }
 
 /// The top rows so far.
-struct Best {
+struct TopRows {
     reach: usize,
     heap: BinaryHeap<Worst>,
 }
 
-impl Best {
+impl TopRows {
     fn new(reach: usize) -> Self {
         Self {
             reach,

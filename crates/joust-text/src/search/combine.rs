@@ -23,8 +23,8 @@ fn rows_within<L>(
     let hits = match tree {
         Tree::Nothing => Vec::new(),
         Tree::Leaf(leaf) => rows_of(End::Leaf(leaf))?,
-        Tree::Combined(combined) => rows_of(End::Combined(combined))?,
-        Tree::Best(queries) => {
+        Tree::Bm25f(combined) => rows_of(End::Bm25f(combined))?,
+        Tree::DisjunctionMax(queries) => {
             let mut found = Vec::new();
             for query in queries {
                 let next = rows_within(query, rows_of, held + found.len())?;
@@ -62,7 +62,7 @@ fn rows_within<L>(
             }
             found
         }
-        Tree::Demote {
+        Tree::Boosting {
             positive,
             negative,
             factor,

@@ -132,12 +132,12 @@ fn weigh(
     let total = view.documents();
     let weighed = groups.into_iter().zip(words).map(|(group, (_, times))| {
         let most = group.iter().map(|(.., frequency)| *frequency).max();
-        let rarity = most.map_or(0.0, |most| rarity(most, total));
+        let idf = most.map_or(0.0, |most| idf(most, total));
         group
             .into_iter()
             .map(|(text, edits, frequency)| {
                 // The index multiplies by the idf of the term.
-                let weight = rarity / self::rarity(frequency, total);
+                let weight = idf / self::idf(frequency, total);
                 (text, *times as f32 * weight / (edits as f32 + 1.0))
             })
             .collect()
@@ -146,7 +146,7 @@ fn weigh(
 }
 
 /// The idf of BM25 for a term that `frequency` of `total` rows contain.
-fn rarity(frequency: u64, total: u64) -> f32 {
+fn idf(frequency: u64, total: u64) -> f32 {
     let x = (total.saturating_sub(frequency) as f32 + 0.5) / (frequency as f32 + 0.5);
     (1.0 + x).ln()
 }

@@ -6,7 +6,7 @@ use tantivy::query::{
 };
 use tantivy::schema::{Field, IndexRecordOption};
 
-use super::demote::DemoteQuery;
+use super::boosting::BoostingQuery;
 use super::{Leaf, Tree};
 
 /// The tantivy query of a whole plan. In a union, even of one term, tantivy skips documents that cannot be among the
@@ -20,8 +20,8 @@ pub fn lower(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
 
 fn query(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
     match tree {
-        // A plan for one column has no `Combined`.
-        Tree::Nothing | Tree::Combined(_) => Box::new(BooleanQuery::new(Vec::new())),
+        // A plan for one column has no `Bm25f`.
+        Tree::Nothing | Tree::Bm25f(_) => Box::new(BooleanQuery::new(Vec::new())),
         Tree::Leaf(Leaf::Term { text, weight }) => {
             let term = Term::from_field_text(field, text);
             weighted(TermQuery::new(term, IndexRecordOption::WithFreqs), *weight)
@@ -52,15 +52,15 @@ fn query(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
             });
             Box::new(BooleanQuery::new(clauses.collect()))
         }
-        Tree::Best(queries) => {
+        Tree::DisjunctionMax(queries) => {
             let queries = queries.iter().map(|tree| query(tree, field)).collect();
             Box::new(DisjunctionMaxQuery::new(queries))
         }
-        Tree::Demote {
+        Tree::Boosting {
             positive,
             negative,
             factor,
-        } => Box::new(DemoteQuery::new(
+        } => Box::new(BoostingQuery::new(
             query(positive, field),
             query(negative, field),
             *factor,

@@ -4,10 +4,10 @@
 //! one column is a single tantivy query, which scores only the documents that can be among the top rows. The parts of a
 //! plan over several columns run separately and are combined by row.
 
+mod bm25f;
+mod boosting;
 mod collect;
 mod combine;
-mod combined;
-mod demote;
 mod describe;
 mod expand;
 mod levenshtein;

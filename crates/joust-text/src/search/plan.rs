@@ -6,7 +6,7 @@ use tantivy::Term;
 
 use super::planner::Planner;
 use super::tree::{End, by_column};
-use super::{Hit, Interrupt, Leaf, Observe, Tree, collect, combine, combined};
+use super::{Hit, Interrupt, Leaf, Observe, Tree, bm25f, collect, combine};
 use crate::error::Result;
 use crate::query::{Limits, Query};
 use crate::view::{Restriction, View};
@@ -65,7 +65,7 @@ impl Plan {
             Tree::Nothing => Vec::new(),
             Tree::Leaf(leaf) => top(leaf)?,
             // A row of the overall top rows is among the top rows of the column that gives its score.
-            Tree::Best(queries)
+            Tree::DisjunctionMax(queries)
                 if let Some(leaves) = queries.iter().map(leaf).collect::<Option<Vec<_>>>() =>
             {
                 let each = leaves.into_iter().map(top).collect::<Result<Vec<_>>>()?;
@@ -75,10 +75,10 @@ impl Plan {
                 End::Leaf((column, tree)) => {
                     collect::all(searched(*column), tree, interrupt, observe)
                 }
-                End::Combined(asked) => {
+                End::Bm25f(asked) => {
                     let columns = asked.columns.iter();
                     let columns = columns.map(|(column, weight)| (searched(*column), *weight));
-                    combined::rows(&columns.collect::<Vec<_>>(), asked, interrupt, observe)
+                    bm25f::rows(&columns.collect::<Vec<_>>(), asked, interrupt, observe)
                 }
             })?,
         };
@@ -105,9 +105,9 @@ impl Plan {
             End::Leaf((index, tree)) if is_it(index) => tree.found(&mut |end| match end {
                 End::Leaf(Leaf::Term { text, .. }) => sink(Sought::Term(text)),
                 End::Leaf(Leaf::Phrase { terms, slop, .. }) => sink(Sought::Phrase(terms, *slop)),
-                End::Combined(_) => {}
+                End::Bm25f(_) => {}
             }),
-            End::Combined(asked) if asked.columns.iter().any(|(index, _)| is_it(index)) => {
+            End::Bm25f(asked) if asked.columns.iter().any(|(index, _)| is_it(index)) => {
                 asked.terms.iter().for_each(|term| sink(Sought::Term(term)));
             }
             _ => {}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::combined::Combined;
+use super::bm25f::Bm25f;
 use super::{Interrupt, Leaf, Tree, expand};
 use crate::error::{Error, Result};
 use crate::query::{
@@ -26,7 +26,7 @@ impl Planner<'_> {
         Ok(match query {
             Query::Match(query) => self.words(query)?,
             Query::Phrase(query) => self.phrase(query)?,
-            Query::Best(queries) => Tree::best(self.trees(queries)?),
+            Query::DisjunctionMax(queries) => Tree::disjunction_max(self.trees(queries)?),
             Query::Boolean {
                 must,
                 should,
@@ -40,7 +40,7 @@ impl Planner<'_> {
                 positive,
                 negative,
                 negative_boost,
-            } => Tree::demote(self.tree(positive)?, self.tree(negative)?, *negative_boost),
+            } => Tree::boosting(self.tree(positive)?, self.tree(negative)?, *negative_boost),
             Query::CombinedFields(query) => self.combined(query)?,
         })
     }
@@ -133,7 +133,7 @@ impl Planner<'_> {
         if terms.is_empty() {
             return Ok(Tree::Nothing);
         }
-        Ok(Tree::Combined(Combined {
+        Ok(Tree::Bm25f(Bm25f {
             columns,
             terms,
             all: query.operator == Operator::And,

@@ -10,7 +10,7 @@ use crate::object::Object;
 
 /// The value of `full_text_query`.
 #[derive(Deserialize)]
-pub struct Form {
+pub struct FullTextQuery {
     #[serde(default)]
     pub string_query: Option<Object<Words>>,
     #[serde(default)]

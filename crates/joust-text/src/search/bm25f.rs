@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 
 /// The part of a query that searches several columns as one text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Combined {
+pub struct Bm25f {
     /// Column numbers with weights.
     pub columns: Vec<(usize, f32)>,
     pub terms: Vec<String>,
@@ -30,7 +30,7 @@ pub type Weighted<'a> = (Searched<'a>, f32);
 /// Every row, ordered by row id.
 pub fn rows(
     columns: &[Weighted<'_>],
-    asked: &Combined,
+    asked: &Bm25f,
     interrupt: Interrupt<'_>,
     observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
@@ -67,7 +67,7 @@ pub fn rows(
             let norm = 1.2 * (0.25 + 0.75 * length / mean);
             let score = times.iter().map(|rows| match rows.get(&row) {
                 Some(found) => {
-                    rarity(rows.len() as f32, total) * 2.2 * found.times / (found.times + norm)
+                    idf(rows.len() as f32, total) * 2.2 * found.times / (found.times + norm)
                 }
                 None => 0.0,
             });
@@ -154,6 +154,6 @@ fn measure(
     Ok(())
 }
 
-fn rarity(frequency: f32, total: f32) -> f32 {
+fn idf(frequency: f32, total: f32) -> f32 {
     (1.0 + (total - frequency + 0.5) / (frequency + 0.5)).ln()
 }
