@@ -36,7 +36,7 @@ pub use ipc::Upload;
 pub use query::Answer;
 pub use storage::Durability;
 pub use table::Table;
-pub use work::Work;
+pub use work::WorkContext;
 
 /// The version of lance that the engine is compiled with.
 #[must_use]

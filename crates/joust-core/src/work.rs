@@ -18,12 +18,12 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Reports the progress of work, and whether it may still be dropped. Cheap to clone.
 #[derive(Clone)]
-pub struct Work {
+pub struct WorkContext {
     on_progress: OnProgress,
     committing: Arc<AtomicBool>,
 }
 
-impl Work {
+impl WorkContext {
     pub fn new(on_progress: OnProgress) -> Self {
         Self {
             on_progress,

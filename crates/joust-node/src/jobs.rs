@@ -1,7 +1,7 @@
 //! Jobs on one table: backfill and compaction.
 
 use joust_core::jobs::{backfill, maintenance};
-use joust_core::{Result, Work};
+use joust_core::{Result, WorkContext};
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
@@ -134,7 +134,7 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
-        let work = Work::new(reporter(on_progress)?);
+        let work = WorkContext::new(reporter(on_progress)?);
         let watched = work.clone();
         let table = self.inner.clone();
         let doing = async move { table.backfill(&options.into_core()?, &work).await };
@@ -150,7 +150,7 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, CompactResult>> {
-        let work = Work::new(reporter(on_progress)?);
+        let work = WorkContext::new(reporter(on_progress)?);
         let watched = work.clone();
         let table = self.inner.clone();
         let doing = async move { table.compact(&options.into_core()?, &work).await };

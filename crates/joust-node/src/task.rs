@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use joust_core::{Result, Work};
+use joust_core::{Result, WorkContext};
 use napi_derive::napi;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -40,7 +40,7 @@ impl Task {
     /// As `guard`, but waits for work that is committing.
     pub fn guard_work<T, W: Future<Output = Result<T>>>(
         &self,
-        watched: &Work,
+        watched: &WorkContext,
         work: W,
     ) -> impl Future<Output = Result<T>> + use<T, W> {
         let mut signal = self.cancelled.subscribe();

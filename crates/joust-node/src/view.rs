@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use joust_core::jobs::view_refresh;
-use joust_core::{Result, Work};
+use joust_core::{Result, WorkContext};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
 use napi_derive::napi;
@@ -152,7 +152,7 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, RefreshResult>> {
-        let work = Work::new(reporter(on_progress)?);
+        let work = WorkContext::new(reporter(on_progress)?);
         let watched = work.clone();
         let table = self.inner.clone();
         let doing = async move { table.refresh_view(&options.into_core()?, &work).await };

@@ -16,7 +16,7 @@ use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::error::{Code, Error, Result};
 use crate::table::{ReadOptions, Table};
-use crate::work::Work;
+use crate::work::WorkContext;
 
 /// Conflicts with other writers before the backfill fails.
 const ATTEMPTS: usize = 20;
@@ -47,7 +47,7 @@ impl Table {
 
     /// Computes the values of a column and publishes them in one version. If the value of a row cannot be computed, it
     /// becomes null and the result lists the row. Dropping the future leaves the table unchanged.
-    pub async fn backfill(&self, backfill: &Backfill, work: &Work) -> Result<Backfilled> {
+    pub async fn backfill(&self, backfill: &Backfill, work: &WorkContext) -> Result<Backfilled> {
         let _memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
@@ -173,7 +173,7 @@ impl Wanted<'_> {
 }
 
 /// Stages the remaining fragments, and drops staged ones that other writers changed meanwhile.
-async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &Work) -> Result<()> {
+async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContext) -> Result<()> {
     let fragments = wanted.fragments();
     let ids = wanted.binding.inputs.field_ids();
     let bases: HashMap<u64, Basis> = fragments
@@ -199,7 +199,7 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &Work) -> R
     Ok(())
 }
 
-fn counter(fragments: &[FileFragment], work: Work) -> Arc<dyn Fn(u64) + Send + Sync> {
+fn counter(fragments: &[FileFragment], work: WorkContext) -> Arc<dyn Fn(u64) + Send + Sync> {
     let total = fragments
         .iter()
         .map(|fragment| fragment.fast_physical_rows().unwrap_or(0) as u64)

@@ -15,7 +15,7 @@ use lance_table::format::Fragment;
 
 use crate::error::{Code, Error, Result};
 use crate::table::{Table, live_rows};
-use crate::work::Work;
+use crate::work::WorkContext;
 
 /// Conflicts with other writers before the compaction fails.
 const ATTEMPTS: usize = 5;
@@ -55,7 +55,7 @@ pub struct Compacted {
 impl Table {
     /// Compacts the table in one commit. Groups of fragments that other writers change meanwhile stay unchanged.
     /// Dropping the future leaves everything unchanged, unless the commit is running.
-    pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
+    pub async fn compact(&self, compact: &Compact, work: &WorkContext) -> Result<Compacted> {
         let table = self.begun().await?;
         let memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
@@ -118,7 +118,7 @@ impl Table {
         &self,
         rewritten: Vec<RewriteResult>,
         plan: &CompactionPlan,
-        work: &Work,
+        work: &WorkContext,
     ) -> Result<Option<(u64, CompactionMetrics)>> {
         let (mut dataset, _version) = self.copy_of_newest().await?;
         let (unchanged, late): (Vec<_>, Vec<_>) = rewritten
@@ -150,7 +150,7 @@ async fn rewrite(
     source: &Dataset,
     plan: &CompactionPlan,
     concurrency: Option<usize>,
-    work: &Work,
+    work: &WorkContext,
 ) -> Result<Vec<RewriteResult>> {
     let total = plan.num_tasks() as u64;
     let done = AtomicU64::new(0);

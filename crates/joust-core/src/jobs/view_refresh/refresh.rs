@@ -22,7 +22,7 @@ use crate::ipc::BatchStream;
 use crate::planning::planned;
 use crate::sql::session;
 use crate::table::{Table, Watch};
-use crate::work::Work;
+use crate::work::WorkContext;
 
 /// Conflicts with other writers before the refresh fails.
 const ATTEMPTS: usize = 20;
@@ -36,7 +36,7 @@ const SOURCES: &str = "joust.view.sources";
 impl Table {
     /// Runs the view's query and publishes its result. Dropping the future leaves the view unchanged, unless the commit
     /// is running.
-    pub async fn refresh_view(&self, refresh: &Refresh, work: &Work) -> Result<Refreshed> {
+    pub async fn refresh_view(&self, refresh: &Refresh, work: &WorkContext) -> Result<Refreshed> {
         let table = self.begun().await?;
         let view = table.newest().await?;
         let definition = ViewDefinition::of(&view)?;
@@ -139,7 +139,7 @@ async fn write(
     view: &Arc<Dataset>,
     rows: BatchStream,
     max_rows_per_fragment: Option<usize>,
-    work: Work,
+    work: WorkContext,
 ) -> Result<(Vec<Fragment>, u64)> {
     let mut params = WriteParams {
         mode: WriteMode::Append,
